@@ -14,7 +14,7 @@ COPY dashboard dashboard
 COPY gen gen
 COPY dev/build-dashboard.ts dev/build-guides.ts dev/built-folder.ts dev/
 COPY dev/guides dev/guides
-COPY server/http/built-files.ts server/http/dashboard-files.ts server/http/
+COPY server/http/site/built-files.ts server/http/site/dashboard-files.ts server/http/site/
 COPY docs docs
 COPY CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md ./
 COPY client/README.md client/
@@ -27,7 +27,7 @@ WORKDIR /opt/verdict
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --legacy-peer-deps --ignore-scripts \
  && rm -r node_modules/node \
- && ln -s ../../server/cli/bin.mjs node_modules/.bin/verdict \
+ && ln -s ../../cli/bin.mjs node_modules/.bin/verdict \
  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-*-linux-gnu" -exec rm -r {} +
 # The database driver, corrected: patch-package is a development dependency.
 COPY --from=pages /opt/verdict/node_modules/postgres node_modules/postgres

@@ -26,7 +26,7 @@ const ROUNDS = 5
 const SHARE_OF_FULL = 0.5
 const SECONDS_AT_HALF = 30
 const ROUNDS_AT_HALF = 3
-const CLI = fileURLToPath(new URL('../server/cli/bin.mjs', import.meta.url))
+const CLI = fileURLToPath(new URL('../cli/bin.mjs', import.meta.url))
 
 /** Erases an address that 1,000 of 1,000,000 messages went to: alone, beside a full load of sends, and beside half. */
 export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {

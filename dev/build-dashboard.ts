@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { BUILT_PAGES } from '../server/http/built-files.ts'
-import { NONCE } from '../server/http/dashboard-files.ts'
+import { BUILT_PAGES } from '../server/http/site/built-files.ts'
+import { NONCE } from '../server/http/site/dashboard-files.ts'
 import { compress, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-dashboard.ts [folder]`, part of `npm run build`: builds the dashboard's pages into dashboard/dist,

@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BUILT_GUIDES } from '../server/http/built-files.ts'
+import { BUILT_GUIDES } from '../server/http/site/built-files.ts'
 import { compress, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` into the pages that the

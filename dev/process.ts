@@ -30,7 +30,10 @@ const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
  */
 export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessEnv): Promise<Process<Ready>> {
   const { name, file, logFile } = program
-  const imports = ['../server/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => ['--import', pathTo(file)])
+  const imports = ['../server/process/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => [
+    '--import',
+    pathTo(file),
+  ])
   const command = [process.execPath, ...imports, pathTo(`../${file}`)]
   const { child, gone: exit } = await spawnWithLog(command, logFile, (log) => ['ignore', log, 'inherit', 'ipc'], {
     env,

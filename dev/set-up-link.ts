@@ -1,7 +1,7 @@
+import { hasPeople } from '../server/access/people/first-person.ts'
+import { inviteFirstPerson, linkOf } from '../server/access/people/invitations.ts'
 import { databaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
-import { hasPeople } from '../server/people/first-person.ts'
-import { inviteFirstPerson, linkOf } from '../server/people/invitations.ts'
 
 /** Creates the link by which the first person sets a password; undefined when there is a person. */
 export async function setUpLink(databaseUrl: string, publicUrl: string): Promise<string | undefined> {

@@ -73,7 +73,7 @@ const RULES: { rule: string; lines: Line[]; breaks: (line: Line) => boolean }[] 
   },
 ]
 
-/** `server/smtp` of `server/smtp/mx.ts`, `test/faults` of `test/faults/quick/keys.process.test.ts`. */
+/** `mail/smtp` of `mail/smtp/mx.ts`, `test/faults` of `test/faults/quick/keys.process.test.ts`. */
 const folderOf = ({ file }: Line): string => dirname(file).split('/').slice(0, 2).join('/')
 
 test.for(RULES)('no comment or sentence of a guide $rule', ({ lines, breaks }) => {

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { parseAddress } from '../../server/address.ts'
-import { createResolver } from '../../server/dns/resolver.ts'
-import { buildMessage } from '../../server/mime/builder.ts'
-import { signMessage } from '../../server/mime/dkim.ts'
-import type { Engine } from '../../server/smtp/attempt.ts'
-import { createEngine } from '../../server/smtp/engine.ts'
+import { parseAddress } from '../../mail/address.ts'
+import { createResolver } from '../../mail/dns/resolver.ts'
+import { buildMessage } from '../../mail/mime/builder.ts'
+import { signMessage } from '../../mail/mime/dkim.ts'
+import type { Engine } from '../../mail/smtp/attempt.ts'
+import { createEngine } from '../../mail/smtp/engine.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
 export interface EngineRun {

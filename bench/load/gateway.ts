@@ -4,8 +4,8 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { createApp } from '../../server/http/app.ts'
-import { listen } from '../../server/http/listen.ts'
-import { createLogger } from '../../server/log.ts'
+import { listen } from '../../server/http/listener/listen.ts'
+import { createLogger } from '../../server/process/log.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
 /** Starts the gateway in a process of its own, without key look-up and send. Every question returns its port. */

@@ -1,7 +1,7 @@
 import { type DescField, getOption } from '@bufbuild/protobuf'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { ERRORS, type PublicErrorReason } from '../../server/errors.ts'
-import type { Binding } from '../../server/http/bindings.ts'
+import type { Binding } from '../../server/http/rest/bindings.ts'
 import type { Comments } from './comments.ts'
 import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
 import { samplesOf } from './samples.ts'

@@ -1,4 +1,4 @@
-import type { Binding } from '../../server/http/bindings.ts'
+import type { Binding } from '../../server/http/rest/bindings.ts'
 import type { Example } from './examples.ts'
 
 /** A call in one language, as the extension `x-codeSamples` of OpenAPI holds it. */

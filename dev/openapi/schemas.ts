@@ -1,5 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { enumName, enumNames, shapeOf, TIMESTAMP } from '../../server/http/json-shape.ts'
+import { enumName, enumNames, shapeOf, TIMESTAMP } from '../../server/http/rest/json-shape.ts'
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'

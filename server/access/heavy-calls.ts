@@ -9,9 +9,9 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { createKeyedSlots } from '../../net/slots.ts'
 import { callerKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
-import { createKeyedSlots } from '../slots.ts'
 
 interface HeavyGroup {
   methods: readonly DescMethod[]

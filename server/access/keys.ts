@@ -1,11 +1,11 @@
-import { changeAs, type Requester } from '../audit/change.ts'
-import { record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
+import { changeAs, type Requester } from './audit/change.ts'
+import { record } from './audit/record.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './key.ts'
 import { heldScopes, SCOPES, SCOPES_OF } from './scopes.ts'
 

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
 import type { ConnectError } from '@connectrpc/connect'
+import { inTime } from '../async/timeout.ts'
 import type { Rate } from '../caller.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
-import { inTime } from '../in-time.ts'
 
 /** A window begins with the first request after the end of the previous window. */
 export const WINDOW_SECONDS = 60

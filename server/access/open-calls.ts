@@ -1,6 +1,6 @@
-import { networkOf } from '../egress/network.ts'
+import { networkOf } from '../../net/network.ts'
+import { createTally } from '../../net/tally.ts'
 import { fail } from '../errors.ts'
-import { createTally } from '../tally.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
 

@@ -1,10 +1,10 @@
+import { inTime } from '../async/timeout.ts'
 import type { Right } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, gt, isNull, or } from '../db/drizzle.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
-import { inTime } from '../in-time.ts'
 
 /** Bodies of most sends arrive sooner: they pay for no second query. */
 const TRUSTED_MS = 1_000

@@ -1,4 +1,4 @@
-import { networkOf } from '../egress/network.ts'
+import { networkOf } from '../../net/network.ts'
 import { createWindows, type Visit } from './windows.ts'
 
 /** Counts requests without a valid credential by their address, 600 a minute. */

@@ -9,13 +9,13 @@ import {
   type AuditService,
   ListAuditEntriesRequestSchema,
 } from '../../gen/verdict/admin/v1/audit_pb.ts'
-import { ACTIONS, type Action } from '../audit/actions.ts'
+import { ACTIONS, type Action } from '../access/audit/actions.ts'
 import { callerKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, lt } from '../db/drizzle.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { auditEntries } from '../db/people-schema.ts'
-import { enumNames } from '../enum-names.ts'
 import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
 
 const actorKindNames = enumNames<ActorKind>(ActorKindSchema)

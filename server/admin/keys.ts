@@ -7,12 +7,12 @@ import {
   type KeyService,
   type ApiKey as Message,
 } from '../../gen/verdict/admin/v1/keys_pb.ts'
+import { nameFault } from '../../net/clean-text.ts'
+import { requesterOf } from '../access/audit/requester.ts'
 import type { KeyKind } from '../access/key.ts'
 import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
-import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
-import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'

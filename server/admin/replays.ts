@@ -2,9 +2,9 @@ import { toJson } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { changeAs, type Requester } from '../audit/change.ts'
-import { type Author, record } from '../audit/record.ts'
-import { requesterOf } from '../audit/requester.ts'
+import { changeAs, type Requester } from '../access/audit/change.ts'
+import { type Author, record } from '../access/audit/record.ts'
+import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey, traceKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -15,13 +15,20 @@ import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
-import { NO_ENDPOINT, traceOfReplay } from '../services/replay.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
+import { NO_ENDPOINT, traceOfReplay } from '../webhooks/replays/replay.ts'
+import {
+  type EventKind,
+  type IdSpan,
+  matches,
+  type ReadFilter,
+  readFilter,
+  spanOf,
+} from '../webhooks/replays/replay-filter.ts'
+import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
-import { type EventKind, type IdSpan, matches, type ReadFilter, readFilter, spanOf } from './replay-filter.ts'
-import { retryDispatch } from './retry-dispatch.ts'
 import { findRunning, type ReplayRow } from './running-replays.ts'
 import { shownReplay } from './shown-replays.ts'
 

@@ -8,11 +8,11 @@ import {
   ReplayStateSchema,
 } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
 import type { rangeReplays } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
-import { enumNames } from '../enum-names.ts'
-import { dispatchIdsOf, replayWorkflowId } from './replay-ids.ts'
+import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.ts'
 
 type ReplayRow = typeof rangeReplays.$inferSelect
 

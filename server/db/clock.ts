@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { every } from '../every.ts'
+import { every } from '../async/interval.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
 

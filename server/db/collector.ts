@@ -1,4 +1,4 @@
-import { inTime } from '../in-time.ts'
+import { inTime } from '../async/timeout.ts'
 
 // How sends share statements. docs/adr/0122-shared-statements.md has the figures, and what was tried beside it.
 //

@@ -1,4 +1,4 @@
-import { inTime } from '../in-time.ts'
+import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
 

@@ -1,4 +1,4 @@
-import { every } from '../every.ts'
+import { every } from '../async/interval.ts'
 import { databaseTime } from './clock.ts'
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
+import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
-import { inTime } from '../in-time.ts'
 import { addressOf, type Probe, type ServerState } from './primary.ts'
 import { dial } from './sockets.ts'
 

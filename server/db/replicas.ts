@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { every } from '../async/interval.ts'
+import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
-import { every } from '../every.ts'
-import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
 import { type Beat, beat, type Followed, follow } from './replication.ts'
 

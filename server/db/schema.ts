@@ -7,7 +7,6 @@ import {
   ReasonSchema,
   RecipientKindSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { shortNames } from '../enum-names.ts'
 import {
   boolean,
   check,
@@ -27,6 +26,7 @@ import {
   uniqueIndex,
   uuid,
 } from './drizzle.ts'
+import { shortNames } from './enum-names.ts'
 import { EVENT_KINDS } from './event-kinds.ts'
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inTime } from '../in-time.ts'
+import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
 import { checkDatabase } from './readiness.ts'

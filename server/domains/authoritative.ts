@@ -1,9 +1,9 @@
 import { getServers } from 'node:dns'
 import { getDomain } from 'tldts'
-import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../dns/message.ts'
-import { type DnsServer, queryDns } from '../dns/query.ts'
-import { createResolver, parseServer, RCODES } from '../dns/resolver.ts'
-import type { Guard } from '../egress/guard.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../../mail/dns/message.ts'
+import { type DnsServer, queryDns } from '../../mail/dns/query.ts'
+import { createResolver, parseServer, RCODES } from '../../mail/dns/resolver.ts'
+import type { Guard } from '../../net/guard.ts'
 
 /** The DNS records at a name. `aliases` are the names that CNAMEs led to, in their order. */
 export type DomainAnswer =

@@ -1,6 +1,6 @@
-import { cleanText } from '../clean-text.ts'
+import { escapeOctets } from '../../mail/dns/message.ts'
+import { cleanText } from '../../net/clean-text.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
-import { escapeOctets } from '../dns/message.ts'
 import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import type { DnsRecord } from './records.ts'
 

@@ -1,5 +1,5 @@
 import type { NetworkInterfaceInfo } from 'node:os'
-import { createGuard } from '../egress/guard.ts'
+import { createGuard } from '../../net/guard.ts'
 
 /** The addresses that other mail servers see mail come from, and how the service knows them. */
 export interface Sources {

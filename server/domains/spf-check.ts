@@ -1,5 +1,5 @@
-import { cleanText } from '../clean-text.ts'
-import type { RecordType } from '../dns/message.ts'
+import type { RecordType } from '../../mail/dns/message.ts'
+import { cleanText } from '../../net/clean-text.ts'
 import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
 import { UNKNOWN_SOURCES } from './records.ts'

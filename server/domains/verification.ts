@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createSlots } from '../../net/slots.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
-import { createSlots } from '../slots.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
 import type { Verifier } from './verify.ts'

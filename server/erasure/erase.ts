@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TransactionSql } from 'postgres'
-import { type Author, record } from '../audit/record.ts'
+import { type Author, record } from '../access/audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'

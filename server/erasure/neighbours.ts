@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { parse } from 'tldts'
-import { isSpecialUse } from '../address.ts'
+import { isSpecialUse } from '../../mail/address.ts'
 
 // Where an address ends in a text. `joann@example.com` and `ann@example.com.au` are not `ann@example.com`, and
 // `ann@example.com.txt` is a file about it. Where both are possible, the address counts as mentioned: a text about

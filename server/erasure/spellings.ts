@@ -1,5 +1,5 @@
 import { domainToUnicode } from 'node:url'
-import { matchingForm, parseMailbox } from '../address.ts'
+import { matchingForm, parseMailbox } from '../../mail/address.ts'
 import type { ErasedFormOf } from '../reputation/erased-form.ts'
 import { belongsToOther } from './neighbours.ts'
 

@@ -1,7 +1,7 @@
 import { createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
 import { Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.ts'
 import { fail } from '../errors.ts'
-import type { SharedReadiness } from './readiness.ts'
+import type { SharedReadiness } from './site/readiness.ts'
 
 /** `grpc.health.v1`: every service is as ready as the server. The empty name is the server's own. */
 export function healthService({ read, follow }: SharedReadiness, names: string[]): ServiceImplSpec {

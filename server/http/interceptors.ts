@@ -1,9 +1,9 @@
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
+import { refusal } from './body/faults.ts'
+import { textFaults } from './body/text.ts'
 import { callKey, LEFT, shown } from './call.ts'
-import { refusal } from './faults.ts'
-import { textFaults } from './text.ts'
 
 type Request = Parameters<ReturnType<Interceptor>>[0]
 

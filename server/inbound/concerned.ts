@@ -1,4 +1,4 @@
-import { matchingFormOf } from '../address.ts'
+import { matchingFormOf } from '../../mail/address.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
 

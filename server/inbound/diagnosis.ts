@@ -1,6 +1,6 @@
-import type { BounceReason, Phase, Reply } from '../smtp/attempt.ts'
-import { classify } from '../smtp/classify.ts'
-import { toReply } from '../smtp/reply.ts'
+import type { BounceReason, Phase, Reply } from '../../mail/smtp/attempt.ts'
+import { classify } from '../../mail/smtp/classify.ts'
+import { toReply } from '../../mail/smtp/reply.ts'
 
 /** What a bounce says about one failed recipient. The readers of both formats (DSN, plain text) fill it in. */
 export interface RecipientReport {

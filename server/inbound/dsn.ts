@@ -1,4 +1,4 @@
-import type { Phase } from '../smtp/attempt.ts'
+import type { Phase } from '../../mail/smtp/attempt.ts'
 import { diagnose, type FailedRecipient } from './diagnosis.ts'
 import { bareValue, type Field, fieldLines, fieldValue, readFields, withoutType } from './fields.ts'
 import type { Parts } from './parts.ts'

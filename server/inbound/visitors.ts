@@ -1,4 +1,4 @@
-import { networkOf } from '../egress/network.ts'
+import { networkOf } from '../../net/network.ts'
 
 interface Session {
   id: string

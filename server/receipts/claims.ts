@@ -1,5 +1,5 @@
 import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { parseMailbox } from '../address.ts'
+import { parseMailbox } from '../../mail/address.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import type { recipients } from '../db/schema.ts'
 import { readStored } from '../db/stored-json.ts'

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { CompactSign, type JSONWebKeySet } from 'jose'
-import { recent } from '../recent.ts'
+import { recent } from '../async/read-cache.ts'
 import { RECEIPT_ALGORITHM, RECEIPT_TYPE, type ReceiptClaims } from './claims.ts'
 import { activeKeyOf, type KeyParts, keyIdOf, makeFirstKey, openKey, publicJwk, readKeys } from './keys.ts'
 

@@ -1,7 +1,7 @@
+import { inTime } from '../async/timeout.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
-import { inTime } from '../in-time.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
 
 export interface StoredMessage {

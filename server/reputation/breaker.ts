@@ -1,6 +1,6 @@
+import { recent } from '../async/read-cache.ts'
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { recent } from '../recent.ts'
 import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 

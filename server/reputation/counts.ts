@@ -1,6 +1,6 @@
 import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shortNames } from '../db/enum-names.ts'
 import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
-import { shortNames } from '../enum-names.ts'
 
 // What the columns of `hourly_stats` count.
 

@@ -7,13 +7,13 @@ import {
   SuppressionSchema,
   SuppressionScope,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { inTime } from '../async/timeout.ts'
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { enumNames } from '../enum-names.ts'
-import { inTime } from '../in-time.ts'
 import { type ErasedFormOf, erasedForms } from './erased-form.ts'
 import { readErasureKey } from './erasure-key.ts'
 

@@ -1,4 +1,4 @@
-import { parseMailbox, quote } from '../address.ts'
+import { parseMailbox, quote } from '../../mail/address.ts'
 
 const EXAMPLES = 'ann@example.com or Ann Lee <ann@example.com>'
 /** A longer text is no address, and is not searched for its fault. */

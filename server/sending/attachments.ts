@@ -1,6 +1,6 @@
 import type { Attachment as Given, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import type { Attachment } from '../../mail/mime/builder.ts'
 import type { FieldFault } from '../errors.ts'
-import type { Attachment } from '../mime/builder.ts'
 
 export const ATTACHMENT_LIMITS = {
   attachments: 10,

@@ -13,7 +13,7 @@ import {
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { CALL_TIMES } from '../config/limits.ts'
-import { enumNames } from '../enum-names.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
 import { passedOn, step, type Trace } from '../telemetry/tracing.ts'
 import type { Idempotency } from './idempotency.ts'

@@ -6,15 +6,15 @@ import {
   SmtpPhase,
   type Suppression,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { type Address, isSpecialUse, matchingForm } from '../address.ts'
+import { type Address, isSpecialUse, matchingForm } from '../../mail/address.ts'
+import type { Engine, MxLookup, Site } from '../../mail/smtp/attempt.ts'
+import { demandTls } from '../../mail/smtp/tls.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import type { suppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
-import type { Engine, MxLookup, Site } from '../smtp/attempt.ts'
-import { demandTls } from '../smtp/tls.ts'
 import { bounced, inTenths, rejected } from './outcome.ts'
 import type { Recipient } from './recipients.ts'
 

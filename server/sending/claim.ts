@@ -1,11 +1,11 @@
+import { inTime } from '../async/timeout.ts'
 import { collector, jsonArray } from '../db/collector.ts'
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { type Claim, sendRow } from '../history/claim.ts'
-import { takeKeysOf } from '../history/keys.ts'
-import { inputOf, RECIPIENT, SEND } from '../history/rows.ts'
-import { inTime } from '../in-time.ts'
+import { type Claim, sendRow } from '../ledger/claim.ts'
+import { takeKeysOf } from '../ledger/keys.ts'
+import { inputOf, RECIPIENT, SEND } from '../ledger/rows.ts'
 
 /** Only `claimed` claims: otherwise the key belongs to another send, or the day's volume is used up. */
 export type ClaimResult = 'claimed' | 'key_taken' | 'over_warm_up'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
-import type { KeyToTake } from '../history/claim.ts'
+import type { KeyToTake } from '../ledger/claim.ts'
 
 /** A key with its account. The same key of another account, method or mode is another key. */
 export interface IdempotencyKey extends KeyToTake {

@@ -1,9 +1,9 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { hasControls, type Mailbox } from '../address.ts'
-import { nameFault } from '../clean-text.ts'
+import { hasControls, type Mailbox } from '../../mail/address.ts'
+import type { Attachment } from '../../mail/mime/builder.ts'
+import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../../mail/mime/custom-headers.ts'
+import { nameFault } from '../../net/clean-text.ts'
 import { failFields } from '../errors.ts'
-import type { Attachment } from '../mime/builder.ts'
-import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
 import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
 import {

@@ -1,5 +1,5 @@
-import { hasControls } from '../address.ts'
-import { nameFault } from '../clean-text.ts'
+import { hasControls } from '../../mail/address.ts'
+import { nameFault } from '../../net/clean-text.ts'
 import type { FieldFault } from '../errors.ts'
 
 export const METADATA_LIMITS = {

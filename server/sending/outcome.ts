@@ -15,11 +15,11 @@ import {
   SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { enumNames } from '../enum-names.ts'
-import type { EndingRow, OutcomeRow } from '../history/rows.ts'
+import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
+import { saysUserUnknown } from '../../mail/smtp/rules.ts'
+import { enumNames } from '../db/enum-names.ts'
+import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
-import type { SmtpAttempt, Timings } from '../smtp/attempt.ts'
-import { saysUserUnknown } from '../smtp/rules.ts'
 import type { Recipient } from './recipients.ts'
 
 export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)

@@ -1,7 +1,7 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { type Address, type Mailbox, parseMailbox } from '../address.ts'
+import { type Address, type Mailbox, parseMailbox } from '../../mail/address.ts'
 import type { FieldFault } from '../errors.ts'
-import type { RecipientKindName } from '../history/claim.ts'
+import type { RecipientKindName } from '../ledger/claim.ts'
 import { addressFault } from './address-fault.ts'
 
 export const MAX_RECIPIENTS = 50

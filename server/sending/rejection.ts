@@ -1,6 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { DeliveryStatus, Reason, type RecipientOutcome, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { isSpecialUse } from '../address.ts'
+import { isSpecialUse } from '../../mail/address.ts'
 import { isSimulated } from './outcome.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inTime } from '../async/timeout.ts'
 import { fail } from '../errors.ts'
-import { inTime } from '../in-time.ts'
 import type { IdempotencyKey } from './key.ts'
 
 export interface SharedResponse<Response> {

@@ -6,13 +6,13 @@ import {
   SmtpEvidenceSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { inTime } from '../async/timeout.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
 import { readStored } from '../db/stored-json.ts'
-import { inTime } from '../in-time.ts'
 import { kindNames, reasonNames, statusNames } from './outcome.ts'
 import { sendResponse } from './response.ts'
 

@@ -2,12 +2,12 @@ import { create, toJson } from '@bufbuild/protobuf'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
-import type { Claim } from '../history/claim.ts'
-import type { FirstAttempts } from '../history/first-attempts.ts'
+import type { Claim } from '../ledger/claim.ts'
+import type { FirstAttempts } from '../ledger/first-attempts.ts'
 import type { Message } from './message.ts'
 import { rejected } from './outcome.ts'
-import { settleUntil } from './record.ts'
 import { type DryRunCheck, sendResponse } from './response.ts'
+import { settleUntil } from './until-stored.ts'
 
 /** How the checks decided a send that ends without SMTP. */
 export interface Decision {

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type AttemptOutcome, AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { enumNames } from '../enum-names.ts'
+import { enumNames } from '../db/enum-names.ts'
 
 const outcomeNames = enumNames<AttemptOutcome>(AttemptOutcomeSchema)
 

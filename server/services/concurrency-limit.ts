@@ -1,12 +1,12 @@
+import { createTally } from '../../net/tally.ts'
 import { fail } from '../errors.ts'
-import { createTally } from '../tally.ts'
 
 /** Runs a piece of work for an account. Throws `rate_limit_exceeded`, without running it, when too many are running. */
 export type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
 
 /**
  * Limits work that costs more than an ordinary request to `maxPerAccount` pieces at a time, in this process. Nothing
- * waits; where requests may wait, `server/slots.ts` is used.
+ * waits; where requests may wait, `net/slots.ts` is used.
  */
 export function limitConcurrency(maxPerAccount: number, retryAfterSeconds: number): ConcurrencyLimit {
   const running = createTally()

@@ -8,9 +8,9 @@ import {
   DispatchStateSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
-import { enumNames } from '../enum-names.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
 
 // The way of events to the endpoint. Waiting dispatches are in one table, ended ones in another. One statement reads

@@ -20,6 +20,7 @@ import { events, feedback, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
+import { NO_ENDPOINT, type Replay, type ReplayReceipt } from '../webhooks/replays/replay.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { type Evidence, evidencesOf } from './event-evidence.ts'
 import { EVENT, expired, MESSAGE, notFound, readKeptId } from './kept-ids.ts'
@@ -35,7 +36,6 @@ import {
   refuse,
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
-import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
 
 export interface EventServiceParts {
   db: Database

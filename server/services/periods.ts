@@ -1,6 +1,6 @@
 import { Granularity, GranularitySchema, type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { firstKeptHour } from '../db/retention.ts'
-import { enumNames } from '../enum-names.ts'
 import { refuse } from './listing.ts'
 
 export const granularityNames = enumNames<Granularity>(GranularitySchema)

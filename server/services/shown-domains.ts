@@ -16,12 +16,12 @@ import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stat
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
 import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { DkimKey, Domain } from '../domains/domains.ts'
 import { type CheckedRecord, checkedRecords, type SendingHosts, stringsOf } from '../domains/records.ts'
-import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 

@@ -8,9 +8,9 @@ import {
   type SuppressionService,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
-import { changeAs } from '../audit/change.ts'
-import { record } from '../audit/record.ts'
-import { requesterOf } from '../audit/requester.ts'
+import { changeAs } from '../access/audit/change.ts'
+import { record } from '../access/audit/record.ts'
+import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'

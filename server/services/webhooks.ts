@@ -3,7 +3,7 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type Webhook, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
-import { requesterOf } from '../audit/requester.ts'
+import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -22,12 +22,12 @@ import {
 } from '../webhooks/endpoints.ts'
 import { type Health, healthOf } from '../webhooks/health.ts'
 import type { Post } from '../webhooks/post.ts'
+import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { signedHeaders } from '../webhooks/signature.ts'
 import { targets } from '../webhooks/target.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { shownEnd } from './attempts.ts'
 import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
-import { NO_ENDPOINT } from './replay.ts'
 
 export interface WebhookServiceParts {
   db: Database

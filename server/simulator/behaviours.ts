@@ -1,4 +1,4 @@
-import type { MxLookup } from '../smtp/attempt.ts'
+import type { MxLookup } from '../../mail/smtp/attempt.ts'
 
 /** How the mail server refuses, in its own words. */
 export interface Refusal {

@@ -10,7 +10,7 @@ import {
   type MetricProducer,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
-import { inTime } from '../in-time.ts'
+import { inTime } from '../async/timeout.ts'
 import type { Definition, Point } from './instruments.ts'
 import { DEFINITIONS, type Metrics, type Snapshot } from './metrics.ts'
 

@@ -1,4 +1,4 @@
-import { inTime } from '../in-time.ts'
+import { inTime } from '../async/timeout.ts'
 
 /** How long a value is used before it is read again. */
 const KEEP_MS = 10_000

@@ -1,6 +1,6 @@
+import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { inTime } from '../in-time.ts'
 import { keepFresh } from './fresh.ts'
 import type { Metrics } from './metrics.ts'
 

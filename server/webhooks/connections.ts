@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
-import type { Dial, DialFailure, Phases } from '../egress/dial.ts'
-import type { Destination } from '../egress/url.ts'
+import type { Dial, DialFailure, Phases } from '../../net/dial.ts'
+import type { Destination } from '../../net/url.ts'
 
 /** One socket, dialled to a vetted address, and the HTTP/1.1 client that uses it. */
 export interface Connection {

@@ -1,4 +1,4 @@
-import { cleanText } from '../clean-text.ts'
+import { cleanText } from '../../net/clean-text.ts'
 
 /**
  * Returns the octets as text that can be stored and shown anywhere; undefined when there are none. The text is valid

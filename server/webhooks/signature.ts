@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { remember } from '../remember.ts'
+import { remember } from '../../net/memo.ts'
 
 interface SignedParts {
   /** The exact octets of the request's body. */

@@ -1,5 +1,5 @@
+import { remember } from '../../net/memo.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { remember } from '../remember.ts'
 
 /** The account's current endpoint, as an attempt reads it. */
 export interface TargetRow {

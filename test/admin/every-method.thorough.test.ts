@@ -7,7 +7,7 @@ import { Access, access, confirmed } from '../../gen/verdict/admin/v1/options_pb
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { publicId } from '../../server/db/ids.ts'
-import { bindingsOf } from '../../server/http/bindings.ts'
+import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
 import { type Api, startApi } from '../services/api.ts'
 

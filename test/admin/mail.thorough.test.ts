@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { buildMessage } from '../../mail/mime/builder.ts'
 import { readMail } from '../../server/admin/mail.ts'
-import { buildMessage } from '../../server/mime/builder.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 const built = (change: Partial<Parameters<typeof buildMessage>[0]> = {}) =>

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { run } from '../../server/cli/run.ts'
+import { run } from '../../cli/run.ts'
 
 // The script for bash in a real bash. zsh and fish are in test/real/completion.test.ts.
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../server/cli/run.ts'
+import { run } from '../../cli/run.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The domains commands for users of the service: an API key, and no database.

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { run } from '../../server/cli/run.ts'
+import { run } from '../../cli/run.ts'
 
 // The commands that read: their requests, and the text that they make of the response.
 

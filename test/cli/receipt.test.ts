@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../server/cli/run.ts'
+import { run } from '../../cli/run.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { type Api, startApi } from '../services/api.ts'
 

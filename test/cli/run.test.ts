@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { run } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
-import { run } from '../../server/cli/run.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import { domains } from '../../server/db/schema.ts'
@@ -630,5 +630,5 @@ test('the message says when TLS meets a plain port, and the reverse', async () =
 test('the package has a scope, because its plain name belongs to someone else on the public registry', () => {
   const { name, bin } = JSON.parse(readFileSync('package.json', 'utf8'))
   expect(name).toBe('@verdict/server')
-  expect(bin).toEqual({ verdict: 'server/cli/bin.mjs' })
+  expect(bin).toEqual({ verdict: 'cli/bin.mjs' })
 })

@@ -8,13 +8,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { firstColumn } from '../../server/cli/import.ts'
-import { run } from '../../server/cli/run.ts'
+import { firstColumn } from '../../cli/import.ts'
+import { run } from '../../cli/run.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The commands against the whole API.
 
-const BIN = fileURLToPath(new URL('../../server/cli/bin.mjs', import.meta.url))
+const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 let api: Api
 let folder: string
 let progress: string[]

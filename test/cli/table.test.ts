@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { table } from '../../server/cli/table.ts'
+import { table } from '../../cli/table.ts'
 
 test('columns are aligned by the width that a terminal gives to their text', () => {
   const rows = [

@@ -21,7 +21,7 @@ import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 // The command as a process: its output and exit codes. What each command does is in run.test.ts.
 
-const BIN = fileURLToPath(new URL('../../server/cli/bin.mjs', import.meta.url))
+const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 const secret = randomBytes(32)
 
 let database: TestDatabase

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { followEvents } from '../../server/cli/follow-events.ts'
-import { run } from '../../server/cli/run.ts'
+import { followEvents } from '../../cli/follow-events.ts'
+import { run } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { type DescField, toJson } from '@bufbuild/protobuf'
 import { FieldOptionsSchema } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
+import { send } from '../../cli/emails.ts'
 import { BatchItemSchema, GetEmailResponseSchema, SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { send } from '../../server/cli/emails.ts'
 
 // A new field of a send is complete only when it is everywhere. CONTRIBUTING.md lists every file.
 

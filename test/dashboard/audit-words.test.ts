@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { actionWords, entryWords } from '../../dashboard/settings/audit/actions.ts'
 import { changedFields } from '../../dashboard/settings/audit/field-words.ts'
-import { ACTIONS } from '../../server/audit/actions.ts'
+import { ACTIONS } from '../../server/access/audit/actions.ts'
 
 test('an import has words for its start, its end, and a list of addresses', () => {
   expect(entryWords('suppression.import', { state: 'running' })).toBe('Began to import')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, expect, inject, test } from 'vitest'
 import { applyMigrations } from '../../server/db/migrations.ts'
-import { diagnose } from '../doctor/patients.ts'
+import { diagnose } from '../cli/doctor/patients.ts'
 import { databaseAt } from '../harness/template.ts'
 
 const admin = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} })

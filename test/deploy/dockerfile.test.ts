@@ -52,7 +52,7 @@ test('no secret, history or development file reaches the build', () => {
     '.git/config',
     'node_modules/node/bin/node',
     '.verdict/keys.json',
-    'test/log.test.ts',
+    'test/process/log.test.ts',
     'dashboard/dist/index.html',
   ]
   expect(kept.filter(reachesBuild)).toEqual([])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { longestCallMs, REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { VARIABLES } from '../../server/config/variables.ts'
-import { KEEP_ALIVE_MS } from '../../server/http/http1.ts'
+import { KEEP_ALIVE_MS } from '../../server/http/listener/http1.ts'
 import { read } from './environment.ts'
 
 const server = read('deploy/nginx/verdict.conf')

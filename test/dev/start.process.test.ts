@@ -63,7 +63,7 @@ test('the doctor finds nothing to mend beside a fresh npm start', async () => {
   await npm.startAndWait()
   const { PATH } = process.env
   const diagnosis = () =>
-    promisify(execFile)(process.execPath, ['server/cli/verdict.ts', 'doctor'], {
+    promisify(execFile)(process.execPath, ['cli/verdict.ts', 'doctor'], {
       env: { PATH, DATA_DIR: npm.dataDir },
     }).then(
       ({ stdout }) => stdout,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { outcomeOf } from '../../mail/smtp/failure.ts'
 import { readConfig } from '../../server/config/config.ts'
 import { leaseOf } from '../../server/config/limits.ts'
-import { outcomeOf } from '../../server/smtp/failure.ts'
 
 // Facts that a guide states and no snippet shows, against the code.
 

@@ -1,7 +1,7 @@
 import type { Answer } from 'dns-packet'
 import { afterAll, expect, test, vi } from 'vitest'
+import { createGuard } from '../../net/guard.ts'
 import { createDns } from '../../server/domains/authoritative.ts'
-import { createGuard } from '../../server/egress/guard.ts'
 import { a, cname, type DnsServerForTests, ns, startDns, txt } from '../harness/dns.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import type { Zone } from './verifying.ts'

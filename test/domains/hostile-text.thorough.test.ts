@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { factsOf, report, view } from '../../server/cli/domain-text.ts'
+import { factsOf, report, view } from '../../cli/domain-text.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import { findDomain, findDomainById } from '../../server/domains/domains.ts'
 import type { DnsServerForTests } from '../harness/dns.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parseMailbox } from '../../server/address.ts'
+import { parseMailbox } from '../../mail/address.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { PLACES } from '../../server/erasure/places.ts'

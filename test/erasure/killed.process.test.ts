@@ -47,7 +47,7 @@ async function storeMentions(): Promise<void> {
 }
 
 function startErase() {
-  const args = ['server/cli/verdict.ts', 'erase', EMAIL, '--yes', '--json']
+  const args = ['cli/verdict.ts', 'erase', EMAIL, '--yes', '--json']
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   return { child, output: text(child.stdout) }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { newId } from '../../server/db/ids.ts'
-import type { Claim } from '../../server/history/claim.ts'
+import type { Claim } from '../../server/ledger/claim.ts'
 
 interface Change extends Partial<Omit<Claim, 'recipients'>> {
   to?: string[]

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type SendBatchRequest, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { readMessage } from '../../server/http/json-reader.ts'
-import { textFaults } from '../../server/http/text.ts'
+import { textFaults } from '../../server/http/body/text.ts'
+import { readMessage } from '../../server/http/rest/json-reader.ts'
 
 // Lists whose elements are independent.
 

@@ -47,8 +47,8 @@ import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
 import type { Gate } from '../../server/http/admission.ts'
 import { createApp, type DashboardParts, type Limits } from '../../server/http/app.ts'
-import { type ListenOptions, listen } from '../../server/http/listen.ts'
-import { describeError } from '../../server/log.ts'
+import { type ListenOptions, listen } from '../../server/http/listener/listen.ts'
+import { describeError } from '../../server/process/log.ts'
 
 // The gateway over an implementation in memory: these tests are not about the services.
 

@@ -6,7 +6,7 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { OutcomeUnknown } from '../../server/errors.ts'
 import { createApp } from '../../server/http/app.ts'
-import { type Listener, listen } from '../../server/http/listen.ts'
+import { type Listener, listen } from '../../server/http/listener/listen.ts'
 
 let listener: Listener
 beforeAll(async () => {

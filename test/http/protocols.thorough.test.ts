@@ -14,8 +14,8 @@ import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_de
 import { Health, HealthCheckResponse_ServingStatus as Serving } from '../../gen/grpc/health/v1/health_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
-import { listen } from '../../server/http/listen.ts'
-import { MAX_OBJECTS } from '../../server/http/request-bounds.ts'
+import { MAX_OBJECTS } from '../../server/http/body/request-bounds.ts'
+import { listen } from '../../server/http/listener/listen.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
 import { type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from './gateway.ts'
 

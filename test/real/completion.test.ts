@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { run } from '../../server/cli/run.ts'
+import { run } from '../../cli/run.ts'
 
 // The completion scripts in Debian's zsh and fish. bash is in test/cli/completion.process.test.ts.
 

@@ -9,7 +9,7 @@ import { databaseFault } from '../../server/db/database-fault.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
-import { diagnose } from '../doctor/patients.ts'
+import { diagnose } from '../cli/doctor/patients.ts'
 import { openAccount } from '../harness/account.ts'
 import { signIn } from '../harness/person.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -146,7 +146,7 @@ test('a retry and the replay of a range go through the worker', async () => {
 })
 
 test('an erasure, which holds a lock for its session, says that it needs PostgreSQL itself', async () => {
-  const program = startProgram(process.execPath, ['server/cli/bin.mjs', 'erase', 'ann@example.com', '--yes'], env)
+  const program = startProgram(process.execPath, ['cli/bin.mjs', 'erase', 'ann@example.com', '--yes'], env)
   expect(await program.ended).not.toBe(0)
   expect(program.stderr()).toContain('Name PostgreSQL itself in DATABASE_URL')
 })

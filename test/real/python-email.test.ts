@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { parseAddress, parseMailbox } from '../../server/address.ts'
-import { buildMessage, type Message } from '../../server/mime/builder.ts'
+import { parseAddress, parseMailbox } from '../../mail/address.ts'
+import { buildMessage, type Message } from '../../mail/mime/builder.ts'
 
 const NAMES = [
   'invoice.pdf',

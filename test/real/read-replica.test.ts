@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makePartitions } from '../../server/db/partitions.ts'
-import { diagnose } from '../doctor/patients.ts'
+import { diagnose } from '../cli/doctor/patients.ts'
 import { change, startReplicas } from '../faults/replicas.ts'
 import { openAccount } from '../harness/account.ts'
 import { testDatabase } from '../harness/postgres.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hasControls } from '../../server/address.ts'
+import { hasControls } from '../../mail/address.ts'
 import { metadataFaults, tagFault } from '../../server/sending/metadata.ts'
 import { anyCharacter } from '../harness/text.ts'
 

@@ -10,7 +10,7 @@ import { encodeEnvelope } from '@connectrpc/connect/protocol'
 import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc'
 import { reasonOf } from '../../server/errors.ts'
-import { bindingsOf } from '../../server/http/bindings.ts'
+import { bindingsOf } from '../../server/http/rest/bindings.ts'
 
 // Calls whose head arrives first, and whose body follows when a test wants it to.
 

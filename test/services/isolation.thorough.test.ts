@@ -5,7 +5,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listAccounts } from '../../server/access/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
-import { bindingsOf } from '../../server/http/bindings.ts'
+import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type Api, startApi } from './api.ts'
 import { mail, probesOf, suppressed, USES } from './probes.ts'
 

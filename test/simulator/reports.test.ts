@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { parseAddress } from '../../server/address.ts'
-import { createResolver } from '../../server/dns/resolver.ts'
+import { parseAddress } from '../../mail/address.ts'
+import { createResolver } from '../../mail/dns/resolver.ts'
+import type { Site } from '../../mail/smtp/attempt.ts'
+import { createEngine } from '../../mail/smtp/engine.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { type MailBack, reportAbout } from '../../server/simulator/reports.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
-import type { Site } from '../../server/smtp/attempt.ts'
-import { createEngine } from '../../server/smtp/engine.ts'
 
 const RETURN_PATH = 'b.token@rp.example.test'
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Address, parseAddress } from '../../server/address.ts'
-import { createResolver } from '../../server/dns/resolver.ts'
+import { type Address, parseAddress } from '../../mail/address.ts'
+import { createResolver } from '../../mail/dns/resolver.ts'
+import type { Site, SmtpAttempt } from '../../mail/smtp/attempt.ts'
+import { createEngine } from '../../mail/smtp/engine.ts'
 import { createSimulator, type Simulator } from '../../server/simulator/simulator.ts'
-import type { Site, SmtpAttempt } from '../../server/smtp/attempt.ts'
-import { createEngine } from '../../server/smtp/engine.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 let simulator: Simulator

@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { lookupWith } from '../../server/egress/lookup.ts'
+import { lookupWith } from '../../net/lookup.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { ends, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLogger } from '../../server/log.ts'
+import { createLogger } from '../../server/process/log.ts'
 import { createTroubles } from '../../workflows/troubles.ts'
 
 test('a trouble is logged when it begins, when it becomes another one, and when it is over', () => {

@@ -1,5 +1,5 @@
 import { DeliveryStatusSchema, ReasonSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
-import { shortNames } from '../../enum-names.ts'
+import { shortNames } from '../../db/enum-names.ts'
 import type { Definition } from '../instruments.ts'
 
 /** What a recipient's server, or a check before it, decided. `none`: a delivery has no reason. */

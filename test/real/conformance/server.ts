@@ -6,12 +6,12 @@ import { ConnectError, createServiceImplSpec, type Interceptor } from '@connectr
 import { codeToString } from '@connectrpc/connect/protocol-connect'
 import { pino } from 'pino'
 import type { App } from '../../../server/http/app.ts'
-import { createByteBudget } from '../../../server/http/byte-budget.ts'
+import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
 import { type Call, callKey } from '../../../server/http/call.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
-import { listen } from '../../../server/http/listen.ts'
-import { collectPaths, otherMethods } from '../../../server/http/other-methods.ts'
-import { rpcRoutes } from '../../../server/http/rpc.ts'
+import { listen } from '../../../server/http/listener/listen.ts'
+import { collectPaths, otherMethods } from '../../../server/http/rest/other-methods.ts'
+import { rpcRoutes } from '../../../server/http/rpc/rpc.ts'
 import { conformanceService } from './service.ts'
 
 // The server under test of Connect's conformance suite: its service behind the product's listener and routes. The suite

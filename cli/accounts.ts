@@ -1,0 +1,118 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { type Account, createAccount, listAccounts, setTier } from '../server/access/accounts.ts'
+import { record } from '../server/access/audit/record.ts'
+import { type OperatorLimits, tierOf } from '../server/config/limits.ts'
+import type { Database } from '../server/db/connect.ts'
+import { publicId } from '../server/db/ids.ts'
+import { examples, Failure, type Print, readName } from './command.ts'
+import { withDatabase } from './database.ts'
+import { variables } from './environment.ts'
+import { operator } from './operator.ts'
+import { shortTime, table } from './table.ts'
+
+export const accountOption = (description = 'The id or name of the account; needed when there are several') =>
+  new Option('--account <account>', description)
+
+export const accounts = (print: Print) =>
+  new Command('accounts')
+    .summary('Manage accounts: create, list, tier')
+    .description('Manage accounts. An account owns domains, keys and messages.')
+    .addCommand(create(print))
+    .addCommand(list(print))
+    .addCommand(tier(print))
+
+const create = (print: Print) =>
+  new Command('create')
+    .summary('Create an account')
+    .description('Create an account. It owns domains, keys and messages.')
+    .argument('<name>', 'Shown wherever people choose one', readName)
+    .addHelpText('after', examples('verdict accounts create "Web shop"'))
+    .action(async (name) => {
+      const account = await withDatabase((db, clock) =>
+        db.transaction(async (tx) => {
+          const created = await createAccount(tx, clock, name)
+          await record(tx, { ...operator(created.id), action: 'account.create', target: name })
+          return created
+        }),
+      )
+      print({ json: view(account), text: `Created account ${publicId('acc', account.id)} "${account.name}".` })
+    })
+
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the accounts')
+    .addHelpText('after', examples('verdict accounts list', 'verdict accounts list --json'))
+    .action(async () => {
+      const limits = readLimits()
+      const accounts = await withDatabase(listAccounts)
+      const rows = accounts.map(({ id, name, tier, createdAt }) => {
+        return [publicId('acc', id), name, describeTier(limits, tier), shortTime(createdAt)]
+      })
+      const text = table(['ACCOUNT', 'NAME', 'TIER', 'CREATED'], rows, NO_ACCOUNT)
+      print({ json: { accounts: accounts.map(view) }, text })
+    })
+
+const tier = (print: Print) =>
+  new Command('tier')
+    .summary('Set the tier of an account: how many requests it may make a minute')
+    .description('Set the tier of an account: how many requests it may make a minute. Takes effect within 5 seconds.')
+    .argument('<tier>')
+    .addOption(accountOption())
+    .addHelpText('after', examples('verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'))
+    .action(async (name, { account }) => {
+      const limits = readLimits()
+      if (name !== DEFAULT && !Object.hasOwn(limits.tiers, name)) {
+        const names = [...Object.keys(limits.tiers), DEFAULT].join(', ')
+        throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
+      }
+      const changed = await withDatabase(async (db) => {
+        const chosen = await chooseAccount(db, account)
+        const tier = name === DEFAULT ? null : name
+        return db.transaction(async (tx) => {
+          const fields = { target: chosen.name, before: { tier: chosen.tier }, after: { tier } }
+          await record(tx, { ...operator(chosen.id), action: 'account.tier', ...fields })
+          return setTier(tx, chosen.id, tier)
+        })
+      })
+      const text = `Account ${publicId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
+      print({ json: view(changed), text })
+    })
+
+/** An account without a tier of its own has that of DEFAULT_TIER. */
+const DEFAULT = 'default'
+
+const NO_ACCOUNT = 'There is no account. Create one: verdict accounts create <name>'
+
+function readLimits(): OperatorLimits {
+  const { tiers, defaultTier } = variables('tiers', 'defaultTier')
+  return { ...tiers, defaultTier }
+}
+
+function describeTier(limits: OperatorLimits, tier: string | null): string {
+  const { name, requestsPerMinute } = tierOf(limits, tier)
+  const shown = tier === null ? `${DEFAULT} (${name})` : tier === name ? name : `${tier} (unknown, so ${name})`
+  return `${shown}, ${requestsPerMinute}/min`
+}
+
+/** The account with this id or name. Without one, the only account. */
+export async function chooseAccount(db: Database, idOrName: string | undefined): Promise<Account> {
+  const accounts = await listAccounts(db)
+  const matches =
+    idOrName === undefined
+      ? accounts
+      : accounts.filter(({ id, name }) => name === idOrName || publicId('acc', id) === idOrName)
+  if (matches.length === 1) return matches[0]!
+  if (matches.length > 1)
+    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
+  if (idOrName !== undefined)
+    throw new Failure('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
+  throw new Failure('not_found', NO_ACCOUNT)
+}
+
+function linesOf(accounts: Account[]): string {
+  return accounts.map(({ id, name }) => `  ${publicId('acc', id)}  ${name}`).join('\n')
+}
+
+function view({ id, name, tier, createdAt }: Account) {
+  return { account_id: publicId('acc', id), name, tier, created_at: createdAt }
+}

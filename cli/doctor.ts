@@ -1,0 +1,35 @@
+import { Command } from '@commander-js/extra-typings'
+import { type Exit, examples, type Print } from './command.ts'
+import { examine, type Result, stateOf } from './doctor/examine.ts'
+import { createPatient } from './doctor/patient.ts'
+import { inColour, reportText } from './doctor/report.ts'
+import { environment } from './environment.ts'
+
+const EXITS: Record<ReturnType<typeof stateOf>, Exit> = { ok: 'ok', warning: 'warned', failed: 'failed' }
+
+const NOTES = `
+Each check is ok, warning, failed or skipped, and says how to fix it. Exit codes:
+0 when none failed or warned, 4 for warnings only, 1 when a check failed. Nothing
+is changed and no mail is sent. In production the doctor connects to one public
+mail server, to see whether mail can leave; --no-probe does without.
+docs/doctor.md lists the checks.`
+
+export const doctor = (print: Print) =>
+  new Command('doctor')
+    .description('Look for everything that would stop mail or hide a failure, and say how to fix it')
+    .option('--probe <domain>', 'The domain whose mail server is dialled, in production', 'gmail.com')
+    .option('--no-probe', 'Dial no mail server')
+    .addHelpText('after', NOTES)
+    .addHelpText(
+      'after',
+      examples('verdict doctor', `verdict doctor --json | jq '.checks[] | select(.state == "failed")'`),
+    )
+    .action(async ({ probe }) => {
+      const patient = createPatient(environment(), probe === false ? undefined : probe)
+      const results = await examine(patient).finally(() => patient.close())
+      const state = stateOf(results)
+      const json = { state, checks: results.map(shown) }
+      print({ json, text: reportText(results), exit: EXITS[state], paint: inColour })
+    })
+
+const shown = ({ group, name, state, seen, wayOut }: Result) => ({ group, name, state, seen, way_out: wayOut })

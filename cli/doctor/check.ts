@@ -1,0 +1,61 @@
+import type { Database } from '../../server/db/connect.ts'
+import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
+import type { Patient } from './patient.ts'
+
+export type State = 'ok' | 'warning' | 'failed' | 'skipped'
+
+export interface Finding {
+  state: State
+  seen: string
+  /** What the operator can do. */
+  wayOut?: string
+}
+
+export interface Check {
+  name: string
+  /** What holds while the check is `ok`, for the guide. */
+  about: string
+  /** The variables it reads. While one of them is invalid, the check is skipped. */
+  reads?: string[]
+  run(patient: Patient): Finding | Promise<Finding>
+}
+
+export interface Group {
+  title: string
+  checks: Check[]
+}
+
+type Run = Check['run']
+
+export const ok = (seen: string): Finding => ({ state: 'ok', seen })
+export const skipped = (seen: string): Finding => ({ state: 'skipped', seen })
+export const warning = (seen: string, wayOut: string): Finding => ({ state: 'warning', seen, wayOut })
+export const failed = (seen: string, wayOut: string): Finding => ({ state: 'failed', seen, wayOut })
+
+/** The worst of several findings, with the texts of all that are as bad. */
+export function worstOf(findings: readonly Finding[]): Finding {
+  const state = (['failed', 'warning', 'skipped', 'ok'] as const).find((each) =>
+    findings.some((f) => f.state === each),
+  )!
+  const worst = findings.filter((finding) => finding.state === state)
+  const wayOut = [...new Set(worst.map((finding) => finding.wayOut).filter((text) => text !== undefined))].join(' ')
+  const seen = [...new Set(worst.map((finding) => finding.seen))].join('. ')
+  return { state, seen, ...(wayOut && { wayOut }) }
+}
+
+/** A check of what only mail to the Internet needs. A development machine sends to `simulator.test`. */
+export function inProduction(run: Run): Run {
+  return (patient) => (patient.config.production ? run(patient) : skipped('only production needs it'))
+}
+
+/** A check that needs the tables: skipped while there are none. Other checks say why. */
+export function onTables(look: (db: Database, patient: Patient) => Promise<Finding>): Run {
+  return async (patient) => {
+    const db = await patient.database().catch(() => undefined)
+    if (!db) return skipped('the database cannot be used')
+    return look(db, patient).catch((error) => {
+      if (databaseFault(error) === NO_TABLES) return skipped('the database has no tables of Verdict')
+      throw error
+    })
+  }
+}

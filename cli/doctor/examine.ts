@@ -1,0 +1,57 @@
+import { inTime } from '../../server/async/timeout.ts'
+import { CERTIFICATE_CHECKS } from './certificate.ts'
+import { type Check, type Finding, failed, type Group, type State, skipped } from './check.ts'
+import { CONFIGURATION_CHECKS } from './configuration.ts'
+import { DATABASE_CHECKS } from './database.ts'
+import { INTERNET_CHECKS } from './internet.ts'
+import { MACHINE_CHECKS } from './machine.ts'
+import { MAIL_CHECKS } from './mail.ts'
+import type { Patient } from './patient.ts'
+import { REPLICA_CHECKS } from './replica.ts'
+import { SERVICE_CHECKS } from './service.ts'
+import { STORAGE_CHECKS } from './storage.ts'
+import { TEMPORAL_CHECKS } from './temporal.ts'
+
+export const GROUPS: readonly Group[] = [
+  { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
+  { title: 'This machine', checks: MACHINE_CHECKS },
+  { title: 'The Internet', checks: INTERNET_CHECKS },
+  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS] },
+  { title: 'Temporal', checks: TEMPORAL_CHECKS },
+  { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
+]
+
+export interface Result extends Finding {
+  group: string
+  name: string
+}
+
+/** With the time that closing connections takes, a diagnosis takes less than 15 s. */
+const CHECK_MS = 12_000
+
+/** Makes all checks at the same time. The results are in the order of the table. */
+export function examine(patient: Patient): Promise<Result[]> {
+  return Promise.all(
+    GROUPS.flatMap(({ title, checks }) =>
+      checks.map(async (check) => ({ group: title, name: check.name, ...(await findingOf(check, patient)) })),
+    ),
+  )
+}
+
+/** Makes one check. A check that throws or takes too long has failed. */
+export async function findingOf(check: Check, patient: Patient, checkMs = CHECK_MS): Promise<Finding> {
+  const invalid = check.reads?.find((name) => patient.faults.some((fault) => fault.name === name))
+  if (invalid) return skipped(`${invalid} is missing or invalid`)
+  const late = () => new Error(`no result within ${checkMs / 1_000} s`)
+  try {
+    return await inTime((async () => check.run(patient))(), checkMs, late)
+  } catch (error) {
+    return failed(`could not be examined: ${(error as Error).message}`, 'Try again, and look at the log of the API.')
+  }
+}
+
+/** The state of a whole diagnosis. */
+export function stateOf(results: readonly Result[]): Exclude<State, 'skipped'> {
+  const has = (state: State) => results.some((result) => result.state === state)
+  return has('failed') ? 'failed' : has('warning') ? 'warning' : 'ok'
+}

@@ -1,0 +1,104 @@
+import { run } from '../../server/db/statement.ts'
+import { failingEndpoints } from '../../server/webhooks/health.ts'
+import type { Check, Finding } from './check.ts'
+import { failed, ok, onTables, warning } from './check.ts'
+
+/** How many names a finding lists. */
+const SHOWN = 3
+
+interface Waiting {
+  waiting: number
+  late: number
+  oldestLateS: number | null
+}
+
+const LATE_S = 300
+const VERY_LATE_S = 3_600
+
+// An attempt that runs is not late.
+const WAITING = `
+  with late as (
+    select due_at from open_dispatches
+    where greatest(due_at, lease_until, started_at) < clock_timestamp() - interval '${LATE_S} seconds'
+  )
+  select (select count(*)::int from open_dispatches) as waiting, count(*)::int as late,
+    extract(epoch from clock_timestamp() - min(due_at))::float8 as "oldestLateS"
+  from late`
+
+const backlog: Check = {
+  name: 'backlog',
+  about: 'no webhook waits longer than 5 minutes for an attempt that is due',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const [row] = await run<Waiting>(db, WAITING)
+    return backlogFinding(row!)
+  }),
+}
+
+export function backlogFinding({ waiting, late, oldestLateS }: Waiting): Finding {
+  if (late === 0) return ok(waiting === 0 ? 'nothing waits' : `${waiting} wait for their next attempt, none is late`)
+  const minutes = Math.floor(oldestLateS! / 60)
+  const seen = `${late} of ${waiting} webhooks are late, the oldest by ${minutes} minutes`
+  const wayOut = 'Run more workers (npm run worker), and check Temporal and their log.'
+  return oldestLateS! >= VERY_LATE_S ? failed(seen, wayOut) : warning(seen, wayOut)
+}
+
+const endpoints: Check = {
+  name: 'endpoints',
+  about: 'no webhook endpoint has failed for more than an hour',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const failing = await failingEndpoints(db)
+    if (failing.length === 0) return ok('none has failed for more than an hour')
+    const hosts = [...new Set(failing.map(({ url }) => new URL(url).host))]
+    return warning(
+      `${failing.length} have acknowledged nothing for more than an hour: ${firstOf(hosts)}`,
+      'Tell their owners. Attempts end after about 7.5 hours; afterwards the events can be replayed.',
+    )
+  }),
+}
+
+interface Standing {
+  verified: number
+  others: number
+  /** The names of domains that were verified and are not any more, or will not be soon. */
+  troubled: string[] | null
+  /** Domains whose check is 15 minutes late. */
+  unchecked: number
+}
+
+const STANDING = `
+  select count(*) filter (where status = 'verified')::int as verified,
+    count(*) filter (where status <> 'verified')::int as others,
+    json_agg(name order by name)
+      filter (where status = 'lapsed' or (status = 'verified' and failing_since is not null)) as troubled,
+    count(*) filter (where next_check_at < clock_timestamp() - interval '15 minutes')::int as unchecked
+  from domains`
+
+const domains: Check = {
+  name: 'domains',
+  about: 'every domain that was verified still is, and DNS is checked in time',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const [row] = await run<Standing>(db, STANDING)
+    const { verified, others, troubled, unchecked } = row!
+    if (troubled)
+      return warning(
+        `DNS no longer has the records of ${firstOf(troubled)}: mail from them will be refused, or is already`,
+        `See what is missing: verdict domains show ${troubled[0]}`,
+      )
+    if (unchecked > 0)
+      return warning(
+        `${unchecked} were to be checked in DNS more than 15 minutes ago`,
+        'Look at the Schedule "verification" in Temporal, and at the log of the worker.',
+      )
+    return ok(`${verified} verified, ${others} not yet`)
+  }),
+}
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length - SHOWN
+  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+export const MAIL_CHECKS = [backlog, endpoints, domains]

@@ -1,0 +1,150 @@
+import { Command } from '@commander-js/extra-typings'
+import { createGuard } from '../net/guard.ts'
+import type { DatabaseClock } from '../server/db/clock.ts'
+import type { Database } from '../server/db/connect.ts'
+import { createSealer } from '../server/db/encryption.ts'
+import {
+  createDomain,
+  type Domain,
+  deleteDomain,
+  findDomain,
+  findDomainById,
+  listDomains,
+} from '../server/domains/domains.ts'
+import { readDomainName, readSendingDomain } from '../server/domains/name.ts'
+import { makeNextKey } from '../server/domains/rotation.ts'
+import { createVerification } from '../server/domains/verification.ts'
+import { createVerifier } from '../server/domains/verify.ts'
+import { accountOption, chooseAccount } from './accounts.ts'
+import { examples, Failure, type Output, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { factsOf, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
+import * as byApi from './domains-by-api.ts'
+import { variables } from './environment.ts'
+import { operator } from './operator.ts'
+import { urlOption } from './service.ts'
+
+export const domains = (print: Print) =>
+  new Command('domains')
+    .description('Manage sending domains: add, list, show, verify, rotate, remove')
+    .addCommand(add(print))
+    .addCommand(list(print))
+    .addCommand(show(print))
+    .addCommand(verify(print))
+    .addCommand(rotate(print))
+    .addCommand(remove(print))
+
+const add = (print: Print) =>
+  new Command('add')
+    .summary('Add a sending domain')
+    .description('Add a sending domain with its own DKIM key, and print the DNS records it needs.')
+    .argument('<domain>')
+    .addOption(accountOption())
+    .option('--verified', 'Vouch for the records: the domain may send at once, and DNS is not checked')
+    .option('--no-warm-up', 'The domain is known to mailbox providers: no daily limit in its first days')
+    .option('--require-tls', 'Mail from this domain leaves only over TLS with a valid certificate')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict domains add example.com', 'verdict domains add example.com --verified'))
+    .action(async (text, { account, verified, warmUp: warmsUp, requireTls: requiresTls, url }) => {
+      const isForUsers = byApi.isMeant({ url, account }) && !verified && warmsUp
+      if (isForUsers) return print(await byApi.add(url, text, requiresTls))
+      const read = readSendingDomain(text)
+      if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
+      const { name } = read
+      const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
+      const status = verified ? 'verified' : 'pending'
+      const domain = await withDatabase(async (db, clock) => {
+        const { id: accountId } = await chooseAccount(db, account)
+        const requester = operator(accountId)
+        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls, requester })
+      })
+      print({ json: view(domain), text: instructions(factsOf(domain), operatorRecords()) })
+    })
+
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the sending domains of an account')
+    .addOption(accountOption())
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict domains list', 'verdict domains list --json'))
+    .action(async ({ account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.list(url))
+      const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
+      print({ json: { domains: domains.map(view) }, text: listText(domains.map(factsOf)) })
+    })
+
+/** A command on one domain. */
+const domainCommand = (name: string) =>
+  new Command(name).argument('<domain>').addOption(accountOption()).addOption(urlOption())
+
+const show = (print: Print) =>
+  domainCommand('show')
+    .description('Show the records of a domain, and what DNS had at the last check')
+    .addHelpText('after', examples('verdict domains show example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.show(url, text))
+      print(
+        await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(factsOf(domain)) })),
+      )
+    })
+
+const verify = (print: Print) =>
+  domainCommand('verify')
+    .description('Check the records of a domain in DNS now, and show what DNS has')
+    .addHelpText('after', examples('verdict domains verify example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.verify(url, text))
+      print(await withDomain(text, account, verifyNow))
+    })
+
+const verifyNow: OnDomain = async (db, { id }, clock) => {
+  const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
+  const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
+  await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
+  const domain = (await findDomainById(db, id))!
+  return { json: view(domain), text: report(factsOf(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+}
+
+const rotate = (print: Print) =>
+  domainCommand('rotate')
+    .summary('Create the next DKIM key of a domain')
+    .description('Create the next DKIM key of a domain. It signs as soon as DNS has its record.')
+    .addHelpText('after', examples('verdict domains rotate example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.rotate(url, text))
+      print(await withDomain(text, account, createNextKey))
+    })
+
+const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
+  const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
+  await makeNextKey({ db, sealer, clock }, id, operator(accountId))
+  const domain = (await findDomainById(db, id))!
+  return { json: view(domain), text: rotation(factsOf(domain)) }
+}
+
+const remove = (print: Print) =>
+  domainCommand('remove')
+    .summary('Remove a domain and its DKIM keys')
+    .description('Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.')
+    .addHelpText('after', examples('verdict domains remove example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.remove(url, text))
+      print(
+        await withDomain(text, account, async (db, domain) => {
+          await deleteDomain(db, domain.id, operator(domain.accountId))
+          return { json: view(domain), text: `Removed ${domain.name}.` }
+        }),
+      )
+    })
+
+type OnDomain = (db: Database, domain: Domain, clock: DatabaseClock) => Promise<Output>
+
+/** Calls `use` with the domain of this name. Throws a Failure when the account has none. */
+function withDomain(text: string, account: string | undefined, use: OnDomain): Promise<Output> {
+  return withDatabase(async (db, clock) => {
+    const name = readDomainName(text)
+    const domain = name && (await findDomain(db, (await chooseAccount(db, account)).id, name))
+    if (domain) return use(db, domain, clock)
+    throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
+  })
+}

@@ -1,0 +1,147 @@
+import { createInterface } from 'node:readline/promises'
+import { Command } from '@commander-js/extra-typings'
+import { matchingFormOf } from '../mail/address.ts'
+import { readDatabaseUrl } from '../server/config/database-url.ts'
+import type { Database } from '../server/db/connect.ts'
+import { eq } from '../server/db/drizzle.ts'
+import { createSealer } from '../server/db/encryption.ts'
+import { publicId } from '../server/db/ids.ts'
+import { people as peopleTable } from '../server/db/people-schema.ts'
+import { type Counts, countMentions, ErasureRuns, erase as eraseAddress } from '../server/erasure/erase.ts'
+import type { Progress } from '../server/erasure/progress.ts'
+import { wantedAddress } from '../server/erasure/spellings.ts'
+import { erasedForms } from '../server/reputation/erased-form.ts'
+import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
+import { accountOption, chooseAccount } from './accounts.ts'
+import { examples, Failure, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { variables } from './environment.ts'
+import { operator } from './operator.ts'
+
+export const erase = (print: Print) =>
+  new Command('erase')
+    .summary('Erase an address from the database (GDPR, Article 17)')
+    .description(
+      'Erase an address from the database (GDPR, Article 17). A keyed hash replaces it; states and counts stay, and a ' +
+        'suppressed address stays suppressed. Run it again to continue an interrupted erasure. See docs/erasure.md.',
+    )
+    .argument('<address>')
+    .addOption(accountOption('The id or name of the account; by default all accounts'))
+    .option('--dry-run', 'Count the rows that mention the address, and change nothing')
+    .option('--yes', 'Do not ask for confirmation')
+    .addHelpText(
+      'after',
+      examples('verdict erase ann@example.com --dry-run', 'verdict erase ann@example.com --account "Web shop" --yes'),
+    )
+    .action(async (text, { account, dryRun, yes }) => {
+      const email = readAddress(text)
+      const { encryptionKeys, databaseUrl } = variables('encryptionKeys', 'databaseUrl')
+      const sealer = createSealer(encryptionKeys)
+      await searchDatabase(async (db, clock) => {
+        const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
+        const isPerson = await isPersonOfDashboard(db, email)
+        const parts = { db, clock, authorOf: operator, progress: reporter() }
+        if (dryRun) {
+          const key = (await readErasureKey(db, sealer)) ?? Buffer.alloc(32)
+          const counts = await countMentions(parts, {
+            accountId,
+            wanted: wantedAddress(email, erasedForms(key)),
+          })
+          return print({
+            json: { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson },
+            text: [describe(counts, 'mention'), ...(isPerson ? [personHint(email)] : [])].join('\n'),
+          })
+        }
+        if (readDatabaseUrl(databaseUrl).isPooled) throw new Failure('configuration', POOLED)
+        if (!yes) await confirm(email, account)
+        const wanted = wantedAddress(email, erasedForms(await makeErasureKey(db, sealer)))
+        const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
+          throw error instanceof ErasureRuns ? new Failure('unavailable', RUNS) : error
+        })
+        const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
+        const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
+        const lines = [...resumed, describe(counts, 'changed'), `The address now reads ${wanted.erased}.`]
+        print({
+          json: { ...json, resumed: isResumed },
+          text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+        })
+      })
+    })
+
+/**
+ * `withDatabase` for a search of the whole database. A day of history may have a hundred million rows, and PostgreSQL
+ * before 18 reads a whole index of them.
+ */
+export const searchDatabase: typeof withDatabase = (search) =>
+  withDatabase(search, { statementMs: 120_000, isKept: true })
+
+const POOLED =
+  'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'
+const RUNS = 'Another erasure is running on this database. Wait until it has ended.'
+
+export function readAddress(text: string): string {
+  const email = matchingFormOf(text)
+  if (email === undefined)
+    throw new Failure('usage', `${text} is not an address. Expected something like ann@example.com`)
+  return email
+}
+
+/** An erasure cannot be undone. Without a terminal it needs `--yes`. */
+async function confirm(email: string, account: string | undefined): Promise<void> {
+  if (!process.stdin.isTTY) throw new Failure('usage', 'An erasure cannot be undone. Confirm it with --yes.')
+  const asked = createInterface({ input: process.stdin, output: process.stderr })
+  const where = account === undefined ? 'every account' : `the account ${account}`
+  const typed = await asked.question(
+    `This erases ${email} from ${where} and cannot be undone. Type the address again: `,
+  )
+  asked.close()
+  if (matchingFormOf(typed.trim()) !== email) throw new Failure('failed', 'Nothing was erased: the addresses differ.')
+}
+
+async function isPersonOfDashboard(db: Database, email: string): Promise<boolean> {
+  return (await db.$count(peopleTable, eq(peopleTable.email, email))) > 0
+}
+
+const personHint = (email: string) =>
+  `${email} also signs in to the dashboard, and that was not touched. Remove it: verdict people remove ${email}`
+
+/** Writes the progress to stderr, once a second. */
+export function reporter(): (progress: Progress) => void {
+  const startedAt = performance.now()
+  let reportedAt = startedAt
+  return ({ part, blocksDone, blocks, rows }) => {
+    const now = performance.now()
+    if (now - reportedAt < 1_000) return
+    reportedAt = now
+    const megabytes = (count: number) => Math.round(count / 128)
+    const rate = megabytes(blocksDone) / ((now - startedAt) / 1_000)
+    console.error(
+      `${part}: ${megabytes(blocksDone)} of ${megabytes(blocks)} MB searched, ${rate.toFixed(0)} MB/s, ${rows} rows found`,
+    )
+  }
+}
+
+const sumOf = (counts: Counts): number =>
+  Object.values(counts)
+    .flatMap((ofAccount) => Object.values(ofAccount))
+    .reduce((sum, rows) => sum + rows, 0)
+
+function countsView(counts: Counts) {
+  return Object.entries(counts).map(([accountId, tables]) => ({
+    account_id: accountId === '' ? null : publicId('acc', accountId),
+    tables,
+  }))
+}
+
+function describe(counts: Counts, verb: 'mention' | 'changed'): string {
+  const rows = sumOf(counts)
+  if (rows === 0) return 'No row mentions the address.'
+  const byTable: Record<string, number> = {}
+  for (const tables of Object.values(counts)) {
+    for (const [table, rows] of Object.entries(tables)) byTable[table] = (byTable[table] ?? 0) + rows
+  }
+  const list = Object.entries(byTable).map(([table, rows]) => `  ${table.padEnd(20)} ${rows}`)
+  const accounts = Object.keys(counts).length
+  const where = accounts === 1 ? 'of one account' : `of ${accounts} accounts`
+  return [`${rows} rows ${where} ${verb === 'mention' ? 'mention the address' : 'changed'}:`, ...list].join('\n')
+}

@@ -1,0 +1,142 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { EVENT_KINDS } from '../server/db/event-kinds.ts'
+import { REASONS, STATUSES } from './choices.ts'
+import { examples, Failure, type Output, type Print } from './command.ts'
+import { type StoredEvent, statusOf } from './event-text.ts'
+import { followEvents } from './follow-events.ts'
+import { callApi, query, urlOption } from './service.ts'
+import { pageText, table } from './table.ts'
+
+// The fields of the service's responses that are printed as text.
+
+interface Dispatch {
+  dispatch_id: string
+  kind: string
+  state: string
+  workflow_url?: string
+  next_attempt_at?: string
+  attempts: Attempt[]
+}
+
+interface Attempt {
+  number: number
+  started_at: string
+  outcome: string
+  status_code?: number
+  duration_ms?: number
+  response_excerpt?: string
+}
+
+export const events = (print: Print) =>
+  new Command('events')
+    .summary('List or follow events, or show one')
+    .description('List events, newest first; or show one event with every attempt to send it to the webhook.')
+    .argument('[event_id]')
+    .option('--message <message_id>', 'Only events of this message')
+    .addOption(new Option('--status <status>', 'Only events with this status').choices(STATUSES))
+    .addOption(new Option('--reason <reason>', 'Only events with this reason').choices(REASONS))
+    .option('--recipient <address>', 'Only events of this recipient')
+    .option('--tag <tag>', 'Only events of emails with this tag')
+    .addOption(new Option('--event <kind>', 'Only events of this kind').choices(EVENT_KINDS))
+    .option('--follow', 'Print new events as they come, until you press Ctrl+C; with --json one line each')
+    .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
+    .option('--cursor <cursor>', 'The next_cursor of the previous page')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict events --status bounced',
+        'verdict events --follow --event email.feedback',
+        'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
+        'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
+      ),
+    )
+    .action(async (eventId, { message: message_id, url, follow, ...options }) => {
+      const filters = { message_id, ...options }
+      if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
+        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
+      }
+      if (follow) {
+        return print({
+          json: {},
+          text: 'Following events. Press Ctrl+C to stop.',
+          rest: followEvents(filters, { url }),
+        })
+      }
+      if (eventId === undefined) return print(await listEvents(query(filters), url))
+      if (query(filters)) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
+      const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
+      print({ json: event, text: describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }) })
+    })
+
+async function listEvents(filters: string, url: string | undefined): Promise<Output> {
+  const page = await callApi({ url, path: `/api/v1/events${filters}` })
+  const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'ACKNOWLEDGED', 'MESSAGE', 'EVENT']
+  const rows = (page.events as StoredEvent[]).map((event) => {
+    const { timestamp, reason = '-', recipient, message_id, event_id } = event
+    return [timestamp, statusOf(event), reason, recipient, acknowledgement(event), message_id, event_id]
+  })
+  const list = table(heading, rows, 'No event matches.')
+  return { json: page, text: pageText(list, page) }
+}
+
+/** Whether the event is acknowledged, and after how many attempts. */
+function acknowledgement({ attempts, acknowledged_at }: StoredEvent): string {
+  return acknowledged_at ? `yes, ${attempts}` : attempts > 0 ? `no, ${attempts}` : '-'
+}
+
+function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
+  const { event_id, reason, recipient, timestamp, message_id, tag, smtp, detail, dispatches } = event
+  const reply = smtp?.reply && `  ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}`
+  const lines = [
+    `${event_id}: ${recipient} ${statusOf(event)}${reason ? `, ${reason}` : ''}`,
+    `  ${timestamp}, message ${message_id}${tag ? `, tag ${tag}` : ''}`,
+    reply,
+    detail && `  the report says ${detail}`,
+  ]
+  return [...lines.filter(Boolean), ...dispatches.map(describeDispatch)].join('\n')
+}
+
+function describeDispatch({ dispatch_id, kind, state, workflow_url, next_attempt_at, attempts }: Dispatch): string {
+  const next = next_attempt_at ? `, next attempt at ${next_attempt_at}` : ''
+  return [
+    `  ${dispatch_id} (${kind}): ${state}${next}`,
+    ...attempts.map((attempt) => `    ${describeAttempt(attempt)}`),
+    ...(workflow_url ? [`    ${workflow_url}`] : []),
+  ].join('\n')
+}
+
+function describeAttempt({ number, started_at, outcome, status_code, duration_ms, response_excerpt }: Attempt): string {
+  const status = status_code === undefined ? '' : ` (HTTP ${status_code})`
+  const duration = duration_ms === undefined ? '' : `, ${duration_ms} ms`
+  const excerpt = response_excerpt ? `: ${JSON.stringify(response_excerpt.slice(0, 80))}` : ''
+  return `attempt ${number} at ${started_at}: ${outcome}${status}${duration}${excerpt}`
+}
+
+interface Replay {
+  event_id: string
+  dispatch_id: string
+  dispatched_at: string
+}
+
+export const replay = (print: Print) =>
+  new Command('replay')
+    .summary('Send events to the webhook endpoint again')
+    .description('Send an event, or all events of a message, to the webhook endpoint again. No email is sent.')
+    .argument('<id>', 'an event_id or a message_id')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples('verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h', 'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json'),
+    )
+    .action(async (id, { url }) => {
+      const kind = id.startsWith('evt_') ? 'events' : id.startsWith('msg_') ? 'messages' : undefined
+      if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
+      const path = `/api/v1/${kind}/${encodeURIComponent(id)}/replay`
+      const response = await callApi({ url, path, method: 'POST' })
+      const replays = (kind === 'events' ? [response] : response.events) as Replay[]
+      const lines = replays.map(({ event_id, dispatch_id, dispatched_at }) => {
+        return `${event_id}: ${dispatch_id}, accepted at ${dispatched_at}`
+      })
+      print({ json: response, text: lines.join('\n') })
+    })

@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Command } from '@commander-js/extra-typings'
+import { exportOf } from '../server/erasure/export.ts'
+import { wantedAddress } from '../server/erasure/spellings.ts'
+import { erasedForms } from '../server/reputation/erased-form.ts'
+import { accountOption, chooseAccount } from './accounts.ts'
+import { examples, Failure, type Print } from './command.ts'
+import { readAddress, reporter, searchDatabase } from './erase.ts'
+
+export const exportAddress = (print: Print) =>
+  new Command('export')
+    .summary('Write everything that the database holds about an address (GDPR, Article 15)')
+    .description(
+      'Write everything that the database holds about an address as JSON (GDPR, Article 15): the rows that mention ' +
+        'it, by table. Rows may name other people too: read them before you hand them over. See docs/erasure.md.',
+    )
+    .argument('<address>')
+    .addOption(accountOption('The id or name of the account; by default all accounts'))
+    .option('--output <file>', 'The file to write, which must not exist yet; by default standard output')
+    .addHelpText(
+      'after',
+      examples('verdict export ann@example.com --output ann.json', 'verdict export ann@example.com'),
+    )
+    .action(async (text, { account, output }) => {
+      const email = readAddress(text)
+      // Nothing is replaced, so any key serves.
+      const wanted = wantedAddress(email, erasedForms(new Uint8Array(32)))
+      await searchDatabase(async (db, clock) => {
+        const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
+        const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
+        if (output === undefined) await writeOut(pieces)
+        else await writeFile(output, pieces)
+      })
+      const where = output ?? 'standard output'
+      const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
+      // Standard output then has the JSON alone.
+      print(output === undefined ? { ...wrote, rest: nothing() } : wrote)
+    })
+
+async function writeOut(pieces: AsyncIterable<string>): Promise<void> {
+  for await (const piece of pieces) {
+    if (!process.stdout.write(piece)) await once(process.stdout, 'drain')
+  }
+}
+
+/** Only the operator may read the file. */
+async function writeFile(path: string, pieces: AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(Readable.from(pieces), createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  } catch (error) {
+    const { code, syscall, message } = error as NodeJS.ErrnoException
+    throw syscall === 'open' || code === 'ENOSPC'
+      ? new Failure('usage', `${path} cannot be written: ${message}`)
+      : error
+  }
+}
+
+async function* nothing() {}

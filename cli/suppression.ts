@@ -1,0 +1,127 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { matchingForm, parseAddress } from '../mail/address.ts'
+import { record } from '../server/access/audit/record.ts'
+import { createSealer } from '../server/db/encryption.ts'
+import { EVERYBODY } from '../server/db/schema.ts'
+import { spellingsOf } from '../server/reputation/erasure-key.ts'
+import { addSuppressions, removeSuppression } from '../server/reputation/suppression-list.ts'
+import { SUPPRESSION_REASONS } from './choices.ts'
+import { examples, Failure, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { variables } from './environment.ts'
+import { operator } from './operator.ts'
+import { callApi, query, urlOption } from './service.ts'
+import { pageText, table } from './table.ts'
+
+const PATH = '/api/v1/suppression'
+
+interface Entry {
+  email: string
+  scope: string
+  tenant_id?: string
+  reason: string
+  detail?: string
+  created_at: string
+  expires_at?: string
+}
+
+const tenantOption = (help: string) => new Option('--tenant <tenant_id>', help)
+const globalOption = () =>
+  new Option('--global', 'For all accounts of this service; works on the database, for the operator only')
+
+export const suppression = (print: Print) =>
+  new Command('suppression')
+    .summary('Manage the suppression list: list, add, remove')
+    .description('Manage the suppression list. Nothing is sent to the addresses on it.')
+    .addCommand(list(print))
+    .addCommand(add(print))
+    .addCommand(remove(print))
+
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the suppressed addresses, newest first')
+    .option('--email <address>', 'Only entries of this address, the global one included')
+    .addOption(new Option('--reason <reason>', 'Only entries with this reason').choices(SUPPRESSION_REASONS))
+    .addOption(tenantOption('Only entries of this tenant'))
+    .option('--limit <number>', 'How many entries to list, from 1 to 100; by default 50')
+    .option('--cursor <cursor>', 'The next_cursor of the previous page')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict suppression list', 'verdict suppression list --email ann@example.com'))
+    .action(async ({ email, reason, tenant: tenant_id, limit, cursor, url }) => {
+      const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
+      const heading = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'DETAIL']
+      const entries = table(heading, (page.entries as Entry[]).map(rowOf), 'No entry matches.')
+      print({ json: page, text: pageText(entries, page) })
+    })
+
+const add = (print: Print) =>
+  new Command('add')
+    .summary('Suppress an address')
+    .description('Suppress an address: nothing is sent to it any more.')
+    .argument('<address>')
+    .addOption(tenantOption('Only for the sends of this tenant'))
+    .addOption(new Option('--reason <reason>', 'Why it is suppressed; by default manual').choices(SUPPRESSION_REASONS))
+    .addOption(globalOption().conflicts(['tenant', 'reason', 'url']))
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples('verdict suppression add ann@example.com', 'verdict suppression add abuse@example.com --global'),
+    )
+    .action(async (address, { tenant: tenant_id, reason, global, url }) => {
+      if (!global) {
+        const entry = await callApi({ url, path: PATH, body: { email: address, tenant_id, reason } })
+        return print({ json: entry, text: `${entry.email} is suppressed.` })
+      }
+      const email = readAddress(address)
+      await withDatabase((db, clock) =>
+        db.transaction(async (tx) => {
+          const added = await addSuppressions({ db: tx, clock }, { accountId: EVERYBODY }, [email], 'manual')
+          if (added > 0) await record(tx, { ...operator(EVERYBODY), action: 'suppression.add', target: email })
+        }),
+      )
+      print({ json: { email, scope: 'global' }, text: `${email} is suppressed for all accounts.` })
+    })
+
+const remove = (print: Print) =>
+  new Command('remove')
+    .summary('Remove an address from the suppression list')
+    .description('Remove an address from the suppression list: mail can be sent to it again.')
+    .argument('<address>')
+    .addOption(tenantOption('Only the entry of this tenant'))
+    .addOption(globalOption().conflicts(['tenant', 'url']))
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict suppression remove ann@example.com',
+        'verdict suppression remove ann@example.com --tenant shop-1',
+      ),
+    )
+    .action(async (address, { tenant: tenant_id, global, url }) => {
+      if (!global) {
+        const path = `${PATH}/${encodeURIComponent(address)}${query({ tenant_id })}`
+        return print({ json: await callApi({ url, method: 'DELETE', path }), text: `Removed ${address}.` })
+      }
+      const email = readAddress(address)
+      const { encryptionKeys } = variables('encryptionKeys')
+      const removed = await withDatabase(async (db) => {
+        const spellings = await spellingsOf(db, createSealer(encryptionKeys), email)
+        return db.transaction(async (tx) => {
+          const entry = await removeSuppression(tx, { accountId: EVERYBODY }, spellings)
+          if (entry) await record(tx, { ...operator(EVERYBODY), action: 'suppression.remove', target: email })
+          return entry
+        })
+      })
+      if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
+      print({ json: {}, text: `Removed ${email} for all accounts.` })
+    })
+
+function rowOf({ created_at, email, scope, tenant_id, reason, expires_at = '-', detail = '-' }: Entry): string[] {
+  return [created_at, email, scope === 'tenant' ? `tenant ${tenant_id}` : scope, reason, expires_at, detail]
+}
+
+function readAddress(text: string): string {
+  const address = parseAddress(text)
+  if (address) return matchingForm(address)
+  throw new Failure('usage', `${text} is not an email address, such as ann@example.com.`)
+}

@@ -1,0 +1,226 @@
+import { getServers } from 'node:dns'
+import { isIP } from 'node:net'
+import { createBoundedMap } from '../../net/bounded-map.ts'
+import { createSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/slots.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
+import { type DnsServer, queryDns } from './query.ts'
+
+export interface Exchange {
+  /** As in `DnsRecord`; empty for the root, as in a null MX. */
+  name: string
+  preference: number
+}
+
+export type Answer<T> =
+  | { kind: 'records'; records: T[]; ttlS: number }
+  | { kind: 'nxdomain' }
+  /** The name exists and has no record of that type. */
+  | { kind: 'nodata' }
+  /**
+   * SERVFAIL, REFUSED, a timeout or a malformed response: nothing is known about the name. With `noSlot` no slot became
+   * free and no server was queried, so nothing is known about the servers either.
+   */
+  | { kind: 'failure'; cause: string; noSlot?: true }
+
+/**
+ * Looks up records, for all of the service. Cached answers need no slot. Every other look-up takes one while it queries
+ * servers; `request` names its account and its wait limit. No method rejects.
+ */
+export interface Resolver {
+  mx(name: string, request?: SlotRequest): Promise<Answer<Exchange>>
+  a(name: string, request?: SlotRequest): Promise<Answer<string>>
+  aaaa(name: string, request?: SlotRequest): Promise<Answer<string>>
+  /** The strings of each record, joined; each octet is a character (latin1). */
+  txt(name: string, request?: SlotRequest): Promise<Answer<string>>
+}
+
+export interface WatchedResolver extends Resolver {
+  /** The look-ups that query servers, and those that wait for a slot. */
+  load(): SlotLoad
+}
+
+interface ResolverOptions {
+  /**
+   * `ip` or `ip:port`. A look-up queries the first, then the second if the first fails. By default the system's
+   * resolvers.
+   */
+  servers?: readonly string[]
+  queryTimeoutMs?: number
+  /** The most look-ups that query servers at a time; each one has a socket. */
+  slots?: number
+  /** Called with each answer: the type of the record, where it came from, and its kind. */
+  onAnswer?(type: RecordType, source: 'cache' | 'server', result: Answer<unknown>['kind'] | 'no_slot'): void
+  /** Milliseconds on any steady clock. */
+  now?: () => number
+}
+
+export const NO_SLOT = 'no slot for DNS queries became free in time'
+
+type AnyAnswer = Answer<Exchange | string>
+
+/** The queries of one look-up: the second one goes to the second server, or to the only one again. */
+const QUERIES_PER_LOOK_UP = 2
+const QUERY_TIMEOUT_MS = 1_000
+const QUERY_SLOTS = 500
+
+/** The longest time that records are cached. */
+const MAX_TTL_S = 3_600
+/** How long "no such name" and "no such record" are cached. */
+const NEGATIVE_TTL_S = 60
+// No domain can fill the memory: a longer answer is truncated to its first records (its most preferred exchangers), and
+// an answer with more text is not cached.
+const MAX_CACHED_ANSWERS = 10_000
+const MAX_RECORDS = 50
+const MAX_CACHED_TEXT = 8_192
+const MAX_CNAMES = 8
+
+/** A name that can own records: up to 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores. */
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
+
+/**
+ * A resolver that caches by TTL and never caches failures. Node's own resolver does not report the TTL of an MX record,
+ * and waits 25 s for a silent server.
+ */
+export function createResolver(options: ResolverOptions = {}): WatchedResolver {
+  const servers = (options.servers ?? getServers()).map(parseServer)
+  const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
+  const { slots: querySlots = QUERY_SLOTS, onAnswer } = options
+  const slots = createSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
+  const cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
+    maxEntries: MAX_CACHED_ANSWERS,
+    charactersOf: ({ answer }) => textLengthOf(answer),
+  })
+  const inFlight = new Map<string, Promise<AnyAnswer>>()
+
+  async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
+    const host = name.toLowerCase().replace(/\.$/, '')
+    if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
+    const key = `${type} ${host}`
+    const current = currentAnswer(key)
+    if (current && !(current instanceof Promise)) onAnswer?.(type, 'cache', current.kind)
+    if (current) return current as Answer<T> | Promise<Answer<T>>
+    const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
+    if (!release) onAnswer?.(type, 'server', 'no_slot')
+    if (!release) return { ...failure(host, type, NO_SLOT), noSlot: true }
+    // Meanwhile another look-up of the name may have started. Look-ups are shared from here on only: one that still
+    // waits in the queue of another account could wait for long.
+    const newer = currentAnswer(key)
+    if (newer) release()
+    return (newer ?? share(key, queryServers(host, type).finally(release))) as Promise<Answer<T>>
+  }
+
+  /** The cached answer, or the answer of a look-up in flight. */
+  function currentAnswer(key: string): AnyAnswer | Promise<AnyAnswer> | undefined {
+    const hit = cache.get(key)
+    return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
+  }
+
+  /** Lets other look-ups of the key wait for the same answer, and caches it. */
+  function share(key: string, pending: Promise<AnyAnswer>): Promise<AnyAnswer> {
+    const shared = pending
+      .then((answer) => {
+        onAnswer?.(key.slice(0, key.indexOf(' ')) as RecordType, 'server', answer.kind)
+        store(key, answer)
+        return answer
+      })
+      .finally(() => inFlight.delete(key))
+    inFlight.set(key, shared)
+    return shared
+  }
+
+  function store(key: string, answer: AnyAnswer): void {
+    cache.delete(key)
+    const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
+    if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
+    cache.set(key, { answer, untilMs: now() + ttlS * 1_000 })
+  }
+
+  async function queryServers(name: string, type: RecordType): Promise<AnyAnswer> {
+    let answer: AnyAnswer = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
+    for (let query = 0; query < QUERIES_PER_LOOK_UP && answer.kind === 'failure' && servers.length > 0; query++) {
+      const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs)
+      answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type)
+    }
+    return answer
+  }
+
+  return {
+    mx: (name, request) => lookUp('MX', name, request),
+    a: (name, request) => lookUp('A', name, request),
+    aaaa: (name, request) => lookUp('AAAA', name, request),
+    txt: (name, request) => lookUp('TXT', name, request),
+    load: slots.load,
+  }
+}
+
+function failure(name: string, type: RecordType, cause: string) {
+  return { kind: 'failure' as const, cause: `DNS ${type} ${name}: ${cause}` }
+}
+
+/** RFC 1035 4.1.1: the RCODEs that prove nothing about a name. */
+export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
+
+function answerIn(
+  { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
+  name: string,
+  type: RecordType,
+): AnyAnswer {
+  if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
+  const records = rcode === 0 ? followAliases(answers, name, type) : undefined
+  if (records) return records
+  // A referral: the server is not authoritative for the name and queries no other server, so it does not know the name.
+  if (!isAuthoritative && !offersRecursion)
+    return failure(name, type, 'the server offers no recursion; set DNS_SERVERS to a resolver')
+  return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
+}
+
+/** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
+function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
+  let owner = name
+  let ttlS = MAX_TTL_S
+  for (let hop = 0; hop <= MAX_CNAMES; hop++) {
+    const owned = answers.filter((record) => record.name === owner)
+    const records = owned.filter((record) => record.type === type)
+    for (const record of records) ttlS = Math.min(ttlS, ttlOf(record))
+    if (records.length > 0) return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS }
+    const alias = aliasIn(owned)
+    if (!alias) return undefined
+    ttlS = Math.min(ttlS, ttlOf(alias))
+    owner = alias.target
+  }
+}
+
+function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
+  const exchanges: Exchange[] = []
+  const texts: string[] = []
+  for (const record of records) {
+    if (record.type === 'MX') exchanges.push({ name: record.exchange, preference: record.preference })
+    else if (record.type === 'A' || record.type === 'AAAA') texts.push(record.address)
+    else if (record.type === 'TXT') texts.push(record.text)
+  }
+  exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
+  return exchanges.length > 0 ? exchanges : texts
+}
+
+function textLengthOf(answer: AnyAnswer): number {
+  if (answer.kind !== 'records') return 0
+  return answer.records.reduce((sum, record) => sum + (typeof record === 'string' ? record : record.name).length, 0)
+}
+
+/** RFC 2181 8: a TTL with its highest bit set counts as zero. */
+function ttlOf({ ttlS }: { ttlS: number }): number {
+  return ttlS > 0x7fffffff ? 0 : ttlS
+}
+
+/**
+ * Reads `ip`, `ip:port` or `[ipv6]:port`; the default port is 53. Throws a TypeError on anything else, such as a name
+ * or a port above 65,535.
+ */
+export function parseServer(server: string): DnsServer {
+  if (isIP(server) !== 0) return { address: server, port: 53 }
+  const [, address = '', digits = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
+  const port = Number(digits)
+  if (isIP(address) === 0 || port < 1 || port > 65_535)
+    throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
+  return { address, port }
+}

@@ -1,0 +1,109 @@
+import { nameFault } from '../../../net/clean-text.ts'
+import type { DatabaseClock } from '../../db/clock.ts'
+import type { Database } from '../../db/connect.ts'
+import { fail, failFields } from '../../errors.ts'
+import type { Attempts } from './attempts.ts'
+import { isPasswordOf } from './credentials.ts'
+import { personEmail, readPersonEmail } from './email.ts'
+import type { NoteFailedSignIn } from './failed-sign-ins.ts'
+import { endInvitation, findInvitation, type Invitation } from './invitations.ts'
+import { createPerson, findPerson, join } from './join.ts'
+import { hashPassword, PASSWORD } from './password.ts'
+
+const NAME_CHARACTERS = 100
+
+export interface Acceptance {
+  token: string
+  email?: string
+  /** Absent to join as the person who exists. */
+  name?: string
+  password: string
+  remoteAddress: string
+  /** The person whose session the caller has. */
+  signedInAs?: string
+}
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  attempts: Attempts
+  noteFailedSignIn: NoteFailedSignIn
+}
+
+/**
+ * Accepts an invitation: creates the person, or adds the account to the person with this address whose password is
+ * right. Returns the address to sign in with. Throws `not_found`, `own_invitation`, `wrong_password`,
+ * `invalid_payload`, `invalid_address` and `rate_limit_exceeded`. A link works once, also when two accept it at the
+ * same moment. Without a name, only the right password tells whether the address has a person.
+ */
+export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Promise<string> {
+  const { db, clock } = parts
+  const invitation = await findInvitation(db, clock, acceptance.token)
+  if (!invitation) throw noInvitation()
+  const email = emailOf(invitation, acceptance.email)
+  refuseUnfit(acceptance)
+  if (invitation.createdBy !== null && invitation.createdBy === acceptance.signedInAs) throw ownInvitation()
+  // Again when another invitation of the same address has created the person meanwhile.
+  for (;;) {
+    const personId = await findPerson(db, email)
+    const isNew = personId === undefined && acceptance.name !== undefined
+    const newPerson = isNew ? await newPersonOf(acceptance, email) : undefined
+    if (!isNew) await checkPassword(parts, acceptance, personId, email)
+    const isDone = await db.transaction(async (tx) => {
+      const id = newPerson ? await createPerson(tx, clock, newPerson) : personId
+      if (!id) return false
+      const { accountId, role } = invitation
+      await join(tx, { personId: id, email, accountId, role, remoteAddress: acceptance.remoteAddress })
+      if (!(await endInvitation(tx, clock, invitation))) throw noInvitation()
+      return true
+    })
+    if (isDone) return email
+  }
+}
+
+export const noInvitation = () =>
+  fail('not_found', 'This link does not work: it was used or withdrawn, or it has expired. Ask for a new one.')
+
+const ownInvitation = () =>
+  fail('own_invitation', 'You made this invitation, so you cannot accept it. Give its link to the invited person.')
+
+function emailOf(invitation: Invitation, given: string | undefined): string {
+  if (invitation.email !== null) {
+    if (given === undefined || personEmail(given) === invitation.email) return invitation.email
+    throw failFields('invalid_payload', [{ field: 'email', message: 'is given by the invitation' }])
+  }
+  return readPersonEmail(given ?? '')
+}
+
+/** Refuses a name or a password that no person can have, whether or not the person exists. */
+function refuseUnfit({ name, password }: Acceptance): void {
+  const faults = [...(name === undefined ? [] : nameFaults(name.trim())), ...passwordFaults(password)]
+  if (faults.length > 0) throw failFields('invalid_payload', faults)
+}
+
+async function newPersonOf({ name = '', password, remoteAddress }: Acceptance, email: string) {
+  return { name: name.trim(), email, passwordHash: await hashPassword(password, remoteAddress) }
+}
+
+function nameFaults(name: string) {
+  const message = nameFault(name, NAME_CHARACTERS)
+  return message ? [{ field: 'name', message }] : []
+}
+
+/** What is wrong with a new password. */
+export function passwordFaults(password: string) {
+  const isFit = password.length >= PASSWORD.min && password.length <= PASSWORD.max
+  return isFit ? [] : [{ field: 'password', message: `must have ${PASSWORD.min} to ${PASSWORD.max} characters` }]
+}
+
+async function checkPassword(
+  { db, attempts, noteFailedSignIn }: Parts,
+  { password, remoteAddress }: Acceptance,
+  personId: string | undefined,
+  email: string,
+): Promise<void> {
+  const check = () => isPasswordOf(db, personId, password, remoteAddress)
+  if (await attempts.run({ remoteAddress, email }, check, (isRight) => !isRight)) return
+  noteFailedSignIn({ as: { email }, remoteAddress })
+  throw fail('wrong_password', 'This is not the password of a person with this address. A new person needs a name.')
+}

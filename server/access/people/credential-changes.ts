@@ -1,0 +1,42 @@
+import type { Database, Transaction } from '../../db/connect.ts'
+import { and, eq, ne } from '../../db/drizzle.ts'
+import { credentials, people, sessions, verifications } from '../../db/people-schema.ts'
+import { recordForPerson } from '../audit/person.ts'
+import { PASSWORD_PROVIDER } from './credentials.ts'
+
+/** The person who changes how they sign in. */
+export interface Changer {
+  personId: string
+  email: string
+  /** The session of the change, which goes on. */
+  sessionId: string
+  remoteAddress: string | undefined
+}
+
+/** Changes a password. Every other session, and each sign-in that waits for its second step, ends with the old one. */
+export async function changePassword(db: Database, changer: Changer, hash: string): Promise<void> {
+  const { sessionId: _, ...person } = changer
+  await db.transaction(async (tx) => {
+    const isIt = and(eq(credentials.userId, person.personId), eq(credentials.providerId, PASSWORD_PROVIDER))
+    await tx.update(credentials).set({ password: hash }).where(isIt)
+    await endOthers(tx, changer)
+    await recordForPerson(tx, { ...person, action: 'person.change_password' })
+  })
+}
+
+/** Turns the second factor on or off. Ends what a change of the password ends. */
+export async function changeSecondFactor(db: Database, changer: Changer, isOn: boolean): Promise<void> {
+  const { sessionId: _, ...person } = changer
+  await db.transaction(async (tx) => {
+    await tx.update(people).set({ twoFactorEnabled: isOn }).where(eq(people.id, person.personId))
+    await endOthers(tx, changer)
+    const change = { before: { on: !isOn }, after: { on: isOn } }
+    await recordForPerson(tx, { ...person, action: 'person.second_factor', ...change })
+  })
+}
+
+async function endOthers(tx: Transaction, { personId, sessionId }: Changer): Promise<void> {
+  await tx.delete(sessions).where(and(eq(sessions.userId, personId), ne(sessions.id, sessionId)))
+  // better-auth stores the person's id as the value of what it remembers between two requests.
+  await tx.delete(verifications).where(eq(verifications.value, personId))
+}

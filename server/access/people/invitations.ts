@@ -1,0 +1,133 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { DatabaseClock } from '../../db/clock.ts'
+import type { Database, Transaction } from '../../db/connect.ts'
+import { and, desc, eq, gt, isNull } from '../../db/drizzle.ts'
+import { newId } from '../../db/ids.ts'
+import { invitations } from '../../db/people-schema.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { type Author, record } from '../audit/record.ts'
+import type { Role } from './access.ts'
+import { listMembers } from './members.ts'
+
+export type Invitation = typeof invitations.$inferSelect
+
+const DAY_MS = 86_400_000
+const INVITATION_DAYS = 7
+const SET_UP_DAYS = 1
+
+export interface Invitee {
+  /** As `personEmail` returns it. */
+  email: string
+  role: Role
+}
+
+/** An invitation with the secret of its link. Only the secret's hash is stored. */
+export interface Invited {
+  invitation: Invitation
+  token: string
+}
+
+/**
+ * Invites a person into the author's account for seven days. An earlier invitation of the same address into it ends.
+ * Returns undefined for a person who already belongs to the account.
+ */
+export async function invite(
+  db: Database,
+  clock: DatabaseClock,
+  requester: Requester,
+  { email, role }: Invitee,
+): Promise<Invited | undefined> {
+  const { accountId, actor } = requester
+  if ((await listMembers(db, accountId)).some((member) => member.email === email)) return undefined
+  const createdBy = actor.kind === 'person' ? actor.id : null
+  return changeAs(db, requester, async (tx, author) => {
+    await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
+    await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
+    return store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)
+  })
+}
+
+/** Creates the link by which its holder becomes an owner of every account. An earlier one ends. */
+export async function inviteFirstPerson(tx: Transaction, clock: DatabaseClock): Promise<Invited> {
+  await end(tx, clock, isNull(invitations.accountId))
+  return store(tx, clock, { accountId: null, email: null, role: 'owner', createdBy: null }, SET_UP_DAYS)
+}
+
+/** Finds the invitation of a link that still works. */
+export async function findInvitation(
+  db: Database,
+  clock: DatabaseClock,
+  token: string,
+): Promise<Invitation | undefined> {
+  const [row] = await db
+    .select()
+    .from(invitations)
+    .where(and(eq(invitations.tokenHash, hashOf(token)), isWaiting(clock)))
+  return row
+}
+
+/** Lists the invitations into an account that wait, the newest first. */
+export async function listInvitations(db: Database, clock: DatabaseClock, accountId: string): Promise<Invitation[]> {
+  const isOfAccount = and(eq(invitations.accountId, accountId), isWaiting(clock))
+  return db.select().from(invitations).where(isOfAccount).orderBy(desc(invitations.id))
+}
+
+/** Ends a waiting invitation, so that its link no longer works. Returns it, or undefined when it waits no more. */
+export async function endInvitation(
+  tx: Transaction,
+  clock: DatabaseClock,
+  { id, accountId }: Pick<Invitation, 'id' | 'accountId'>,
+): Promise<Invitation | undefined> {
+  const account = accountId === null ? isNull(invitations.accountId) : eq(invitations.accountId, accountId)
+  const [ended] = await end(tx, clock, and(eq(invitations.id, id), account))
+  return ended
+}
+
+/**
+ * Ends the waiting invitations that a person made into the author's account. With one of them they could come back, or
+ * become an owner again.
+ */
+export async function endInvitationsOf(
+  tx: Transaction,
+  clock: DatabaseClock,
+  author: Author,
+  personId: string,
+): Promise<void> {
+  const isTheirs = and(eq(invitations.accountId, author.accountId), eq(invitations.createdBy, personId))
+  for (const { email, role } of await end(tx, clock, isTheirs)) {
+    await record(tx, { ...author, action: 'person.withdraw_invitation', target: email!, before: { role } })
+  }
+}
+
+/** The link to give to the invited person. */
+export function linkOf(publicUrl: string, { token }: Invited): string {
+  return `${publicUrl}/dashboard/invitation/${token}`
+}
+
+const isWaiting = (clock: DatabaseClock) =>
+  and(isNull(invitations.endedAt), gt(invitations.expiresAt, new Date(clock.now())))
+
+async function end(tx: Transaction, clock: DatabaseClock, which: ReturnType<typeof and>): Promise<Invitation[]> {
+  return tx
+    .update(invitations)
+    .set({ endedAt: new Date(clock.now()) })
+    .where(and(which, isWaiting(clock)))
+    .returning()
+}
+
+async function store(
+  tx: Transaction,
+  clock: DatabaseClock,
+  invitation: Pick<Invitation, 'accountId' | 'email' | 'role' | 'createdBy'>,
+  days: number,
+): Promise<Invited> {
+  const now = clock.now()
+  const token = randomBytes(32).toString('base64url')
+  const expiresAt = new Date(now + days * DAY_MS)
+  const row = { ...invitation, id: newId(now), tokenHash: hashOf(token), createdAt: new Date(now), expiresAt }
+  const [stored] = await tx.insert(invitations).values(row).returning()
+  return { invitation: stored!, token }
+}
+
+/** SHA-256. A token has 256 random bits, so it needs no slower hash. */
+const hashOf = (token: string) => createHash('sha256').update(token).digest()

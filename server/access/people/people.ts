@@ -1,0 +1,51 @@
+import type { Logger } from 'pino'
+import type { OperatorLimits } from '../../config/limits.ts'
+import type { DatabaseClock } from '../../db/clock.ts'
+import type { Database } from '../../db/connect.ts'
+import type { Sealer } from '../../db/encryption.ts'
+import { createAttempts } from './attempts.ts'
+import { createAuthenticate } from './authenticate.ts'
+import { type SessionCookie, sessionCookie } from './cookie.ts'
+import { createFailedSignIns } from './failed-sign-ins.ts'
+import { createSessionGate } from './gate.ts'
+import { findSession } from './sessions.ts'
+import { signingKeys } from './signing-keys.ts'
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  sealer: Sealer
+  log: Logger
+  /** The limits of tiers. */
+  limits: OperatorLimits
+  /** Called with each call that was counted against its account's limit. */
+  onCount?(admitted: boolean): void
+  /** Where callers reach this server; called once it listens. */
+  publicUrl(): string
+  /** Where this server listens; called once it does. */
+  listenerUrl(): string
+}
+
+/** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
+export function createPeople(parts: Parts) {
+  const { db, clock, sealer, publicUrl } = parts
+  const attempts = createAttempts()
+  const noteFailedSignIn = createFailedSignIns(parts)
+  let created: SessionCookie | undefined
+  const cookie = () => {
+    created ??= sessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
+    return created
+  }
+  return {
+    attempts,
+    noteFailedSignIn,
+    gate: createSessionGate({ ...parts, cookie }),
+    /** The person whose session a Cookie header holds. */
+    async signedInAs(header: string | undefined): Promise<string | undefined> {
+      const token = cookie().read(header)
+      return token === undefined ? undefined : (await findSession(db, clock, token, undefined))?.personId
+    },
+    hasSession: (header: string) => cookie().isIn(header),
+    authenticate: createAuthenticate({ ...parts, attempts, noteFailedSignIn, cookie }),
+  }
+}

@@ -1,0 +1,216 @@
+import { callerKey, rightKey } from '../../caller.ts'
+import { fail } from '../../errors.ts'
+import type { Call, RawRequest } from '../call.ts'
+import { arriving, late, type Pace } from './arriving.ts'
+import { type ByteBudget, createByteBudget } from './byte-budget.ts'
+
+export interface BodyLimits {
+  /** Largest body. */
+  maxBytes: number
+  /** Time for a body to arrive. */
+  timeoutMs: number
+  /** The least pace of a body that holds a share of the budget. */
+  pace?: Pace
+  budget: ByteBudget
+  /** When it is aborted, streams of requests count as ended. */
+  draining: AbortSignal
+}
+
+/** The limits of bodies from unknown callers. A body of at most `FREE_BYTES` needs no share of the budget. */
+export function shortBodies(draining: AbortSignal, maxBytes = 16 * 1024): BodyLimits {
+  return { maxBytes, timeoutMs: 10_000, budget: createByteBudget({ totalBytes: 0, waitMs: 0 }), draining }
+}
+
+/** Bodies up to this size need no share of the budget. */
+export const FREE_BYTES = 64 * 1024
+
+/**
+ * A body costs more than its bytes: it exists as bytes, text, parsed text, decoded content and the message built from
+ * it, though never all at once. Measured with 200 sends of 10 MB at the same time; see docs/adr/0012-byte-budget.md.
+ */
+export const SHARE_FACTOR = 3
+
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * Reads a whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is
+ * short, `invalid_payload` when the body does not arrive in time, and what the gate throws when the caller has lost the
+ * right to the call meanwhile.
+ */
+export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
+  const body = await readWhole(call, limits, sizeFrom)
+  const right = call.values.get(rightKey)
+  if (right && performance.now() - call.startedAt > right.trustedMs) await right.check()
+  return body
+}
+
+async function readWhole(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
+  const length = contentLength(call)
+  if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
+  if (length === undefined && sizeFrom) {
+    const body = await readSized(call, sizeFrom, limits.timeoutMs)
+    if (body) return body
+  }
+  const chunks: Buffer[] = []
+  // Where the size is known, one buffer takes all chunks: joining them would take their size twice.
+  let whole: Buffer | undefined
+  let filled = 0
+  for await (const chunk of bodyChunks(call, limits, { sizeFrom })) {
+    const size = filled === 0 ? (length ?? sizeFrom?.(chunk)) : undefined
+    if (size !== undefined) whole = Buffer.allocUnsafeSlow(size)
+    if (whole) chunk.copy(whole, filled)
+    else chunks.push(chunk)
+    filled += chunk.length
+  }
+  return whole ? whole.subarray(0, filled) : joined(chunks)
+}
+
+/** Finds the size of a body in its start, for protocols that write it there. Undefined while the start is too short. */
+type SizeFrom = (start: Buffer) => number | undefined
+
+/** Enough for most requests, at a tenth of the cost of a generator. */
+function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
+  const { raw } = call
+  if (length === 0) return Promise.resolve(EMPTY)
+  if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
+  allowBody(call)
+  const chunks: Buffer[] = []
+  let missing = length
+  return listenToBody(call, timeoutMs, (settle) => ({
+    data(chunk) {
+      chunks.push(chunk)
+      missing -= chunk.length
+      if (missing <= 0) settle(joined(chunks))
+    },
+  }))
+}
+
+/**
+ * Reads a small body whose first chunk has its size. Resolves with undefined, and leaves the body as it was, when the
+ * body is not small or differs from its size: `bodyChunks` then reads or refuses it.
+ */
+function readSized(call: Call, sizeFrom: SizeFrom, timeoutMs: number): Promise<Buffer | undefined> {
+  const { raw } = call
+  if (raw.headers.expect !== undefined) return Promise.resolve(undefined)
+  const chunks: Buffer[] = []
+  let size: number | undefined
+  let total = 0
+  return listenToBody<Buffer | undefined>(call, timeoutMs, (settle) => ({
+    data(chunk) {
+      size ??= sizeFrom(chunk)
+      chunks.push(chunk)
+      total += chunk.length
+      if (size !== undefined && size <= FREE_BYTES && total <= size) return
+      settle(undefined)
+      raw.pause()
+      raw.unshift(joined(chunks))
+    },
+    end: () => settle(joined(chunks)),
+  }))
+}
+
+interface BodyListeners {
+  data(chunk: Buffer): void
+  end?(): void
+}
+
+/**
+ * Listens until one of the listeners settles, and rejects when the body does not arrive in time. When the caller
+ * leaves, the promise stays pending: nothing waits for it.
+ */
+function listenToBody<Result>(
+  { raw, response }: Call,
+  timeoutMs: number,
+  listenersOf: (settle: (result: Result) => void) => BodyListeners,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      response.off('close', stop)
+      raw.off('data', data)
+      if (end) raw.off('end', end)
+    }
+    const { data, end } = listenersOf((result) => {
+      stop()
+      resolve(result)
+    })
+    const timer = setTimeout(() => {
+      stop()
+      raw.resume()
+      reject(late(timeoutMs))
+    }, timeoutMs)
+    raw.on('data', data)
+    if (end) raw.on('end', end)
+    response.once('close', stop)
+  })
+}
+
+const joined = (chunks: Buffer[]): Buffer => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+
+/** A small body mostly arrives with its head, and was parsed while the gate worked. */
+function takeArrived(raw: RawRequest): Buffer {
+  const body: Buffer = raw.read()
+  raw.resume()
+  return body
+}
+
+/**
+ * Yields the chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte
+ * is read. `endless` is for a stream of requests, which has no deadline.
+ */
+export async function* bodyChunks(
+  call: Call,
+  limits: BodyLimits,
+  { sizeFrom, endless = false }: { sizeFrom?: SizeFrom; endless?: boolean } = {},
+): AsyncGenerator<Buffer> {
+  const length = contentLength(call)
+  refuseLarge(length, limits)
+  if (length !== undefined && length > FREE_BYTES) await takeShare(call, length, limits)
+  allowBody(call)
+
+  let total = 0
+  let size = length
+  let start: Buffer = EMPTY
+  const isCharged = () => call.release !== undefined
+  for await (const chunk of arriving(call, endless ? { until: limits.draining } : { ...limits, isPaced: isCharged })) {
+    if (size === undefined && sizeFrom) {
+      start = start.length === 0 ? chunk : Buffer.concat([start, chunk])
+      size = sizeFrom(start)
+      refuseLarge(size, limits)
+      if (size !== undefined && size > FREE_BYTES) await takeShare(call, size, limits)
+    }
+    total += chunk.length
+    refuseLarge(total, limits)
+    if (total > (size ?? total)) throw fail('invalid_payload', 'The request has more than one message.')
+    if (total > FREE_BYTES && !call.release) await takeShare(call, limits.maxBytes, limits)
+    yield chunk
+  }
+}
+
+/** Tells a caller that waits with its body to send it. */
+function allowBody({ raw, response }: Call): void {
+  if (raw.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+}
+
+function contentLength({ raw }: Call): number | undefined {
+  const length = raw.headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits): void {
+  if (bytes === undefined || bytes <= maxBytes) return
+  throw fail('payload_too_large', `The request is larger than ${readableSize(maxBytes)}.`)
+}
+
+const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
+
+async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
+  const holder = call.values.get(callerKey)?.accountId ?? call.remoteAddress
+  const release = await budget.take(bytes * SHARE_FACTOR, holder, call.signal)
+  // The caller may have left while the share was given.
+  if (call.closed) {
+    release()
+    throw call.closed
+  }
+  call.release = release
+}

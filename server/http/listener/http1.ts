@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { fail } from '../../errors.ts'
+import type { Call } from '../call.ts'
+import { createPieceLimit, TOO_MANY_SMALL_PIECES } from './pieces.ts'
+import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
+
+export const MAX_HEADER_BYTES = 16 * 1024
+export const KEEP_ALIVE_MS = 65_000
+/** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
+const PROBES_MS = [0, 100, 1_000]
+/** How long a connection with a broken request stays open, so that its caller can read the response. */
+const LINGER_MS = 5_000
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => void
+
+interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+}
+
+/** Serves HTTP/1.1 and 1.0 on the connections that the listener hands over with `server.emit('connection', socket)`. */
+export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headersTimeoutMs: number): Server {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: headersTimeoutMs,
+    // A last resort. Bodies have a shorter timeout of their own, whose response comes in order.
+    requestTimeout: 180_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: 1_000,
+    requireHostHeader: false,
+  })
+  // Not documented by Node: a caller that ends its side does not count as gone.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  const latest = new WeakMap<Socket, Exchange>()
+  const refused = new WeakSet<Socket>()
+  const watchPieces = new WeakMap<Socket, (body: IncomingMessage) => void>()
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    watchPieces.get(request.socket)!(request)
+    // Not documented by Node: what arrives after a response would be dropped before it is counted.
+    Object.assign(request, { _dump: () => request.resume() })
+    latest.set(request.socket, { request, response })
+    if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
+    else refuseRequest(response, 'The Host header is missing. Send it with the name of this server.')
+  }
+  server.on('request', onRequest)
+  // 100 Continue is sent just before the body is read, after the key was checked.
+  server.on('checkContinue', onRequest)
+  server.on('checkExpectation', onRequest)
+  server.on('connection', (socket: Socket) => {
+    watchPieces.set(
+      socket,
+      createPieceLimit(() => void refuse(socket, TOO_MANY_SMALL_PIECES)),
+    )
+    socket.on('end', () => {
+      const exchange = latest.get(socket)
+      if (exchange) probe(socket, exchange)
+    })
+  })
+  server.on('connect', async (_request, socket) => {
+    await earlierResponses(socket as Socket)
+    respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
+    else void refuse(socket as Socket, parserMessage(error.code))
+  })
+  // This server never listens, but its timeouts start with this event.
+  server.emit('listening')
+
+  /**
+   * Responds to bytes that are not HTTP, or come in too many pieces. In a request's body they end that request with an
+   * error response; elsewhere the error response follows the responses to earlier requests.
+   */
+  async function refuse(socket: Socket, message: string): Promise<void> {
+    // A parser that has failed reports every further chunk.
+    if (refused.has(socket)) return
+    refused.add(socket)
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    const fault = fail('invalid_payload', message)
+    const exchange = latest.get(socket)
+    const inBody = exchange !== undefined && !exchange.request.complete
+    if (!inBody) {
+      await earlierResponses(socket)
+      return respondRaw(socket, fault)
+    }
+    // The response has started, so the fault in the rest of the body can no longer be reported.
+    if (exchange.response.headersSent) return
+    const call = [...inFlight].find(({ raw }) => raw === exchange.request)
+    if (call) {
+      // Keeps its handler from responding.
+      call.closed = fault
+      call.code = 'invalid_payload'
+    }
+    respondRaw(socket, fault, call?.id)
+  }
+
+  async function earlierResponses(socket: Socket): Promise<void> {
+    const response = latest.get(socket)?.response
+    if (response && !response.writableFinished && !response.closed) await once(response, 'close')
+  }
+
+  return server
+}
+
+/**
+ * A caller that has ended its side may wait for its response (RFC 9112 9.6) or be gone: both look the same. An
+ * interim response tells them apart. A waiting caller ignores it; the system of a caller that is gone resets the
+ * connection.
+ */
+function probe(socket: Socket, { request, response }: Exchange): void {
+  if (response.writableEnded) return
+  if (request.httpVersionMinor === 0) return void socket.destroy()
+  const timers = PROBES_MS.map((ms) => setTimeout(() => response.headersSent || response.writeProcessing(), ms))
+  response.once('close', () => timers.forEach(clearTimeout))
+}

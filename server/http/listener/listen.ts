@@ -1,0 +1,245 @@
+import net, { type AddressInfo, type Socket } from 'node:net'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import tls from 'node:tls'
+import type { App } from '../app.ts'
+import type { RawRequest, RawResponse } from '../call.ts'
+import { createConnectionLimit } from './connection-limit.ts'
+import { createHttp1 } from './http1.ts'
+import { createHttp2 } from './http2.ts'
+import { sniff } from './sniff.ts'
+import { abortStalledResponses } from './stalled-responses.ts'
+
+export interface ListenOptions {
+  host: string
+  /** 0 takes a free port. */
+  port: number
+  /** PEM. */
+  tls?: { cert: string | Buffer; key: string | Buffer }
+  /** A second port with the same services, for callers that expect gRPC on a port of its own. */
+  grpcPort?: number
+  /** Timeout for the first bytes of a connection, and for a TLS handshake. */
+  sniffTimeoutMs?: number
+  /** Timeout for the head of an HTTP/1.1 request. */
+  headersTimeoutMs?: number
+  /** A response is aborted when its caller has read nothing of it for this long, or for up to twice as long. */
+  stalledResponseMs?: number
+  /** The most open connections. */
+  maxConnections?: number
+  /** The most open connections from one IPv4 address or one /64 of IPv6. */
+  maxConnectionsPerAddress?: number
+  /** Addresses and ranges of proxies: `maxConnectionsPerAddress` does not apply to them. */
+  trustProxy?: readonly string[]
+}
+
+export interface Listener {
+  url: string
+  port: number
+  grpcUrl: string | undefined
+  /** How many connections are open. */
+  connections(): number
+  /**
+   * Stops accepting connections and finishes the calls that were accepted. Calls that are still in flight after
+   * `timeoutMs` are aborted.
+   */
+  close(options: { timeoutMs: number }): Promise<void>
+  /** Handshakes that begin from now on show this certificate. Needs `tls`. */
+  showCertificate(pair: { cert: string; key: string }): void
+}
+
+/** Browsers then use this host over TLS only, for a year. Behind a proxy that ends TLS, the proxy sends the header. */
+const HSTS = 'max-age=31536000'
+/** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
+const QUIET_MS = 500
+/** The longest time that keep-alive connections are served after the listener has closed. */
+const KEEP_ALIVE_SERVED_MS = 5_000
+// See `idleTurn`.
+const SHORT_TURN_MS = 0.5
+const ANY_LENGTH_AFTER_MS = 1_000
+const GIVE_UP_AFTER_MS = 10_000
+
+/**
+ * Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on a port, and
+ * then listens on none. Each API process calls it once.
+ */
+export async function listen(app: App, options: ListenOptions): Promise<Listener> {
+  const { stalledResponseMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
+  const { maxConnections: max = 10_000, maxConnectionsPerAddress: maxPerAddress = 1_000 } = options
+  const limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
+  let isClosing = false
+  let accepted = 0
+  let requests = 0
+
+  const handle = (request: RawRequest, response: RawResponse) => {
+    requests++
+    if (options.tls) response.setHeader('strict-transport-security', HSTS)
+    if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    app.handle(request, response)
+  }
+  const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
+  const http2 = createHttp2(handle)
+  const stopChecks = abortStalledResponses(app.inFlight, http2, stalledResponseMs)
+  /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
+  const connections = new Set<Socket>()
+  const protocols = {
+    http1: (socket: Socket) => http1.emit('connection', socket),
+    http2: (socket: Socket) => {
+      connections.delete(socket)
+      http2.take(socket)
+    },
+  }
+  const onAccept = (socket: Socket) => {
+    accepted++
+    limit.admit(socket)
+  }
+  /** Called with a connection that can be read: with TLS, after its handshake. */
+  const onReadable = (socket: Socket) => {
+    if (app.draining.aborted) return void socket.destroy()
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+    sniff(socket, protocols, sniffTimeoutMs)
+  }
+  const serverOptions = { host: options.host, tls: options.tls, sniffTimeoutMs, onAccept, onReadable }
+  const ports = options.grpcPort === undefined ? [options.port] : [options.port, options.grpcPort]
+  const servers = await openServers(ports, serverOptions).catch((error) => {
+    destroyAll()
+    throw error
+  })
+  const [url, grpcUrl] = servers.map((server) => urlOf(server, options))
+
+  /**
+   * 1. Readiness fails, if the caller has not seen to that before. The servers close when no connection waits to be
+   *    accepted: the kernel would reset it.
+   * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are
+   *    served until their callers send no more requests.
+   * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
+   * 4. What is still open at the deadline is destroyed.
+   */
+  async function close({ timeoutMs }: { timeoutMs: number }) {
+    const deadlineMs = performance.now() + timeoutMs
+    app.leave()
+    // Node accepts one connection in each turn of the event loop.
+    await idleTurn(deadlineMs, () => accepted)
+    isClosing = true
+    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)))
+    for (const { raw, response } of app.inFlight) {
+      if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
+    }
+    http2.close()
+    await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => requests)
+    app.drain()
+    while (performance.now() < deadlineMs) {
+      closeIdle()
+      // An HTTP/2 session closes when its last response is written out.
+      if (app.inFlight.size + http2.open.size === 0) break
+      await sleepAndRead(20)
+    }
+    destroyAll()
+    await Promise.all(closed)
+  }
+
+  function closeIdle(): void {
+    const busy = new Set<unknown>(Array.from(app.inFlight, ({ raw }) => raw.socket))
+    for (const socket of connections) if (!busy.has(socket)) socket.destroySoon()
+  }
+
+  function destroyAll(): void {
+    stopChecks()
+    for (const socket of limit.open) socket.destroy()
+    http1.close()
+  }
+
+  const { port } = servers[0]!.address() as AddressInfo
+  return {
+    url: url!,
+    port,
+    grpcUrl,
+    connections: () => limit.open.size,
+    close,
+    showCertificate(pair) {
+      for (const server of servers) (server as tls.Server).setSecureContext(pair)
+    },
+  }
+}
+
+/** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */
+async function quiet(untilMs: number, requests: () => number): Promise<void> {
+  for (let before = -1; before !== requests() && performance.now() < untilMs; ) {
+    before = requests()
+    await sleepAndRead(Math.min(QUIET_MS, untilMs - performance.now()))
+  }
+}
+
+/**
+ * Sleeps, then waits until the bytes that came meanwhile are read: on a busy machine the timer may fire before that.
+ */
+async function sleepAndRead(ms: number): Promise<void> {
+  await sleep(ms)
+  await idleTurn()
+}
+
+/**
+ * Resolves after an idle turn of the event loop. A turn is idle when it was shorter than SHORT_TURN_MS and `count` did
+ * not change in it. A busy process may have no short turn, so after ANY_LENGTH_AFTER_MS only `count` decides. After
+ * GIVE_UP_AFTER_MS, or at the deadline, any turn will do.
+ */
+async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0): Promise<void> {
+  const startMs = performance.now()
+  const untilMs = Math.min(deadlineMs, startMs + GIVE_UP_AFTER_MS)
+  for (;;) {
+    const [before, turnStartMs] = [count(), performance.now()]
+    await setImmediate()
+    const nowMs = performance.now()
+    const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > ANY_LENGTH_AFTER_MS
+    if ((isShort && count() === before) || nowMs > untilMs) return
+  }
+}
+
+interface ServerOptions {
+  host: string
+  tls: ListenOptions['tls']
+  sniffTimeoutMs: number
+  onAccept(socket: Socket): void
+  onReadable(socket: Socket): void
+}
+
+/** Opens a server on each port. When one port fails, closes the others and rejects. */
+async function openServers(ports: number[], options: ServerOptions): Promise<net.Server[]> {
+  const results = await Promise.allSettled(ports.map((port) => openServer(port, options)))
+  const failed = results.find((result) => result.status === 'rejected')
+  const servers = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value)
+  if (failed === undefined) return servers
+  for (const server of servers) server.close()
+  throw failed.reason
+}
+
+async function openServer(port: number, options: ServerOptions): Promise<net.Server> {
+  const server = options.tls
+    ? tls.createServer({
+        ...options.tls,
+        ALPNProtocols: ['h2', 'http/1.1'],
+        handshakeTimeout: options.sniffTimeoutMs,
+        allowHalfOpen: true,
+        noDelay: true,
+      })
+    : net.createServer({ allowHalfOpen: true, noDelay: true })
+  server.on(options.tls ? 'secureConnection' : 'connection', options.onReadable)
+  server.prependListener('connection', options.onAccept)
+  // After a handshake that failed or took too long the connection would stay open.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, options.host, () => {
+      server.off('error', reject)
+      // A failed accept concerns one connection only.
+      server.on('error', () => {})
+      resolve()
+    })
+  })
+  return server
+}
+
+function urlOf(server: net.Server, options: ListenOptions): string {
+  const { port, family } = server.address() as AddressInfo
+  const host = family === 'IPv6' && options.host.includes(':') ? `[${options.host}]` : options.host
+  return `${options.tls ? 'https' : 'http'}://${host}:${port}`
+}

@@ -1,0 +1,232 @@
+import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { JsonShape } from '../../../gen/verdict/v1/options_pb.ts'
+import { blame, type Faults, isFull, noFaults, putAside } from '../body/faults.ts'
+import { MAX_OBJECTS } from '../body/request-bounds.ts'
+import { enumNames, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
+
+/**
+ * Turns a JSON value into the value of a field. Adds faults to `faults` under `path`; the result is then not usable.
+ */
+type Reader = (json: unknown, path: string, faults: Faults) => unknown
+
+const MAX_NAME = 64
+
+/** Reads a message from JSON and returns all its faults, each with the path of its field. */
+export function readMessage(desc: DescMessage, json: unknown) {
+  const faults = noFaults()
+  const message = messageReader(desc)(json, '', faults) as Message
+  return { message, faults }
+}
+
+interface FieldReader {
+  localName: string
+  read: Reader
+}
+
+const messageReaders = new Map<DescMessage, Reader>()
+
+/**
+ * Created once for each message: reading then runs closures instead of descriptors. Throws for a field it cannot read.
+ */
+export function messageReader(desc: DescMessage): Reader {
+  const existing = messageReaders.get(desc)
+  if (existing) return existing
+  const fields = new Map<string, FieldReader>()
+  const reader: Reader = (json, path, faults) => readFields(desc, fields, json, path, faults)
+  messageReaders.set(desc, reader)
+  for (const field of desc.fields) {
+    if (field.oneof) throw unsupported(field, 'a oneof')
+    fields.set(field.jsonName, { localName: field.localName, read: fieldReader(field) })
+  }
+  return reader
+}
+
+function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: unknown, path: string, faults: Faults) {
+  if (!isObject(json)) return blame(faults, path, 'must be an object')
+  const message = create(desc) as Message & Record<string, unknown>
+  for (const name of Object.keys(json)) {
+    const field = fields.get(name)
+    if (!field) blameUnknown(faults, fields, path, name)
+    else if (json[name] !== null) {
+      message[field.localName] = field.read(json[name], path ? `${path}.${name}` : name, faults)
+    }
+  }
+  return message
+}
+
+function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: string, name: string) {
+  if (isFull(faults)) return blame(faults, path, '')
+  const short = name.slice(0, MAX_NAME)
+  const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
+  const hint = meant ? `; did you mean "${meant}"?` : foreignHint(fields, short)
+  blame(faults, path ? `${path}.${short}` : short, `is not a known field${hint}`)
+}
+
+const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
+
+const AT_ONCE = 'every email is sent at once'
+const NO_TEMPLATES = 'send the finished html or text'
+
+/** Fields of other services, by their plain name. The hint is given in messages that have the field `beside`. */
+const FOREIGN = new Map([
+  ['tags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
+  ['path', { beside: 'content', hint: 'send the bytes of the file as base64 in "content"' }],
+  ['cid', { beside: 'content_id', hint: 'did you mean "content_id"?' }],
+  ['type', { beside: 'content_type', hint: 'did you mean "content_type"?' }],
+  ['scheduledat', { beside: 'subject', hint: AT_ONCE }],
+  ['sendat', { beside: 'subject', hint: AT_ONCE }],
+  ['template', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['templateid', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['react', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['htmlbody', { beside: 'subject', hint: 'did you mean "html"?' }],
+  ['textbody', { beside: 'subject', hint: 'did you mean "text"?' }],
+  ['messagestream', { beside: 'subject', hint: 'tell kinds of mail apart by "tag"' }],
+  ['emailtags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
+  ['list', { beside: 'headers', hint: 'send "List-Unsubscribe" and the like in "headers"' }],
+  ['priority', { beside: 'headers', hint: 'send "X-Priority" in "headers"' }],
+  ['inreplyto', { beside: 'headers', hint: 'send "In-Reply-To" in "headers"' }],
+  ['references', { beside: 'headers', hint: 'send "References" in "headers"' }],
+  ['name', { beside: 'filename', hint: 'did you mean "filename"?' }],
+  ['encoding', { beside: 'content_id', hint: '"content" is always base64' }],
+  ['messages', { beside: 'emails', hint: 'did you mean "emails"?' }],
+  ['data', { beside: 'emails', hint: 'did you mean "emails"?' }],
+])
+
+function foreignHint(fields: Map<string, FieldReader>, name: string): string {
+  const foreign = FOREIGN.get(plain(name))
+  return foreign && fields.has(foreign.beside) ? `; ${foreign.hint}` : ''
+}
+
+function fieldReader(field: DescField): Reader {
+  if (field.fieldKind === 'map') return mapReader(field)
+  if (field.fieldKind !== 'list') return valueReader(field, field)
+  const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
+  const shape = shapeOf(field)
+  if (shape.oneOrList && field.scalar !== ScalarType.STRING)
+    throw unsupported(field, 'one or a list of other than strings')
+  return shape.eachAlone ? aloneReader(field, read) : listReader(read, shape)
+}
+
+function listReader(read: Reader, { oneOrList, refuseEmpty }: JsonShape): Reader {
+  return (json, path, faults) => {
+    if (refuseEmpty && Array.isArray(json) && json.length === 0) return blame(faults, path, EMPTY)
+    if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
+    if (!oneOrList) return blame(faults, path, 'must be a list')
+    return typeof json === 'string'
+      ? [json]
+      : blame(faults, path, `must be a string or a list of strings${likeMailbox(json)}`)
+  }
+}
+
+/** An address as other services write it: an object with a name and an address. */
+function likeMailbox(json: unknown): string {
+  const isMailbox = isObject(json) && (Object.hasOwn(json, 'address') || Object.hasOwn(json, 'email'))
+  return isMailbox ? ', such as "Ann <ann@example.com>"' : ''
+}
+
+const EMPTY = 'must not be empty. To leave it as it is, leave it out'
+
+/** An element that cannot be read becomes an empty message, so that the others keep their places. */
+function aloneReader(field: DescField, readOne: Reader): Reader {
+  const { message: desc } = field
+  if (!desc) throw unsupported(field, 'a list of plain values that stand alone')
+  return (json, path, faults) => {
+    if (!Array.isArray(json)) return blame(faults, path, 'must be a list')
+    if (json.length > MAX_OBJECTS) return blame(faults, path, `holds more than ${MAX_OBJECTS} elements`)
+    return json.map((item, index) => {
+      const own = noFaults()
+      const message = readOne(item, '', own)
+      return putAside(faults, path, index, own) ? create(desc) : message
+    })
+  }
+}
+
+function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
+  if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
+  const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
+  return (json, path, faults) => {
+    if (!isObject(json)) return blame(faults, path, 'must be an object, such as {"name": "value"}')
+    // Without a prototype, the key "__proto__" is a key like any other.
+    const map: Record<string, unknown> = Object.create(null)
+    for (const name of Object.keys(json))
+      map[name] = read(json[name], `${path}[${JSON.stringify(name.slice(0, MAX_NAME))}]`, faults)
+    return map
+  }
+}
+
+interface Valued {
+  fieldKind: 'scalar' | 'enum' | 'message'
+  scalar?: ScalarType
+  enum?: DescEnum
+  message?: DescMessage
+}
+
+function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Reader {
+  if (fieldKind === 'enum') return enumReader(enumNames(desc!))
+  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : messageReader(message!)
+  const read = SCALARS[scalar!]
+  if (!read) throw unsupported(field, ScalarType[scalar!])
+  return read
+}
+
+const SCALARS: { [scalar in ScalarType]?: Reader } = {
+  [ScalarType.STRING]: (json, path, faults) =>
+    typeof json === 'string' ? json : blame(faults, path, `must be a string${likeMailbox(json)}`),
+  [ScalarType.BOOL]: (json, path, faults) =>
+    typeof json === 'boolean' ? json : blame(faults, path, 'must be true or false'),
+  [ScalarType.BYTES]: readBase64,
+  [ScalarType.UINT32]: wholeNumber(0, 2 ** 32 - 1),
+  [ScalarType.INT32]: wholeNumber(-(2 ** 31), 2 ** 31 - 1),
+  [ScalarType.DOUBLE]: (json, path, faults) =>
+    typeof json === 'number' ? json : blame(faults, path, 'must be a number'),
+}
+
+function wholeNumber(min: number, max: number): Reader {
+  return (json, path, faults) =>
+    Number.isInteger(json) && (json as number) >= min && (json as number) <= max
+      ? json
+      : blame(faults, path, `must be a whole number from ${min} to ${max}`)
+}
+
+function enumReader(numbers: Map<string, number>): Reader {
+  const message = `must be one of ${[...numbers.keys()].join(', ')}`
+  return (json, path, faults) => numbers.get(json as string) ?? blame(faults, path, message)
+}
+
+function readBase64(json: unknown, path: string, faults: Faults) {
+  if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
+  const bytes = decoded(json)
+  if (bytes) return bytes
+  const isWrapped = /[\r\n]/.test(json) && decoded(json.replaceAll(/[\r\n]/g, ''))
+  return blame(faults, path, isWrapped ? 'holds line breaks. Send the base64 without them' : 'is not base64')
+}
+
+/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
+function decoded(json: string): Buffer | undefined {
+  const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
+  const characters = json.length - padding
+  const bytes = Buffer.from(json, 'base64')
+  // Buffer skips characters outside of base64. Fewer bytes than the characters promise reveal it without a second pass.
+  const whole = characters % 4 !== 1 && bytes.length === Math.floor((characters * 3) / 4)
+  const padded = padding === 0 || json.length % 4 === 0
+  return whole && padded ? bytes : undefined
+}
+
+const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
+
+/** RFC 3339, or a date alone, which means its first moment in UTC. */
+function readTime(json: unknown, path: string, faults: Faults) {
+  const match = typeof json === 'string' ? TIME.exec(json) : null
+  const ms = match ? Date.parse(json as string) : Number.NaN
+  // Date.parse turns 30 February into 2 March.
+  const day = match && new Date(Date.parse((json as string).slice(0, 10))).getUTCDate()
+  if (Number.isNaN(ms) || day !== Number(match?.[1])) {
+    return blame(faults, path, 'must be a time such as 2026-01-31T12:00:00.000Z, or a date')
+  }
+  return timestampFromMs(ms)
+}
+
+function isObject(json: unknown): json is Record<string, unknown> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}

@@ -1,0 +1,59 @@
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { type FieldFault, fail } from '../../errors.ts'
+import { TIMESTAMP } from './json-shape.ts'
+
+/**
+ * The query string of a URL as the JSON tree of a request. Throws `invalid_payload` for parameters that are repeated,
+ * unknown or not percent-encoded.
+ */
+export function readQuery(fields: Map<string, DescField>, url: string): Record<string, unknown> {
+  const tree: Record<string, unknown> = Object.create(null)
+  const mark = url.indexOf('?')
+  if (mark === -1) return tree
+  const faults: FieldFault[] = []
+  for (const [name, text] of pairsOf(url.slice(mark + 1))) {
+    const field = fields.get(name)
+    if (!field) faults.push({ field: name.slice(0, 64), message: 'is not a known query parameter' })
+    else if (field.fieldKind === 'list') tree[name] = [...((tree[name] as unknown[]) ?? []), jsonOf(field, text)]
+    else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
+    else tree[name] = jsonOf(field, text)
+  }
+  if (faults.length > 0) {
+    const fields = faults.slice(0, 20)
+    throw fail('invalid_payload', `The query parameter ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+  }
+  return tree
+}
+
+/** The fields of a request that its query may contain, by name: all that are not in its path. */
+export function queryFields(desc: DescMessage, inPath: string[]): Map<string, DescField> {
+  const fields = desc.fields.filter((field) => !inPath.includes(field.jsonName))
+  for (const field of fields) {
+    const nested = field.fieldKind === 'map' || (field.message && field.message.typeName !== TIMESTAMP)
+    if (nested) throw new Error(`${desc.typeName}.${field.name} cannot stand in a query`)
+  }
+  return new Map(fields.map((field) => [field.jsonName, field]))
+}
+
+function pairsOf(query: string): [name: string, text: string][] {
+  const parts = query.split('&').filter((part) => part !== '')
+  return parts.map((part) => {
+    const equals = part.indexOf('=')
+    return equals === -1 ? [decode(part), ''] : [decode(part.slice(0, equals)), decode(part.slice(equals + 1))]
+  })
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw fail('invalid_payload', 'The query string is not valid percent-encoded UTF-8.')
+  }
+}
+
+/** The JSON value of a text. A text without one stays a text, and the reader reports its fault. */
+function jsonOf(field: DescField, text: string): unknown {
+  if (field.scalar === ScalarType.BOOL) return text === 'true' ? true : text === 'false' ? false : text
+  const isText = field.scalar === undefined || field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES
+  return isText || !/^-?\d{1,20}(\.\d{1,20})?$/.test(text) ? text : Number(text)
+}

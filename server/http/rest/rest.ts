@@ -1,0 +1,105 @@
+import type { Message } from '@bufbuild/protobuf'
+import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { itemFaultsKey } from '../../caller.ts'
+import { fail } from '../../errors.ts'
+import type { Admit } from '../admission.ts'
+import { type BodyLimits, readBody } from '../body/body.ts'
+import { refusal } from '../body/faults.ts'
+import type { Call } from '../call.ts'
+import { CallContext, implementationOf, inProcess } from '../rpc/in-process.ts'
+import { type Binding, bindingsOf } from './bindings.ts'
+import { readJson } from './json-body.ts'
+import { messageReader, readMessage } from './json-reader.ts'
+import { messageWriter, writeMessage } from './json-writer.ts'
+import { routeOf } from './other-methods.ts'
+import { queryFields, readQuery } from './query.ts'
+
+export interface ProtocolParts {
+  services: ServiceImplSpec[]
+  interceptors: Interceptor[]
+  limits: BodyLimits
+  admit: Admit
+}
+
+/** A route for every method with an http rule. Throws for a contract that REST cannot serve. */
+export async function restRoutes(
+  fastify: FastifyInstance,
+  { services, interceptors, limits, admit }: ProtocolParts,
+): Promise<void> {
+  for (const binding of bindingsOf(services.map(({ service }) => service))) {
+    const { method, verb, path } = binding
+    fastify.route({
+      method: verb,
+      url: routeOf(path),
+      onRequest: ({ call }) => {
+        call.path = path
+        call.method = method
+        return admit(call)
+      },
+      handler: restHandler(binding, implementationOf(services, method), interceptors, limits),
+    })
+  }
+}
+
+/** One JSON tree, one message, the implementation called in process, one JSON response. */
+function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits) {
+  const { method, invoke } = inProcess(spec, interceptors)
+  messageReader(method.input)
+  messageWriter(method.output)
+  const readRequest = requestReader(binding, limits)
+
+  return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
+    try {
+      const context = new CallContext(method, call)
+      const output = await invoke(await readRequest(call, params as Record<string, string>), context)
+      if (call.left) return void reply.hijack()
+      const { headers } = context
+      if (headers) reply.headers(headers)
+      return writeMessage(method.output, output)
+    } finally {
+      // The work has ended: nothing holds what it read, however slowly its caller takes the response.
+      call.release?.()
+    }
+  }
+}
+
+/** A function of its own, so that the JSON is free while the implementation waits for a mail server. */
+function requestReader(binding: Binding, limits: BodyLimits) {
+  const { method, verb, inPath, hasBody } = binding
+  const query = hasBody ? new Map() : queryFields(method.input, inPath)
+  return async (call: Call, params: Record<string, string>): Promise<Message> => {
+    const parameters = readQuery(query, call.raw.url!)
+    if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
+    const { message, faults } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
+    if (faults.fields.length > 0) throw refusal(faults)
+    if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
+    return message
+  }
+}
+
+/** The caller may rely on a body that is not read: a removal for one tenant would become a removal for all. */
+async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
+  const body = (await readBody(call, limits)).toString('latin1').trim()
+  if (body === '' || body === '{}') return
+  throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
+}
+
+/** Where a list goes, by the request that it was sent as. */
+const LISTS: Record<string, string> = { 'verdict.v1.SendRequest': ' Send a list to /api/v1/emails/batch.' }
+
+function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
+  const tree = (bareList && Array.isArray(json) ? { [bareList]: json } : json) as Record<string, unknown>
+  if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) {
+    const others = Array.isArray(json) ? (LISTS[method.input.typeName] ?? '') : ''
+    throw fail(
+      'invalid_payload',
+      `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.${others}`,
+    )
+  }
+  for (const name of inPath) {
+    if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
+    tree[name] = params[name]
+  }
+  return readMessage(method.input, tree)
+}

@@ -1,0 +1,59 @@
+import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
+import type { FastifyInstance } from 'fastify'
+import type { Admit } from '../admission.ts'
+import { shortBodies } from '../body/body.ts'
+import { callKey } from '../call.ts'
+import { healthService } from '../health.ts'
+import type { SharedReadiness } from '../site/readiness.ts'
+import { reflectionServices } from './reflection.ts'
+import { rpcRoutes } from './rpc.ts'
+
+/** Bounds calls without a key by the address of their caller. Both functions throw an error made by `fail`. */
+export interface OpenCalls {
+  /** Counts a call, or one request of a stream. */
+  count(remoteAddress: string): void
+  /** Takes a slot for a stream, and returns the function that frees it. */
+  openStream(remoteAddress: string): () => void
+}
+
+export interface OpenServicesParts {
+  /** The contract's services, which health and reflection name. */
+  services: ServiceImplSpec[]
+  interceptors: Interceptor[]
+  openCalls: OpenCalls
+  readiness: SharedReadiness
+  draining: AbortSignal
+}
+
+/**
+ * The limits of one message to health or reflection, and of all messages of a call. Callers are unknown, and messages
+ * short.
+ */
+const OPEN_MESSAGE_BYTES = 4 * 1024
+const OPEN_BODY_BYTES = 64 * 1024
+
+/** The routes of health and reflection, which need no key. They take neither memory nor time from calls with a key. */
+export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
+  const { services, interceptors, openCalls, readiness, draining } = parts
+  const contract = services.map(({ service }) => service)
+  const health = healthService(
+    readiness,
+    contract.map(({ typeName }) => typeName),
+  )
+  const reflection = reflectionServices([...contract, health.service], (values) =>
+    openCalls.count(values.get(callKey)!.remoteAddress),
+  )
+  const limits = shortBodies(draining, OPEN_BODY_BYTES)
+  const admit: Admit = async ({ method, remoteAddress, signal }) => {
+    openCalls.count(remoteAddress)
+    if (method!.methodKind === 'unary' || signal.aborted) return
+    signal.addEventListener('abort', openCalls.openStream(remoteAddress), { once: true })
+  }
+  await fastify.register(rpcRoutes, {
+    services: [health, ...reflection],
+    interceptors,
+    limits,
+    admit,
+    messageBytes: OPEN_MESSAGE_BYTES,
+  })
+}

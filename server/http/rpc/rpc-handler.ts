@@ -1,0 +1,80 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import {
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalHandlerFn,
+  type UniversalServerResponse,
+} from '@connectrpc/connect/protocol'
+import { fail } from '../../errors.ts'
+import { type Call, callKey, shown } from '../call.ts'
+import { errorBody, jsonText } from '../rest/response.ts'
+import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
+import { nameFaults } from './rpc-faults.ts'
+
+/** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
+const ABORTED = new ConnectError('The call was closed without a response.', Code.Aborted)
+
+/**
+ * Wraps a handler of the protocol library so that its errors carry our error codes, and that it throws `ABORTED` alone.
+ */
+export function guardedHandler(handler: UniversalHandler): UniversalHandler {
+  const guarded: UniversalHandlerFn = async (request) => {
+    const call = request.contextValues!.get(callKey)!
+    const header = withoutEndlessDeadline(request.header)
+    const response = await handler({ ...request, header, signal: call.signal })
+      .catch((error) => errorResponse(error, call))
+      // The work has ended: nothing holds what it read, however slowly its caller takes the response.
+      .finally(() => call.release?.())
+    if (call.left) throw abandoned(call)
+    const isBare = response.status >= 400 && response.body === undefined
+    return isBare ? errorResponse(bareRefusal(response.status, handler), call) : relayed(response, call)
+  }
+  return Object.assign(guarded, handler)
+}
+
+/** Drops a deadline that no timer can hold. The library would treat it as already passed. */
+function withoutEndlessDeadline(headers: Headers): Headers {
+  const grpcMs = grpcTimeoutMs(headers.get('grpc-timeout') ?? '')
+  if (isEndless(Number(headers.get('connect-timeout-ms')))) headers.delete('connect-timeout-ms')
+  if (grpcMs !== undefined && isEndless(grpcMs)) headers.delete('grpc-timeout')
+  return headers
+}
+
+/** The error for a refusal that the protocols express by a status alone. */
+function bareRefusal(status: number, { method }: UniversalHandler): ConnectError {
+  if (status === 415) return fail('unsupported_media_type', 'The Content-Type is none of Connect, gRPC or gRPC-Web.')
+  return fail('invalid_payload', `${method.name} is not served in this way (${status}).`)
+}
+
+/** An error with the body of REST. Throws when no response may follow. */
+function errorResponse(error: unknown, call: Call): UniversalServerResponse {
+  const visible = shown(error, call)
+  if (call.left) throw abandoned(call)
+  const { status, body } = errorBody(visible, call.id)
+  const { text, headers } = jsonText(body)
+  return { status, header: new Headers(headers), body: createAsyncIterable([Buffer.from(text)]) }
+}
+
+/** A response whose errors carry our error codes, and whose connection is closed when its body fails. */
+function relayed(response: UniversalServerResponse, call: Call): UniversalServerResponse {
+  const named = nameFaults(response, call)
+  const { body } = named
+  if (body) named.body = closingOnFailure(body, call)
+  return named
+}
+
+async function* closingOnFailure(body: AsyncIterable<Uint8Array>, call: Call): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    if (!call.left) shown(error, call)
+    call.response.destroy()
+    throw abandoned(call)
+  }
+}
+
+/** Keeps Fastify from sending a response of its own. */
+function abandoned(call: Call): ConnectError {
+  call.reply.hijack()
+  return ABORTED
+}

@@ -1,0 +1,91 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import type { ConnectRouter, MethodImpl, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import type { UniversalHandler } from '@connectrpc/connect/protocol'
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { fail } from '../../errors.ts'
+import { refuseLarge } from '../body/body.ts'
+import type { Call } from '../call.ts'
+import { grpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
+import { implementationOf } from './in-process.ts'
+import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
+import { guardedHandler } from './rpc-handler.ts'
+import { protocolOf, refuseRpc } from './rpc-refusal.ts'
+
+/**
+ * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
+ * admitted before a byte of its body is read, and each refusal speaks the protocol of its caller.
+ */
+export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Promise<void> {
+  const { services, interceptors, limits, messageBytes } = parts
+  const handlers = new Map<string, UniversalHandler>()
+
+  const routes = (router: ConnectRouter) => {
+    addServices(router, services)
+    for (const [i, handler] of router.handlers.entries()) {
+      handlers.set(handler.requestPath, handler)
+      router.handlers[i] = guardedHandler(handler)
+    }
+  }
+  fastify.addHook('onRoute', (route) => {
+    const { method, allowedMethods } = handlers.get(route.url)!
+    route.method = [...allowedMethods]
+    route.onRequest = admitFirst(route.url, method, parts)
+    route.handler = servePlainGrpc(route.handler, implementationOf(services, method), parts)
+  })
+  fastify.setErrorHandler(refuseRpc)
+  await fastify.register(fastifyConnectPlugin, {
+    routes,
+    contextValues: ({ call }) => call.values,
+    interceptors,
+    readMaxBytes: messageBytes ?? limits.maxBytes,
+    // 200 KB of compressed data can become 200 MB.
+    acceptCompression: [],
+    // An unknown field would be lost silently, here as on REST.
+    jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
+    binaryOptions: BINARY_OPTIONS,
+  })
+}
+
+function addServices(router: ConnectRouter, services: ServiceImplSpec[]): void {
+  for (const { methods } of services) {
+    for (const { method, impl } of Object.values(methods)) router.rpc(method, impl as MethodImpl<typeof method>)
+  }
+}
+
+/** The plugin registers every HTTP method of a path and knows no admission. */
+function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcParts) {
+  return async ({ call }: FastifyRequest) => {
+    const { headers } = call.raw
+    call.path = path
+    call.method = method
+    call.protocol = protocolOf(headers['content-type'])
+    await admit(call)
+    refuseCompressed(call)
+    refuseLarge(Number(headers['content-length'] ?? 0), limits)
+    replaceHost(call)
+  }
+}
+
+/** Unary calls of plain gRPC are served in process, and all others by the plugin. */
+function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
+  const handler = spec.kind === 'unary' ? grpcHandler(spec, parts) : undefined
+  return function (request, reply) {
+    if (handler && isPlainGrpc(request.call)) return handler(request, reply)
+    request.body = requestBody(request.call, parts.limits)
+    return pluginHandler.call(this, request, reply)
+  }
+}
+
+/** gRPC has its own status for a compression that is not accepted, and the library responds with it. */
+function refuseCompressed({ protocol, raw: { headers } }: Call): void {
+  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
+  if (protocol !== 'connect' || encoding === 'identity') return
+  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
+}
+
+/** The plugin builds a URL with the host of the request, and fails when it is not valid. Nothing reads the host. */
+function replaceHost({ raw }: Call): void {
+  raw.headers.host = 'localhost'
+  if ('stream' in raw) raw.headers[':authority'] = 'localhost'
+}

@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { InboxService } from '../../../gen/verdict/admin/v1/inbox_pb.ts'
+import { type ErrorReason, fail, reasonOf } from '../../errors.ts'
+import type { Call } from '../call.ts'
+import { identify, type SessionGate } from '../session-calls.ts'
+
+/** The content of messages, which hostile senders may have written. Each returns undefined for what does not exist. */
+export interface Frames {
+  storedHtml(accountId: string, messageId: string): Promise<string | undefined>
+  inboxHtml(accountId: string, inboxId: string): Promise<string | undefined>
+  inboxFile(accountId: string, inboxId: string, index: number): Promise<Download | undefined>
+  inboxSource(accountId: string, inboxId: string): Promise<Download | undefined>
+}
+
+export interface Download {
+  /** Without control and formatting characters. */
+  filename: string
+  content: Uint8Array
+}
+
+export interface FrameRoutesParts {
+  frames: Frames
+  gate: SessionGate
+}
+
+/**
+ * No script, no form, no window, no request to anywhere: the sandbox also holds for a page that is opened by itself.
+ * Remote images load only when the person asked for them.
+ */
+const policy = (images: string) =>
+  [
+    'sandbox',
+    "default-src 'none'",
+    "style-src 'unsafe-inline'",
+    `img-src ${images}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join('; ')
+
+const HEADERS = {
+  'content-security-policy': policy('data:'),
+  'x-dns-prefetch-control': 'off',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+const REMOTE_IMAGES = policy('data: https:')
+
+interface Parameters {
+  account: string
+  id: string
+  index?: string
+}
+
+type Read<Content> = (accountId: string, parameters: Parameters) => Promise<Content | undefined>
+
+/**
+ * Messages as frames and downloads of the dashboard. A frame cannot send a header, so the path names the account. What
+ * the session may not read does not exist.
+ */
+export function frameRoutes(fastify: FastifyInstance, { frames, gate }: FrameRoutesParts): void {
+  const get = <Content>(
+    path: string,
+    read: Read<Content>,
+    reply: (content: Content, reply: FastifyReply, request: FastifyRequest) => unknown,
+  ) =>
+    fastify.get<{ Params: Parameters }>(`/dashboard/frame${path}`, async (request, response) => {
+      request.call.path = request.routeOptions.url
+      const accountId = await readableAccount(gate, request.call, request.params.account)
+      const content = accountId === undefined ? undefined : await read(accountId, request.params)
+      if (content === undefined) throw fail('not_found', 'There is nothing at this path.')
+      return reply(content, response.headers(HEADERS), request)
+    })
+
+  get('/messages/:account/:id', (accountId, { id }) => frames.storedHtml(accountId, id), page)
+  get('/inbox/:account/:id', (accountId, { id }) => frames.inboxHtml(accountId, id), page)
+  get('/inbox/:account/:id/source.eml', (accountId, { id }) => frames.inboxSource(accountId, id), download)
+  get(
+    '/inbox/:account/:id/attachments/:index',
+    async (accountId, { id, index }) =>
+      /^\d{1,4}$/.test(index!) ? frames.inboxFile(accountId, id, Number(index)) : undefined,
+    download,
+  )
+}
+
+/** Frames need the role of a reader, as this call does. */
+const METHOD = InboxService.method.getInboxMessage
+const HIDDEN: readonly (ErrorReason | undefined)[] = ['invalid_session', 'not_found', 'insufficient_role']
+
+/** The UUID of the account in the path; undefined when the call's session may not read it. */
+async function readableAccount(gate: SessionGate, call: Call, account: string): Promise<string | undefined> {
+  try {
+    return (await identify(gate, call, METHOD, account))?.accountId
+  } catch (error) {
+    if (HIDDEN.includes(reasonOf(error))) return undefined
+    throw error
+  }
+}
+
+function page(html: string, reply: FastifyReply, request: FastifyRequest): string {
+  if (/[?&]images=remote(?:&|$)/.test(request.url)) reply.header('content-security-policy', REMOTE_IMAGES)
+  reply.type('text/html; charset=utf-8')
+  return html
+}
+
+/** A file is never shown, whatever its type: it could be a page with scripts. */
+function download({ filename, content }: Download, reply: FastifyReply): Buffer {
+  reply.header('content-disposition', disposition(filename)).type('application/octet-stream')
+  return Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+}
+
+/** RFC 6266 4.3: the name in ASCII, and for all but the oldest clients in UTF-8 (RFC 8187 3.2). */
+function disposition(filename: string): string {
+  const ascii = filename.replace(/[^ -~]|["\\%]/g, '_')
+  const utf8 = encodeURIComponent(filename).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`)
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${utf8}`
+}

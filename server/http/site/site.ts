@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Admit } from '../admission.ts'
+import { dashboardPages } from './dashboard-pages.ts'
+import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
+import { guidesPages } from './guides-pages.ts'
+import { type KeySet, keySetPage } from './key-set.ts'
+import type { SharedReadiness } from './readiness.ts'
+
+export interface SiteParts {
+  readiness: SharedReadiness
+  /** Shown by `/healthz`. */
+  about: { version: string; region: string }
+  /** Counts a caller, with or without a key. */
+  visit: Admit
+  /** Where callers reach this server: the base of the paths in the OpenAPI document. Called once it listens. */
+  publicUrl(): string
+  /** The public keys of receipts. */
+  keySet: KeySet
+}
+
+/** The paths beside the contract, which need no key. */
+export async function siteRoutes(
+  fastify: FastifyInstance,
+  { readiness, about, visit, publicUrl, keySet }: SiteParts,
+): Promise<void> {
+  const document = JSON.parse(await readFile(OPENAPI_FILE, 'utf8'))
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    request.call.path = request.routeOptions.url
+    done()
+  })
+  let documentText: string | undefined
+  fastify.get(OPENAPI_PATH, { onRequest: ({ call }) => visit(call) }, async (_, reply) => {
+    documentText ??= JSON.stringify({ ...document, servers: [{ url: publicUrl(), description: 'This server' }] })
+    reply.type('application/json')
+    return documentText
+  })
+  fastify.get('/healthz', async () => ({ status: 'ok', ...about }))
+  fastify.get('/readyz', async (_, reply) => {
+    const state = await readiness.read()
+    reply.code(state.status === 'ready' ? 200 : 503)
+    return state
+  })
+  fastify.get('/', async (_, reply) => {
+    reply.code(302).header('location', 'docs')
+    return 'See /docs.\n'
+  })
+  docsPages(fastify)
+  guidesPages(fastify, { visit })
+  dashboardPages(fastify, { visit })
+  keySetPage(fastify, keySet)
+}

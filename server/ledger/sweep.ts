@@ -1,0 +1,93 @@
+import { every } from '../async/interval.ts'
+import { inTime } from '../async/timeout.ts'
+import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
+import { eventIdOf } from './event-ids.ts'
+import { GIVE_BACK } from './keys.ts'
+import { tail } from './tail.ts'
+
+const EVERY_MS = 5_000
+const MESSAGES_PER_ROUND = 100
+/** A round that never hears from the database does not keep the next one from running. */
+const ROUND_MS = 60_000
+
+// One statement: no lock waits for a process that may be paused in its turn. The rows of the recipients are deleted
+// before they are looked at: only what the delete returns shows a marker that was set a moment ago, and none can be set
+// any more.
+const sweepOf = (which: string) => `
+  with due as materialized (
+    select id from open_messages where lease_until < clock_timestamp() and ${which} order by id limit ${MESSAGES_PER_ROUND}
+    for update skip locked
+  ),
+  due_message as (
+    delete from open_messages m using due where m.id = due.id
+    returning m.*
+  ),
+  recipient as (
+    delete from open_recipients o using due where o.message_id = due.id
+    returning o.message_id, o.position, o.event_id, o.email, o.kind, o.marked_at is not null as marked
+  ),
+  outcome as (
+    select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
+      case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
+      not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
+      null as strike, null as strike_email,
+      ${eventIdOf('o.event_id')} as event_id
+    from recipient o join due_message m on m.id = o.message_id
+    where o.message_id in (select message_id from recipient where marked)
+  ),
+  message as (
+    select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest,
+      null::text as traceparent
+    from due_message m join outcome first on first.message_id = m.id and first.position = 0
+  ),
+  released as (
+    select * from due_message where id not in (select id from message)
+  ),
+  ${GIVE_BACK},
+  ${tail({ shard: '0', leaseMs: 'null' })}
+  union all
+  select null, null, null from released`
+
+export const SWEEP = sweepOf('true')
+export const SWEEP_ONE = sweepOf('id = $1::uuid')
+
+export interface SweepResult {
+  /** Messages with a marker: settled, the marked recipients in doubt, the others temporary failures. */
+  settled: number
+  /** Messages without one: deleted, as if the request had never come. */
+  released: number
+}
+
+/** Settles the messages whose lease is over: a crash or a pause left them behind. Never mails anything. */
+export async function sweep(db: Database): Promise<SweepResult> {
+  const rows = await run<{ id: string | null }>(db, SWEEP)
+  const settled = rows.filter(({ id }) => id !== null).length
+  return { settled, released: rows.length - settled }
+}
+
+/** Settles one message, for requests that wait for it. */
+export async function sweepMessage(db: Database, messageId: string): Promise<void> {
+  await run(db, SWEEP_ONE, [messageId])
+}
+
+interface SweepingParts {
+  report(result: SweepResult | { error: unknown }): void
+  /** Wraps each round, to count it. */
+  wrap?(round: () => Promise<void>): () => Promise<void>
+}
+
+/**
+ * Sweeps every five seconds until stopped. `report` is called with the result of a round that found messages, and with
+ * the error of a round that failed; the next round tries again.
+ */
+export function keepSweeping(db: Database, { report, wrap = (round) => round }: SweepingParts): { stop(): void } {
+  async function round(): Promise<void> {
+    for (;;) {
+      const result = await inTime(sweep(db), ROUND_MS)
+      if (result.settled + result.released > 0) report(result)
+      if (result.settled + result.released < MESSAGES_PER_ROUND) break
+    }
+  }
+  return every(EVERY_MS, wrap(round), (error) => report({ error }))
+}

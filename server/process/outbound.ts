@@ -1,0 +1,129 @@
+import type { Resolver } from '../../mail/dns/resolver.ts'
+import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
+import { createEngine } from '../../mail/smtp/engine.ts'
+import { createStsPolicies } from '../../mail/smtp/sts-policies.ts'
+import type { Guard } from '../../net/guard.ts'
+import { createHttpsGet } from '../../net/https-get.ts'
+import { lookupWith } from '../../net/lookup.ts'
+import type { Sealer } from '../db/encryption.ts'
+import { newId, publicId } from '../db/ids.ts'
+import { makeReturnPath, readReturnPath } from '../domains/return-path.ts'
+import { createSenderDomains } from '../domains/sender.ts'
+import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import { suppressionLookup } from '../reputation/suppression.ts'
+import { dailyVolume } from '../reputation/warm-up.ts'
+import { sendsInProgress } from '../sending/in-progress.ts'
+import { createSend, type Send } from '../sending/send.ts'
+import { createInbox, type Inbox } from '../simulator/inbox.ts'
+import { type MailBack, sendBack } from '../simulator/reports.ts'
+import { createSimulator } from '../simulator/simulator.ts'
+import { countPolicies, watchEngine } from '../telemetry/parts.ts'
+import { countSends } from '../telemetry/sends.ts'
+import { createReports } from './bounces.ts'
+import { startFirstAttempts } from './first-attempts.ts'
+import type { Program } from './program.ts'
+
+export interface Outbound {
+  send: Send
+  /** undefined unless SIMULATOR_INBOX is true. */
+  inbox: Inbox | undefined
+}
+
+interface Parts {
+  sealer: Sealer
+  resolver: Resolver
+  mayDial: Guard
+  breaker: Breaker
+}
+
+/**
+ * Starts what sends need: the simulator, the SMTP engine, the thread of first webhook attempts, and the recipe over all
+ * three. A shutdown waits for every send, then for the attempts that began.
+ */
+export async function startOutbound(program: Program, parts: Parts): Promise<Outbound> {
+  const { config, db, clock, metrics, ends } = program
+  const { sealer, breaker } = parts
+  const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
+  const simulator = createSimulator({ inbox, comesBack: simulatorReports(program, sealer) })
+  await simulator.listen()
+  ends.defer(() => simulator.close())
+  const engine = startEngine(program, parts)
+  watchEngine(metrics, engine)
+  ends.defer(() => engine.close())
+  const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
+  ends.defer(() => dispatcher?.drain())
+  const [returnPathKey] = sealer.deriveKeys('return-path')
+  const { send, idle } = sendsInProgress(
+    countSends(
+      createSend({
+        db,
+        clock,
+        engine,
+        firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
+        senderDomains: createSenderDomains({ db, sealer }),
+        simulated: simulator.route,
+        hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+        returnPath: (messageId, position, domain) =>
+          `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
+        region: config.dataRegion,
+        sendBudgetMs: config.sendBudgetMs,
+        storeContent: config.storeContent,
+        warmUpSteps: config.limits.warmUp,
+        dailyVolume: dailyVolume(db),
+        breaker,
+        suppressed: suppressionLookup(db, sealer),
+      }),
+      { metrics, domains: config.metricsDomains },
+    ),
+  )
+  ends.defer(idle)
+  return { send, inbox }
+}
+
+/** Keeps only messages that this service sent: the code in their return path proves it. */
+function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
+  const keys = sealer.deriveKeys('return-path')
+  return createInbox({
+    messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@')))?.messageId,
+    newId: () => newId(clock.now()),
+  })
+}
+
+/** The simulator's reports take the way of those that the bounce listener receives, whether or not it listens. */
+function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) => void {
+  const { addresseeOf, receive } = createReports(program, sealer)
+  return sendBack(async ({ to, content }) => {
+    const addressee = addresseeOf(to)
+    if (addressee) await receive({ ...addressee, content })
+  })
+}
+
+function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: Parts): WatchedEngine {
+  return createEngine({
+    resolver,
+    mayDial,
+    policyOf: countPolicies(
+      createStsPolicies({
+        resolver,
+        httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
+        onTrouble(domain, cause) {
+          metrics.stsFailures.add({})
+          log.warn({ domain, cause }, 'an MTA-STS policy could not be read')
+        },
+      }),
+      metrics,
+    ),
+    smtpPort: config.smtpPort,
+    routes: config.smtpRoutes,
+    heloName: config.smtpHeloName,
+    sourceAddresses: config.smtpSourceAddresses,
+    onLateReply({ mx, reply, outcome }, messageId) {
+      metrics.lateReplies.add({ outcome: outcome.kind })
+      log.warn(
+        { message_id: messageId && publicId('msg', messageId), mx, code: reply?.code },
+        'a verdict came after the response had said in_doubt',
+      )
+    },
+  })
+}

@@ -1,0 +1,94 @@
+import type { Logger } from 'pino'
+import packageJson from '../../package.json' with { type: 'json' }
+import { type Config, readConfig, reportFaults } from '../config/config.ts'
+import { type DatabaseClock, databaseClock } from '../db/clock.ts'
+import { connect, type Database } from '../db/connect.ts'
+import { waitForDatabase } from '../db/wait.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { countBatches, watchDatabase } from '../telemetry/parts.ts'
+import { startTelemetry } from '../telemetry/start.ts'
+import { startTracing } from '../telemetry/start-tracing.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import { createLogger } from './log.ts'
+import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
+
+/** The parts that every process of the service has. */
+export interface Program {
+  config: Config
+  log: Logger
+  db: Database
+  clock: DatabaseClock
+  /** What the parts count and show. See telemetry/metrics.ts for the table. */
+  metrics: Metrics
+  tracing: Tracing
+  /**
+   * What a shutdown ends: put each end beside its beginning. A shutdown runs the ends one after the other, the last one
+   * first.
+   */
+  ends: AsyncDisposableStack
+}
+
+export interface Process {
+  /** For messages: "The API cannot start". */
+  name: 'API' | 'worker'
+  /** Checks the configuration before the database is used. Throws, or reports the faults. */
+  check(config: Config): Promise<void> | void
+  /** Resolves when the process serves, to the message for its parent process. */
+  start(program: Program): Promise<object>
+}
+
+/**
+ * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A
+ * process that cannot start says why and exits with 1.
+ */
+export async function run({ name, check, start }: Process): Promise<void> {
+  surviveHangUp()
+  const settings = readConfig(process.env)
+  if ('faults' in settings) reportFaults(settings.faults)
+  const { config, warnings } = settings
+  const log = createLogger(config.logLevel)
+  for (const warning of warnings) log.warn(warning)
+  try {
+    await check(config)
+    const ends = new AsyncDisposableStack()
+    const tracing = await startTracing({
+      config,
+      service: `verdict-${name.toLowerCase()}`,
+      version: packageJson.version,
+      log,
+    })
+    ends.defer(() => tracing.close())
+    const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
+    const db = connect(config.databaseUrl, { connections: 10, batchNotes: countBatches(metrics) })
+    watchDatabase(metrics, db)
+    ends.defer(() => db.$client.end({ timeout: 5 }))
+    await waitForDatabase(db, (what) => log.warn(what))
+    const clock = await databaseClock(db)
+    ends.defer(() => clock.stop())
+    const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
+    ends.defer(() => telemetry.stop())
+    const ready = await start({ config, log, db, clock, metrics, tracing, ends })
+    drainWhenStopped(async () => {
+      await ends.disposeAsync()
+      log.info('drained')
+    })
+    // A parent may send a signal as soon as it hears this.
+    process.send?.({ ...ready, metricsUrl: telemetry.url() })
+  } catch (error) {
+    log.fatal({ err: error }, `the ${name} cannot start`)
+    console.error(`The ${name} cannot start: ${(error as Error).message}`)
+    process.exit(1)
+  }
+}
+
+function metricsPort(name: Process['name'], config: Config) {
+  const { metricsHost: host, metricsPort, workerMetricsPort, otlpEndpoint, otlpMetricsEndpoint } = config
+  const isPushed = (otlpMetricsEndpoint ?? otlpEndpoint) !== undefined
+  return {
+    host,
+    ...(name === 'API'
+      ? { port: metricsPort, portVariable: 'METRICS_PORT' }
+      : { port: workerMetricsPort, portVariable: 'WORKER_METRICS_PORT' }),
+    pushEveryMs: isPushed ? config.otlpMetricsIntervalMs : undefined,
+  }
+}

@@ -1,0 +1,41 @@
+import { every } from '../async/interval.ts'
+import { removeExpired } from '../db/expiry.ts'
+import { keepPartitions, makePartitions } from '../db/partitions.ts'
+import { keepSweeping } from '../ledger/sweep.ts'
+import { deleteRetired } from '../receipts/keys.ts'
+import { sumDays } from '../reputation/day-statistics.ts'
+import { mergeStatistics } from '../reputation/merge-statistics.ts'
+import { countTasks } from '../telemetry/tasks.ts'
+import type { Program } from './program.ts'
+
+const UPKEEP_EVERY_MS = 60_000
+
+/** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
+export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<void> {
+  const task = countTasks(metrics)
+  const make = task('partitions', () => makePartitions(db))
+  await make()
+  const partitions = keepPartitions(make, (error) => log.error({ err: error }, 'partitions could not be created'))
+  ends.defer(() => partitions.stop())
+  const upkeep = every(
+    UPKEEP_EVERY_MS,
+    task('upkeep', async () => {
+      await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))
+      await deleteRetired(db)
+      await mergeStatistics(db)
+      await sumDays(db)
+    }),
+    (error) => log.error({ err: error }, 'expired rows could not be removed'),
+  )
+  ends.defer(() => upkeep.stop())
+  const sweeper = keepSweeping(db, {
+    wrap: (round) => task('sweep', round),
+    report(round) {
+      if ('error' in round) return log.error({ err: round.error }, 'the sweeper failed')
+      metrics.swept.add({ end: 'settled' }, round.settled)
+      metrics.swept.add({ end: 'released' }, round.released)
+      log.warn(round, 'settled what a crash left behind')
+    },
+  })
+  ends.defer(() => sweeper.stop())
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { inTime } from '../async/timeout.ts'
+import { isRowFault, sqlStateOf } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
+import type { Claim } from '../ledger/claim.ts'
+import type { FirstAttempts } from '../ledger/first-attempts.ts'
+import { recordStep } from '../ledger/record.ts'
+import { settleStep } from '../ledger/settle.ts'
+import type { ClaimResult } from './claim.ts'
+import { endingRow, type SentContent, withoutText } from './outcome.ts'
+import { storedOutcomes } from './stored.ts'
+
+// A send ends when its outcomes are stored for certain. Here the statements run until that is known.
+
+export interface RecordedSend {
+  claim: Claim
+  content: SentContent
+  /** One for each recipient of the claim, in its order. */
+  outcomes: RecipientOutcome[]
+}
+
+/**
+ * Record, the last commit of a send: stores its outcomes. Repeats the commit until the end of the lease. Returns the
+ * stored outcomes: ours, or those of the sweeper when it was there first. Throws `transient_failure` when the sweeper
+ * removed the message because no marker was set, and OutcomeUnknown when the result is still unknown at the end of the
+ * lease: the sweeper will settle it.
+ */
+export function recordUntil(
+  db: Database,
+  firstAttempts: FirstAttempts,
+): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
+  const record = recordStep(db, firstAttempts)
+  return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
+    let outcomes = complete
+    return tryUntil(leaseUntilMs, async () => {
+      try {
+        if (await record(claim, endingRow(outcomes, content))) return outcomes
+      } catch (error) {
+        // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
+        // outcome.
+        if (isRowFault(error)) outcomes = complete.map(withoutText)
+        throw error
+      }
+      const stored = await storedOutcomes(db, claim.messageId)
+      if (stored.length > 0) return stored
+      throw fail('transient_failure', 'The send took too long and was given up. Nothing was sent; it is safe to retry.')
+    })
+  }
+}
+
+/** The outcomes of a send that never reaches SMTP. */
+export interface SettledSend {
+  outcomes: RecipientOutcome[]
+  sandbox: boolean
+  /** The checks of a dry run, as JSON. */
+  checks?: object[]
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+/**
+ * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to
+ * another send. Throws OutcomeUnknown when the result is unknown for the time of a lease.
+ */
+export function settleUntil(
+  db: Database,
+  firstAttempts: FirstAttempts,
+): (claim: Claim, settled: SettledSend) => Promise<Exclude<ClaimResult, 'over_warm_up'>> {
+  const settle = settleStep(db, firstAttempts)
+  return (claim, { outcomes: complete, sandbox, checks }) => {
+    let outcomes = complete
+    /** True when an earlier try stored it, whose result was lost. */
+    const isStored = async () => (await storedOutcomes(db, claim.messageId)).length > 0
+    return tryUntil(performance.now() + claim.leaseMs, async () => {
+      try {
+        const isSettled = await settle(claim, { ...endingRow(outcomes), sandbox, checks })
+        return isSettled || (await isStored()) ? 'claimed' : 'key_taken'
+      } catch (error) {
+        const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
+        if (isRefused && outcomes !== complete)
+          throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
+        if (isRefused) outcomes = complete.map(withoutText)
+        else if (await isStored()) return 'claimed'
+        throw error
+      }
+    })
+  }
+}
+
+/** A process that was paused past its lease asks once more all the same: the sweeper's outcome is better than none. */
+const LATE_MS = 5_000
+
+/**
+ * Repeats `work` until it returns, and so the stored result is known. An error made by `fail` ends the repeats; after
+ * any other error the result is unknown. Throws OutcomeUnknown when the time is over.
+ */
+async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
+  const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
+  let cause: unknown
+  for (let waitMs = 50; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
+    try {
+      return await inTime(work(), untilMs - performance.now())
+    } catch (error) {
+      if (reasonOf(error)) throw error
+      cause = error
+      await sleep(waitMs)
+    }
+  }
+  throw new OutcomeUnknown({ cause })
+}

@@ -1,0 +1,208 @@
+import { fromJson } from '@bufbuild/protobuf'
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import { ReplayFilterSchema } from '../../../gen/verdict/admin/v1/replays_pb.ts'
+import type { Database } from '../../db/connect.ts'
+import { and, asc, between, eq, getTableColumns, sql } from '../../db/drizzle.ts'
+import { firstIdAt, timeOfId } from '../../db/ids.ts'
+import { rangeReplays } from '../../db/people-schema.ts'
+import { events, openDispatches, webhookEndpoints } from '../../db/schema.ts'
+import { run } from '../../db/statement.ts'
+import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
+import { markHandedOver } from '../hand-over.ts'
+import type { Workflows } from '../workflows.ts'
+import { groupsOf, jsonOf, type Opened, rowsOf, traceOfReplay } from './replay.ts'
+import { type IdSpan, isIn, matches, type ReadFilter } from './replay-filter.ts'
+import { dispatchIdsOf, replayDispatchId } from './replay-ids.ts'
+
+/** How far a replay is after a step. */
+interface ReplayStep {
+  state: 'running' | 'finished' | 'cancelled' | 'failed'
+  dispatched: number
+  total: number
+  /** How long after the end of this step the next one begins. */
+  waitMs: number
+}
+
+export interface RangeReplaysParts {
+  db: Database
+  workflows: Workflows
+  tracing?: Tracing
+  /** Is called with errors that do not fail a step. The hand-over loop repairs what they leave. */
+  report(error: unknown): void
+}
+
+/**
+ * An event may be committed this long after the time in its id: a statement takes 15 s at most. Only events that are
+ * older are dispatched, so that none is committed behind a replay that has passed it.
+ */
+const SETTLED_MS = 20_000
+/** While so many dispatches of a replay wait for the endpoint, no more are added to them. */
+const MAX_WAITING = 5_000
+const FULL_WAIT_MS = 5_000
+/** One step looks at no more events, and one statement at no more days: it takes a fraction of a second. */
+const STEP_EVENTS = 50_000
+const STEP_MS = 7 * 86_400_000
+
+// The condition on done_until makes this exactly once: of two processes at the same step, one finds it done. The
+// endpoint is part of it, so no event counts as dispatched that has no dispatch.
+export const DISPATCH_RANGE = `
+  with endpoint as (
+    select url from webhook_endpoints where account_id = $2
+  ),
+  replay as (
+    update range_replays r set done_until = $4, dispatched = dispatched + json_array_length($5::json), state = $6,
+      ended_at = case when $6 <> 'running' then clock_timestamp() end
+    from endpoint e where r.id = $1 and r.state = 'running' and r.done_until = $3
+    returning e.url
+  ),
+  opened as (
+    insert into open_dispatches
+      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
+      traceparent)
+    select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id,
+      d.traceparent
+    from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text,
+      traceparent text)
+  )
+  select url, (extract(epoch from now()) * 1000)::float8 as "atMs" from replay`
+
+/** The replays of many events, as their workflow runs them. Ids are UUIDs. */
+export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report }: RangeReplaysParts) {
+  /** Dispatches the next events of a replay, as many as its pace allows in a second. */
+  async function dispatchNext(replayId: string): Promise<ReplayStep> {
+    const replay = await findReplay(db, replayId)
+    if (replay === undefined) return { state: 'cancelled', dispatched: 0, total: 0, waitMs: 0 }
+    const { state, dispatched, total, kinds, perSecond, accountId } = replay
+    const still = (waitMs: number): ReplayStep => ({ state, dispatched, total, waitMs })
+    if (state !== 'running') return still(0)
+    if (kinds === null) return { ...still(0), state: await endReplay(db, replayId, 'failed') }
+    const places = Math.min(perSecond, MAX_WAITING - (await countWaiting(db, replayId)))
+    if (places <= 0) return still(FULL_WAIT_MS)
+    const part = await nextPart(db, { ...replay, kinds }, places)
+    if (part.waitMs > 0) return still(part.waitMs)
+
+    const ids = part.events.map((_, i) => replayDispatchId(replayId, dispatched + i))
+    const rows = rowsOf(part.events, ids, workflows.maxGroup, () => traceOfReplay(tracing, tracing.active()))
+    const newState = part.isLast ? 'finished' : 'running'
+    const parameters = [replayId, accountId, replay.doneUntil, part.doneUntil, jsonOf(rows), newState]
+    const [opened] = await run<Opened>(db, DISPATCH_RANGE, parameters)
+    // Another process has made this step, or the replay or the endpoint has ended: the next step finds out.
+    if (!opened) return still(0)
+    await start(groupsOf(rows, { accountId, ...opened }))
+    const paceMs = Math.ceil((rows.length * 1_000) / perSecond)
+    return { state: newState, dispatched: dispatched + rows.length, total, waitMs: part.isLast ? 0 : paceMs }
+  }
+
+  /** Starts the workflows of dispatches. Those that do not start now are started by the hand-over loop. */
+  async function start(groups: ReturnType<typeof groupsOf>): Promise<void> {
+    const starts = await Promise.allSettled(groups.map((group) => workflows.start(group)))
+    for (const result of starts) if (result.status === 'rejected') report(result.reason)
+    const started = groups.filter((_, i) => starts[i]!.status === 'fulfilled')
+    const ids = started.map(({ workflowId }) => workflowId)
+    await markHandedOver(db, ids).catch(report)
+  }
+
+  return { dispatchNext, cancel: (replayId: string) => endReplay(db, replayId, 'cancelled') }
+}
+
+export type RangeReplays = ReturnType<typeof createRangeReplays>
+
+const END_REPLAY = `
+  update range_replays set state = $2, ended_at = clock_timestamp() where id = $1 and state = 'running'
+  returning id`
+
+/** Ends a replay that runs. Returns the state. */
+async function endReplay<State extends 'cancelled' | 'failed'>(
+  db: Database,
+  replayId: string,
+  state: State,
+): Promise<State> {
+  await run(db, END_REPLAY, [replayId, state])
+  return state
+}
+
+/** Reads a replay with the kinds that the account's current endpoint asks for; null without an endpoint. */
+async function findReplay(db: Database, replayId: string) {
+  const { id, accountId, filter, perSecond, state, total, dispatched, doneUntil } = getTableColumns(rangeReplays)
+  const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::float8`
+  const [row] = await db
+    .select({
+      ...{ id, accountId, filter, perSecond, state, total, dispatched, doneUntil },
+      nowMs,
+      kinds: webhookEndpoints.events,
+    })
+    .from(rangeReplays)
+    .leftJoin(webhookEndpoints, eq(webhookEndpoints.accountId, accountId))
+    .where(eq(id, replayId))
+  return row && { ...row, filter: fromJson(ReplayFilterSchema, row.filter) as ReadFilter }
+}
+
+type FoundReplay = NonNullable<Awaited<ReturnType<typeof findReplay>>>
+
+async function countWaiting(db: Database, replayId: string): Promise<number> {
+  const { first, last } = dispatchIdsOf(replayId)
+  return db.$count(openDispatches, between(openDispatches.id, first, last))
+}
+
+interface Part {
+  events: { id: string; messageId: string }[]
+  /** The id up to which the replay is done with this part. */
+  doneUntil: string
+  isLast: boolean
+  /** How long until the next events are old enough. */
+  waitMs: number
+}
+
+type PushedReplay = FoundReplay & { kinds: NonNullable<FoundReplay['kinds']> }
+
+/** Reads the next events of a replay, the oldest first. Days without any are passed over. */
+async function nextPart(db: Database, replay: PushedReplay, limit: number): Promise<Part> {
+  const { doneUntil, nowMs, filter } = replay
+  const toMs = timestampMs(filter.to)
+  const settledMs = Math.floor(nowMs) - SETTLED_MS
+  for (let after = doneUntil; ; ) {
+    const endMs = Math.min(toMs, settledMs, timeOfId(after) + STEP_MS)
+    const until = firstIdAt(endMs)
+    // What is left is too young. One wait is enough: the end of the replay is not later than its start.
+    if (until <= after && endMs < toMs) return { events: [], doneUntil, isLast: false, waitMs: toMs - settledMs }
+    const looked = await lookAhead(db, replay, { after, until }, limit)
+    const isLast = looked.doneUntil === firstIdAt(toMs)
+    if (looked.events.length > 0 || isLast || looked.doneUntil < until) return { ...looked, isLast, waitMs: 0 }
+    after = until
+  }
+}
+
+/** Reads matching events in a span, and up to which id of it there are no others. */
+async function lookAhead(
+  db: Database,
+  { accountId, filter, kinds }: PushedReplay,
+  span: IdSpan,
+  limit: number,
+): Promise<Pick<Part, 'events' | 'doneUntil'>> {
+  const [farthest] = await db
+    .select({ id: events.id })
+    .from(events)
+    .where(and(eq(events.accountId, accountId), isIn(span)))
+    .orderBy(asc(events.id))
+    .offset(STEP_EVENTS - 1)
+    .limit(1)
+  const looked = { ...span, until: farthest?.id ?? span.until }
+  const found = await db
+    .select({ id: events.id, messageId: events.messageId })
+    .from(events)
+    .where(matches(accountId, filter, kinds, looked))
+    .orderBy(asc(events.id))
+    .limit(limit)
+  return { events: found, doneUntil: found.length === limit ? found.at(-1)!.id : looked.until }
+}
+
+/**
+ * Starts the workflows of running replays again. One that runs stays as it is. One is missing after a crash between the
+ * commit of the replay and its start, or when Temporal lost its history.
+ */
+export async function resumeReplays(db: Database, workflows: Pick<Workflows, 'startReplay'>): Promise<void> {
+  const { id, total, state } = rangeReplays
+  for (const replay of await db.select({ id, total }).from(rangeReplays).where(eq(state, 'running'))) {
+    await workflows.startReplay(replay.id, replay.total)
+  }
+}

@@ -1,0 +1,20 @@
+import { publicId } from '../../db/ids.ts'
+
+/** The id of the workflow that dispatches the events of a replay. */
+export const replayWorkflowId = (replayId: string): string => `replay-${publicId('rpl', replayId)}`
+
+/** The last 32 bits of a dispatch's id are its number within its replay. */
+const NUMBER_DIGITS = 8
+const prefixOf = (replayId: string) => replayId.slice(0, -NUMBER_DIGITS)
+
+/**
+ * The id of a replay's dispatch, by its number from 0 on. All dispatches of a replay are side by side in the primary
+ * key, so they are counted without a column of their own, and no number can be dispatched twice.
+ */
+export const replayDispatchId = (replayId: string, number: number): string =>
+  prefixOf(replayId) + number.toString(16).padStart(NUMBER_DIGITS, '0')
+
+/** The smallest and the largest id that a dispatch of this replay can have. */
+export function dispatchIdsOf(replayId: string): { first: string; last: string } {
+  return { first: replayDispatchId(replayId, 0), last: replayDispatchId(replayId, 0xffffffff) }
+}

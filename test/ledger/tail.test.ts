@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { asc, eq, sql } from '../../server/db/drizzle.ts'
+import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
+import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { claimStep } from '../../server/sending/claim.ts'
+import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
+import { recordUntil } from '../../server/sending/until-stored.ts'
+import { newClaim } from '../harness/claim.ts'
+import { waitForHourOf } from '../harness/periods.ts'
+import { recipient } from '../harness/recipient.ts'
+import { message, script, startWorld, type World } from '../sending/world.ts'
+
+// What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+})
+afterAll(() => world.stop())
+beforeEach(async () => {
+  // `counts` expects one hour.
+  await waitForHourOf(10_000)
+  await run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes')
+})
+
+const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
+  world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })
+
+async function counts(ofTenant = '') {
+  await world.db.update(hourlyStats).set({ hour: sql`${hourlyStats.hour} - interval '2 hours'` })
+  await mergeStatistics(world.db)
+  const rows = await world.db.select().from(hourlyStats).where(eq(hourlyStats.tenantId, ofTenant))
+  expect(rows).toHaveLength(1)
+  const { accountId, tenantId, hour, domain, shard, ...columns } = rows[0]!
+  const counted = Object.entries<number>(columns)
+  const named = counted.filter(([name, count]) => count > 0 && !name.startsWith('latency'))
+  const latencies = counted.reduce((sum, [name, n]) => sum + (name.startsWith('latency') ? n : 0), 0)
+  return { domain, ...Object.fromEntries(named), latencies }
+}
+
+test("statistics count every email by status or reason in its domain's hour, and rejected ones without a latency", async () => {
+  await send()
+  await send({ to: ['a@example.net', 'b@example.net', 'c@gone.org', 'd@nowhere.example'] })
+  expect(await counts()).toEqual({
+    domain: 'example.test',
+    delivered: 3,
+    no_mx_record: 1,
+    invalid_address: 1,
+    latencies: 4,
+  })
+  const moved = sql<boolean>`${hourlyStats.hour} + interval '2 hours'
+    in (date_trunc('hour', now(), 'UTC'), date_trunc('hour', now() - interval '1 minute', 'UTC'))`
+  const [row] = await world.db.select({ moved }).from(hourlyStats)
+  expect(row!.moved).toBe(true)
+})
+
+test('statistics count a send with a tenant for all and for the tenant', async () => {
+  await send({ tenantId: 'shop' })
+  await send()
+  expect(await counts()).toMatchObject({ delivered: 2 })
+  expect(await counts('shop')).toMatchObject({ delivered: 1 })
+})
+
+test('an email in doubt counts as bounced with connection_timeout, and as in doubt', async () => {
+  script(world, { dot: 'close' })
+  await send({ tenantId: 'shop' })
+  const inDoubt = { connection_timeout: 1, in_doubt: 1, latencies: 1 }
+  expect(await counts()).toEqual({ domain: 'example.test', ...inDoubt })
+  expect(await counts('shop')).toEqual({ domain: 'example.test', ...inDoubt })
+})
+
+test('dry runs and simulator addresses count in no statistic', async () => {
+  await send({}, true)
+  await send({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] })
+  expect(await world.db.$count(hourlyStats)).toBe(0)
+})
+
+async function entries() {
+  const { email, tenantId, reason, expiresAt } = suppressions
+  const days = sql<number | null>`round(extract(epoch from ${expiresAt} - now()) / 86400)::int`
+  return world.db.select({ email, tenantId, reason, days }).from(suppressions).orderBy(asc(email))
+}
+
+test.each([
+  '550 5.1.1 nobody',
+  '550 5.1.10 nobody',
+  '550 5.1.3 bad',
+  '550 5.1.6 moved',
+  '550 no such user here',
+  '550 5.0.0 user unknown',
+])('a hard mailbox bounce (%s) suppresses at once, in the commit of the record', async (rcpt) => {
+  script(world, { rcpt })
+  const first = await send({ to: ['Gone@Example.net'] })
+  expect(first.reason).toBe(Reason.MAILBOX_DOES_NOT_EXIST)
+  expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenantId: '', reason: 'bounce', days: null }])
+  world.exchanger.sessions.length = 0
+  const second = await send({ to: ['gone@example.NET'] })
+  expect(second).toMatchObject({
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.SUPPRESSION_LIST,
+    suppression: { scope: SuppressionScope.ACCOUNT, cause: SuppressionReason.BOUNCE },
+  })
+  expect(world.exchanger.sessions).toHaveLength(0)
+})
+
+test('a bounce of a send with a tenant suppresses for that tenant alone', async () => {
+  script(world, { rcpt: '550 5.1.1 nobody' })
+  await send({ tenantId: 'shop' })
+  expect(await entries()).toMatchObject([{ tenantId: 'shop' }])
+  script(world, {})
+  expect((await send({ tenantId: 'shop' })).suppression?.scope).toBe(SuppressionScope.TENANT)
+  expect((await send({ tenantId: 'other' })).status).toBe(DeliveryStatus.DELIVERED)
+  expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
+})
+
+test.each(['550 5.2.1 disabled', '550 5.2.1 user unknown', '550 no'])(
+  '%s suppresses at the second within 7 days',
+  async (rcpt) => {
+    script(world, { rcpt })
+    await send()
+    expect(await entries()).toHaveLength(0)
+    await world.db.update(suppressionStrikes).set({ createdAt: sql`now() - interval '7 days 1 second'` })
+    await send()
+    expect(await entries()).toHaveLength(0)
+    await send()
+    expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+  },
+)
+
+test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
+  script(world, { rcpt: '552 5.2.2 full' })
+  await send()
+  await send()
+  expect(await entries()).toHaveLength(0)
+  await send()
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', days: 7 }])
+  await world.db.update(suppressions).set({ expiresAt: sql`now() - interval '1 second'` })
+  script(world, {})
+  expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
+})
+
+test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'close' as const }])(
+  '5.7.x, other 4xx and outcomes in doubt never suppress: %o',
+  async (replies) => {
+    for (const _ of [1, 2, 3]) {
+      script(world, replies)
+      await send()
+    }
+    expect(await entries()).toHaveLength(0)
+    expect(await world.db.$count(suppressionStrikes)).toBe(0)
+  },
+)
+
+test('strikes of one commit count one after the other', async () => {
+  const claims = [1, 2, 3].map(() => newClaim({ accountId: world.account.id }))
+  const claimSend = claimStep(world.db)
+  for (const claim of claims) await claimSend(claim)
+  const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
+  const outcomes = [bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
+  // The first is recorded alone, and those that wait for it are recorded together.
+  await Promise.all(
+    claims.map((claim) =>
+      record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000),
+    ),
+  )
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
+test('a message strikes an address once, however many spellings of its local part it was sent to', async () => {
+  script(world, { rcpt: '550 no' })
+  const spellings = { to: ['ann@example.net', 'Ann@example.net', 'ANN@example.net'] }
+  expect((await send(spellings)).recipients).toHaveLength(3)
+  const strikes = world.db.select({ email: suppressionStrikes.email }).from(suppressionStrikes)
+  expect(await strikes).toEqual([{ email: 'ann@example.net' }])
+  expect(await entries()).toHaveLength(0)
+  await send(spellings)
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
+test('5.7.x never suppresses, even when its text says that the user is unknown', () => {
+  const unknown = { code: 550, enhanced: '5.7.1', reply: 'No such user!' }
+  expect(outcomeRow(bounced(recipient('ann@ya.ru'), Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
+})
+
+test('the simulator suppresses nothing', async () => {
+  for (const _ of [1, 2, 3])
+    await send({ to: ['mailbox_full@simulator.test', 'mailbox_does_not_exist@simulator.test'] })
+  expect(await entries()).toHaveLength(0)
+})
+
+test('a permanent entry is not replaced by one that expires', async () => {
+  const permanent = { id: randomUUID(), accountId: world.account.id, tenantId: 'other', email: 'ann@example.net' }
+  await world.db.insert(suppressions).values({ ...permanent, reason: 'manual' })
+  script(world, { rcpt: '552 5.2.2 full' })
+  for (const _ of [1, 2, 3]) await send({ tenantId: 'other-tenant' })
+  expect((await entries()).map(({ tenantId, reason, days }) => [tenantId, reason, days])).toEqual([
+    ['other', 'manual', null],
+    ['other-tenant', 'bounce', 7],
+  ])
+})
+
+test('when the suppression look-up fails, nothing is sent: 500', async () => {
+  const failing = world.sendAlone({
+    suppressed: async () => {
+      throw new Error('the database is gone')
+    },
+  })
+  world.exchanger.sessions.length = 0
+  const options = { accountId: world.account.id, sandbox: false, signal: new AbortController().signal }
+  const error = await failing(message(), options).catch((error) => error)
+  expect(reasonOf(error)).toBeUndefined()
+  expect(error.message).toContain('gone')
+  expect(world.exchanger.sessions).toHaveLength(0)
+})

@@ -1,0 +1,31 @@
+import { afterAll, expect, test, vi } from 'vitest'
+import { createResolver } from '../../../mail/dns/resolver.ts'
+import { type DnsServerForTests, startDns } from '../../harness/dns.ts'
+
+vi.setConfig({ maxConcurrency: 16 })
+
+const open: DnsServerForTests[] = []
+afterAll(async () => {
+  for (const dns of open.splice(0)) await dns.close()
+})
+
+/** A patient resolver, except in tests of silence. */
+async function dnsWith(zone: DnsServerForTests['zone'], { queryTimeoutMs = 5_000 } = {}) {
+  const dns = await startDns(zone)
+  open.push(dns)
+  const clock = { ms: 0 }
+  const options = { queryTimeoutMs, now: () => clock.ms }
+  return { dns, clock, options, resolver: createResolver({ servers: [dns.address], ...options }) }
+}
+
+test.concurrent('the cache is bounded', async () => {
+  const { dns, options } = await dnsWith({ '*': 'nodata' })
+  const resolver = createResolver({ servers: [dns.address], ...options, queryTimeoutMs: 5_000 })
+  for (let i = 0; i < 10_000; i += 200)
+    await Promise.all(Array.from({ length: 200 }, (_, j) => resolver.a(`n${i + j}.test`)))
+  await resolver.a('n0.test')
+  expect(dns.queries.length).toBe(10_000)
+  await resolver.a('one-more.test')
+  await resolver.a('n0.test')
+  expect(dns.queries.length).toBe(10_002)
+})

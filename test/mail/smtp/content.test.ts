@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { stuffDots } from '../../../mail/smtp/content.ts'
+
+function stuff(...pieces: string[]): string {
+  return Buffer.concat(stuffDots(pieces.map((piece) => Buffer.from(piece, 'latin1'))).pieces).toString('latin1')
+}
+
+test.each([
+  [['a\r\n'], 'a\r\n'],
+  [['.\r\n'], '..\r\n'],
+  [['..\r\n'], '...\r\n'],
+  [['a\r\n.\r\nb\r\n'], 'a\r\n..\r\nb\r\n'],
+  [['a.b\r\n.c\r\n..\r\n'], 'a.b\r\n..c\r\n...\r\n'],
+  [['a\r\n', '.\r\n'], 'a\r\n..\r\n'],
+  [['a\r', '\n', '.', '\r\n'], 'a\r\n..\r\n'],
+  [['a\r\n', '', '.b\r\n'], 'a\r\n..b\r\n'],
+  [['a', '.b\r\n'], 'a.b\r\n'],
+  [['\r\n'], '\r\n'],
+])('a dot at the start of a line of %j is doubled', (pieces, wire) => {
+  expect(stuff(...pieces)).toBe(wire)
+})
+
+test.each([
+  ['a\n.\r\n'],
+  ['a\r.\r\n'],
+  ['a\n.\n'],
+  ['a\r\n\0.\r\n'],
+  ['a\r\n.\r'],
+  ['a\r\r\n'],
+  ['\n'],
+  ['\na\r\n'],
+  ['a\0b\r\n'],
+  ['ü\r\n'],
+  ['a\r\n.\r', 'b\r\n'],
+  ['a\r', 'b\r\n'],
+  ['a', '\n'],
+  ['a'],
+  ['a\r\nb'],
+  [''],
+  [],
+])('%j never leaves: some server might see the end of the message in it', (...pieces) => {
+  expect(() => stuff(...pieces)).toThrow(TypeError)
+})
+
+test('content that needs no doubled dot is not copied', () => {
+  const piece = Buffer.from('a\r\nb\r\n')
+  expect(stuffDots([piece]).pieces[0]!.buffer).toBe(piece.buffer)
+})
+
+test('a server reads back exactly the content that was sent, however it was cut, and sees no end before its end', () => {
+  const word = fc.constantFrom('.', '..', '\r\n', 'a', ' ', '.\r\n', '\r\n.', '\r\n.\r\n', '\t')
+  fc.assert(
+    fc.property(fc.array(fc.array(word).map((words) => words.join(''))), (parts) => {
+      const pieces = [...parts, '\r\n']
+      const wire = stuff(...pieces)
+      expect(wire.includes('\r\n.\r\n') || wire.startsWith('.\r\n')).toBe(false)
+      expect(wire.replace(/(^|\r\n)\./g, '$1')).toBe(pieces.join(''))
+      expect(stuffDots(pieces.map((piece) => Buffer.from(piece))).size).toBe(pieces.join('').length)
+    }),
+  )
+})

@@ -1,0 +1,18 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { createWire } from '../../../mail/smtp/wire.ts'
+import { eventually } from '../../harness/eventually.ts'
+
+test('a server that never reads QUIT keeps the socket open for a second, no longer', async () => {
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const accepted = once(server, 'connection')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [theirs] = await accepted
+  createWire(socket, 0).quit()
+  expect(socket.destroyed).toBe(false)
+  await eventually(() => expect(socket.destroyed).toBe(true))
+  theirs.destroy()
+  server.close()
+})
