@@ -43,7 +43,10 @@ COPY --from=pages /opt/verdict/dashboard/dist dashboard/dist
 COPY --from=pages /opt/verdict/docs/dist docs/dist
 COPY package.json ./
 COPY gen gen
+COPY net net
+COPY mail mail
 COPY server server
+COPY cli cli
 COPY workflows workflows
 COPY docs/openapi.json docs/
 COPY deploy/probe.ts deploy/

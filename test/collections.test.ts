@@ -87,7 +87,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
 const EMPTY = /(\w+)(?:: \w+)? ?[=:] new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)/g
 
 test('every map and set that is filled while the service runs has a bound', () => {
-  const found = globSync('{server,workflows}/**/*.ts').flatMap((file) => {
+  const found = globSync('{net,mail,server,cli,workflows}/**/*.ts').flatMap((file) => {
     const source = readFileSync(file, 'utf8')
     return Array.from(source.matchAll(EMPTY), ([, name]) => `${file} ${name}`)
   })

@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../db/connect.ts'
 import { sql } from '../db/drizzle.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { events } from '../db/schema.ts'
-import type { IdSpan, matches } from '../webhooks/replays/replay-filter.ts'
+import type { IdSpan, matches } from '../webhooks/replays/matching-events.ts'
 
 /** The most events that a replay takes, and that are counted. */
 export const MAX_EVENTS = 1_000_000

@@ -17,18 +17,12 @@ import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
+import { type EventKind, type IdSpan, matches, type ReadFilter, spanOf } from '../webhooks/replays/matching-events.ts'
 import { NO_ENDPOINT, traceOfReplay } from '../webhooks/replays/replay.ts'
-import {
-  type EventKind,
-  type IdSpan,
-  matches,
-  type ReadFilter,
-  readFilter,
-  spanOf,
-} from '../webhooks/replays/replay-filter.ts'
 import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
+import { readFilter } from './replay-filter.ts'
 import { findRunning, type ReplayRow } from './running-replays.ts'
 import { shownReplay } from './shown-replays.ts'
 

@@ -1,9 +1,10 @@
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Delivery, Engine } from '../../mail/smtp/attempt.ts'
 import { refusalOf } from '../db/health.ts'
+import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { Trace } from '../telemetry/tracing.ts'
 import type { CheckedRecipient } from './checks.ts'
-import { outcomeOf, reasonNames, statusNames } from './outcome.ts'
+import { outcomeOf } from './outcome.ts'
 
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */

@@ -1,13 +1,7 @@
 import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf'
 import {
   DeliveryStatus,
-  DeliveryStatusSchema,
-  type FeedbackKind,
-  FeedbackKindSchema,
   Reason,
-  ReasonSchema,
-  type RecipientKind,
-  RecipientKindSchema,
   type RecipientOutcome,
   RecipientOutcomeSchema,
   SmtpEvidenceSchema,
@@ -18,14 +12,11 @@ import {
 import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { saysUserUnknown } from '../../mail/smtp/rules.ts'
 import { enumNames } from '../db/enum-names.ts'
+import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
-export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)
-export const reasonNames = enumNames<Reason>(ReasonSchema)
-export const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
-export const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>

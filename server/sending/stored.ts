@@ -10,10 +10,10 @@ import { inTime } from '../async/timeout.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
+import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { recipients } from '../db/schema.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
 import { readStored } from '../db/stored-json.ts'
-import { kindNames, reasonNames, statusNames } from './outcome.ts'
 import { sendResponse } from './response.ts'
 
 const READ_MS = 5_000

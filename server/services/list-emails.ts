@@ -13,9 +13,9 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
+import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { Read } from '../db/replicas.ts'
 import { messages, recipients } from '../db/schema.ts'
-import { kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
 import {
   pageOf,
   readDomain,

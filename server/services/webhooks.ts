@@ -10,8 +10,8 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { newId, publicId } from '../db/ids.ts'
+import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
-import { statusNames } from '../sending/outcome.ts'
 import {
   deleteEndpoint,
   type EndpointWithSecret,

@@ -14,7 +14,7 @@ const SECRET_FILES = Object.values<Variable<unknown>>(VARIABLES)
 
 /** Variables that code outside the table reads from the environment. */
 function readElsewhere(): string[] {
-  const files = ['server', 'workflows', 'dev'].flatMap((folder) =>
+  const files = ['net', 'mail', 'server', 'cli', 'workflows', 'dev'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(ts|mjs)$/.test(name))
       .map((name) => readFileSync(`${folder}/${name}`, 'utf8')),

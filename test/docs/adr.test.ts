@@ -6,7 +6,7 @@ const FOLDER = 'docs/adr'
 const SECTIONS = ['## Context', '## Decision', '## Consequences']
 const STATUS = /^Status: (?:Accepted(?:, amended by \[ADR .+)?|Superseded by \[ADR \d+\]\(.+\))$/m
 const CODE_FILE = /^[\w./-]+\.(?:ts|mjs|md|json|sql|proto)$/
-const FOLDER_OF_OURS = /^(?:bench|client|dashboard|dev|docs|gen|proto|server|test|workflows)\/[\w./*-]*$/
+const FOLDER_OF_OURS = /^(?:bench|cli|client|dashboard|dev|docs|gen|mail|net|proto|server|test|workflows)\/[\w./*-]*$/
 
 const records = globSync(`${FOLDER}/[0-9]*.md`)
   .toSorted()
@@ -14,7 +14,7 @@ const records = globSync(`${FOLDER}/[0-9]*.md`)
 /** The list of all records. */
 const overview = readFileSync(`${FOLDER}/README.md`, 'utf8')
 const codeFiles = new Set(
-  globSync('{bench,client,dashboard,dev,gen,server,test,workflows}/**/*.*').map((path) => basename(path)),
+  globSync('{bench,cli,client,dashboard,dev,gen,mail,net,server,test,workflows}/**/*.*').map((path) => basename(path)),
 )
 
 /** Names in backticks that are paths of the repository: whole ones from its root, or a code file's name alone. */

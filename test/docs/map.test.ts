@@ -7,7 +7,10 @@ import { expect, test } from 'vitest'
 const ROOTS = [
   'proto/',
   'gen/',
+  'net/',
+  'mail/',
   'server/',
+  'cli/',
   'workflows/',
   'client/',
   'dashboard/',
@@ -23,7 +26,9 @@ test('the map of the code has one row for each folder, and no other', () => {
   const rows = [...readFileSync('docs/code.md', 'utf8').matchAll(/^\| `([a-z/]+\/)` +\| \S/gm)].map(
     ([, folder]) => folder,
   )
-  const inner = globSync(['server/*/*.ts', 'dev/*/*.ts']).map((file) => `${file.split('/').slice(0, 2).join('/')}/`)
+  const inner = globSync(['mail/*/*.ts', 'server/*/*.ts', 'dev/*/*.ts']).map(
+    (file) => `${file.split('/').slice(0, 2).join('/')}/`,
+  )
   expect(rows.toSorted()).toEqual([...new Set([...ROOTS, ...inner])].toSorted())
 })
 

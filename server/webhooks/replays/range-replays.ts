@@ -10,8 +10,8 @@ import { run } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
 import { markHandedOver } from '../hand-over.ts'
 import type { Workflows } from '../workflows.ts'
+import { type IdSpan, isIn, matches, type ReadFilter } from './matching-events.ts'
 import { groupsOf, jsonOf, type Opened, rowsOf, traceOfReplay } from './replay.ts'
-import { type IdSpan, isIn, matches, type ReadFilter } from './replay-filter.ts'
 import { dispatchIdsOf, replayDispatchId } from './replay-ids.ts'
 
 /** How far a replay is after a step. */

@@ -87,7 +87,7 @@ test.each([
 })
 
 test('the log knows the actions that the server writes, and no others', () => {
-  const sources = globSync('server/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+  const sources = globSync('{server,cli}/**/*.ts').map((file) => readFileSync(file, 'utf8'))
   const written = sources.flatMap((source) =>
     [...source.matchAll(/action: '(\w+\.\w+)'/g)].map(([, action]) => action!),
   )
