@@ -1,4 +1,5 @@
 import * as feedback from '../../server/inbound/feedback.ts'
+import { CLAIM, CLAIM_FREE } from '../../server/ledger/claim.ts'
 import { MARK } from '../../server/ledger/marker.ts'
 import { RECORD, RECORD_DELIVERED } from '../../server/ledger/record.ts'
 import { RELEASE } from '../../server/ledger/release.ts'
@@ -8,7 +9,6 @@ import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/re
 import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
 import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
 import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '../../server/sending/batch-idempotency.ts'
-import { CLAIM, CLAIM_FREE } from '../../server/sending/claim.ts'
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored.ts'
 import * as begin from '../../server/webhooks/begin.ts'

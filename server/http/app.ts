@@ -23,6 +23,16 @@ import { type Checks, shareReadiness } from './site/readiness.ts'
 import { type Authenticate, signInRoutes } from './site/sign-in.ts'
 import { siteRoutes } from './site/site.ts'
 
+// A request, in the order of the folders:
+//
+//   listener/      one port: TLS, HTTP/1.1 or HTTP/2, bounds of connections and of small pieces
+//   call.ts        the request from its head to its line in the log (request-log.ts, request-span.ts)
+//   admission.ts   key or session, and the rate limit, before a byte of the body is read
+//   body/          the bytes: how large, how slow, how many at a time, and what they may hold
+//   rest/          JSON to the contract's message and back; rpc/ does the same for gRPC, gRPC-Web and Connect
+//   interceptors.ts, then the implementation of the method, which the app gets as an argument
+//   site/          the pages beside the contract: health, reference, guides, dashboard, sign-in
+
 export interface AppParts {
   /** The implementations of the contract's services, as `createServiceImplSpec` binds them. */
   services: ServiceImplSpec[]

@@ -1,5 +1,23 @@
+import { inTime } from '../async/timeout.ts'
+import { collector, jsonArray } from '../db/collector.ts'
+import { type RowOf, recordset } from '../db/columns.ts'
+import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
-import type { SendRow } from './rows.ts'
+import { run } from '../db/statement.ts'
+import { takeKeysOf } from './keys.ts'
+import { inputOf, RECIPIENT, SEND, type SendRow } from './rows.ts'
+
+// The commits of a send, in their order. Each is one statement over the rows of many sends (db/collector.ts).
+//
+//   claim    message, recipients, key, warm-up and lease: from here on the send exists, in open tables (this file)
+//   marker   just before a final dot: these recipients may have the message (marker.ts)
+//   record   outcomes, events, dispatches, stored response, statistics: the send moves to history (record.ts)
+//
+//   settle   claim and record in one, for a send that never reaches SMTP (settle.ts)
+//   release  deletes a claim after a fault of our own before the first marker (release.ts)
+//   sweep    ends what a dead process left: without a marker as if it had never come, with one in doubt (sweep.ts)
+//
+// record, settle and sweep share their end (tail.ts); rows.ts has the shapes of their rows, keys.ts who gets a key.
 
 /** The field of the request that a recipient was given in. */
 export type RecipientKindName = 'to' | 'cc' | 'bcc'
@@ -60,5 +78,126 @@ export function sendRow(claim: Claim): SendRow {
     key_scope: claim.key?.scope,
     key: claim.key?.key,
     request_hash: claim.key?.requestHash,
+  }
+}
+
+/** Only `claimed` claims: otherwise the key belongs to another send, or the day's volume is used up. */
+export type ClaimResult = 'claimed' | 'key_taken' | 'over_warm_up'
+
+const CLAIM_ROW = {
+  ...SEND,
+  claim: 'uuid',
+  lease_ms: 'int',
+  day: 'date null',
+  daily_limit: 'int null',
+  emails: 'int null',
+} as const
+
+/** SQL: the CTEs that open the sends in the CTE `sends`. */
+const openSendsOf = (sends: string) => `
+  message as (
+    insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
+      key_scope, key, warm_up_day, warm_up_emails)
+    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
+      domain, request, key_scope, key, day, emails
+    from ${sends}
+  ),
+  recipient as (
+    insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
+    select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
+    from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(RECIPIENT)})
+  )`
+
+// Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
+// are new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
+// smallest messages are admitted first: once one does not fit, no message after it does.
+export const CLAIM = `
+  with ${inputOf(CLAIM_ROW)},
+  warm_up as materialized (
+    select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
+    where (w.account_id, w.domain, w.day) in (select account_id, domain, day from input where day is not null)
+    order by w.account_id, w.domain, w.day for update
+  ),
+  admitted as materialized (
+    select * from (
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far
+      from input i
+    ) i
+    where i.day is null or i.emails_so_far <= i.daily_limit - (
+      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)
+  ),
+  ${takeKeysOf('admitted')},
+  winner as materialized (
+    select * from admitted where key is null or id in (select message_id from taken_key)
+  ),
+  added_emails as (
+    update warm_ups w set emails = w.emails + n.emails
+    from (
+      select account_id, domain, day, sum(emails) as emails from winner where day is not null group by 1, 2, 3
+    ) n
+    where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
+  ),
+  ${openSendsOf('winner')}
+  select i.id, case
+      when w.id is not null then 'claimed'
+      when a.id is not null then 'key_taken'
+      when i.emails <= i.daily_limit - (
+        select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
+      ) - coalesce((
+        select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
+      ), 0) then 'room_left'
+      else 'over_warm_up'
+    end as result
+  from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
+
+/** The same for sends without a key, of domains that do not warm up: nothing can refuse them. */
+export const CLAIM_FREE = `
+  with ${inputOf(CLAIM_ROW)},
+  ${openSendsOf('input')}
+  select id, 'claimed' as result from input`
+
+/**
+ * The statement's result for a row. `room_left`: a message admitted before this one lost its key, so there is room for
+ * this one.
+ */
+type RowResult = ClaimResult | 'room_left'
+
+/** A longer wait would be taken from the time of the recipient's server, and blamed on it. */
+const CLAIM_MS = 5_000
+
+/**
+ * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
+ * unknown; the sweeper removes what may have been stored.
+ */
+export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> {
+  const commit = collector<{ json: string; id: string; isFree: boolean }, RowResult>(
+    async (rows) => {
+      const statement = rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM
+      const results = await run<{ id: string; result: RowResult }>(db, statement, [jsonArray(rows)])
+      const resultById = new Map(results.map(({ id, result }) => [id, result]))
+      return rows.map(({ id }) => resultById.get(id)!)
+    },
+    { callers: () => db.load.sends, note: db.noteBatch('claim') },
+  )
+  return async (claim) => {
+    // The message would be sent, and its outcome could not be stored.
+    if (db.health.isFull()) throw new Error('the disk of the database is full')
+    const isFree = claim.key === undefined && claim.warmUp === undefined
+    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree }
+    for (;;) {
+      const result = await inTime(commit(row), CLAIM_MS)
+      if (result !== 'room_left') return result
+    }
+  }
+}
+
+function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW> {
+  return {
+    ...sendRow(claim),
+    claim: claim.claimId,
+    lease_ms: claim.leaseMs,
+    day: claim.warmUp?.day,
+    daily_limit: claim.warmUp?.dailyLimit,
+    emails: claim.warmUp?.emails,
   }
 }

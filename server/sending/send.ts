@@ -7,7 +7,7 @@ import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
-import type { Claim, KeyToTake } from '../ledger/claim.ts'
+import { type Claim, claimStep, type KeyToTake } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts.ts'
 import { markerStep } from '../ledger/marker.ts'
 import { release } from '../ledger/release.ts'
@@ -27,7 +27,6 @@ import {
   type SimulatorRoute,
   warmUpAllows,
 } from './checks.ts'
-import { claimStep } from './claim.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import type { Message } from './message.ts'
@@ -35,6 +34,16 @@ import { delivered, simulatedOutcome } from './outcome.ts'
 import { type DryRunCheck, sendResponse } from './response.ts'
 import { recordUntil } from './until-stored.ts'
 import { endWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
+
+// The recipe of a send. What it calls, in this order:
+//
+//   idempotency.ts   a stored response for the key, or the one that runs (around the recipe, in services/emails.ts)
+//   message.ts       every field of the request, checked
+//   checks.ts        domain, warm-up, breaker, address, suppression, mail servers; without-smtp.ts ends a send there
+//   ledger/claim.ts  first commit, while compose.ts builds and signs the message
+//   deliver.ts       SMTP, with ledger/marker.ts just before each final dot: second commit
+//   until-stored.ts  third commit, repeated until its result is certain
+//   response.ts      what the caller gets; batch.ts maps over all of it
 
 export type Send = (message: Message, options: SendOptions) => Promise<SendResponse | undefined>
 

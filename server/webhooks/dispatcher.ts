@@ -7,6 +7,17 @@ import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
 import type { createDeliveries } from './deliver-once.ts'
 import { keepTrying } from './end.ts'
 
+// A dispatch, in the order of the files. Its row comes in the commit of the outcome (ledger/tail.ts).
+//
+//   dispatcher.ts, attempt-queues.ts   first attempts in a thread: which event goes next, fairly
+//   begin.ts, target.ts                the endpoint as it is now, and whether the attempt is still ours
+//   payload.ts, signature.ts           the bytes of the event, and their signature for this attempt
+//   deliver-once.ts, post.ts           one POST: exchange.ts on a connection of connections.ts
+//   end.ts, attempt-log.ts             the attempt stored, and its line in the log
+//   hand-over.ts, groups.ts            what was not acknowledged becomes a workflow, several events in one
+//   workflows.ts                       what the API asks of Temporal; workflows/ calls deliver-once.ts again
+//   replays/                           new dispatches for stored events: one, a message, a range
+
 /** How long the first attempt of an event belongs to the process that stored it. */
 export const LEASE_MS = 30_000
 /** An event that has waited for longer has expired: its attempt would not end within the lease. */

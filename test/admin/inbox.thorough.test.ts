@@ -10,12 +10,12 @@ import { publicId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { startDashboard } from '../harness/person.ts'
-import { message, startWorld, type World } from '../sending/world.ts'
+import { message, startSendingWorld, type World } from '../sending/world.ts'
 
 let world: World
 let other: string
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startSendingWorld()
   const { db, sealer, clock } = world
   other = (await createAccount(db, clock, 'Other')).id
   await createDomain({ db, sealer, clock }, { accountId: other, name: 'other.test', status: 'verified' })

@@ -5,7 +5,7 @@ import { applyChecks } from '../../server/domains/apply-checks.ts'
 import { findDomain, findDomainById } from '../../server/domains/domains.ts'
 import type { DnsServerForTests } from '../harness/dns.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
-import { startWorld, type World } from '../sending/world.ts'
+import { startSendingWorld, type World } from '../sending/world.ts'
 import { HOSTS, startVerifier } from './verifying.ts'
 
 // The owner of a domain, or an attacker with its DNS, decides what a check finds. The text reaches the database, the
@@ -16,7 +16,7 @@ let dns: DnsServerForTests
 let check: Awaited<ReturnType<typeof startVerifier>>['check']
 const ALIAS = { ...HOSTS, returnPathHost: 'rp.operator.example' }
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startSendingWorld()
   ;({ dns, check } = await startVerifier({}, { hosts: ALIAS, queryMs: 1_000, totalMs: 3_000 }))
 })
 afterAll(async () => {

@@ -6,7 +6,7 @@ import { type Letter, letters } from './letters.ts'
 import { tally } from './load.ts'
 import type { Node } from './node.ts'
 import { diceFor } from './seed.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 let world: World
 afterEach(() => world.stop())
@@ -26,7 +26,7 @@ test('each message of a batch is accepted at most once, after 12 random kills un
     data: () => ({ after: dice.between(0, 200), act: '354 go ahead' }),
     dot: () => ({ after: dice.between(0, 400), act: '250 2.0.0 queued' }),
   }
-  world = await startWorld({ mail: { 'one.example': slow, 'two.example': slow } })
+  world = await startFaultWorld({ mail: { 'one.example': slow, 'two.example': slow } })
   await Promise.all([world.start(), world.start()])
   const nodeOf = () => dice.pick([...world.nodes])
   const responses: ClientEntry[] = []

@@ -4,14 +4,14 @@ import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import { diceFor } from './seed.ts'
 import { openRows } from './snapshot.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 let world: World
 afterEach(() => world.stop())
 
 test('after 2,000 callers reset their connections during a send, messages with a marker are stored and all others are gone', async () => {
   const dice = diceFor('leaving')
-  world = await startWorld({ mail: slowMail(dice) })
+  world = await startFaultWorld({ mail: slowMail(dice) })
   const node = await world.start()
   // One caller in five stays.
   const leaveAfterMs = () => (dice.chance(0.8) ? dice.between(0, 300) : 60_000)

@@ -5,7 +5,7 @@ import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import { PAUSES } from './pause.ts'
 import { diceFor } from './seed.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 type Cluster = Awaited<ReturnType<typeof startCluster>>
 
@@ -13,7 +13,7 @@ let cluster: Cluster
 let world: World
 beforeEach(async () => {
   cluster = await startCluster()
-  world = await startWorld({ database: cluster })
+  world = await startFaultWorld({ database: cluster })
 })
 afterEach(() => world.stop())
 

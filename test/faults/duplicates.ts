@@ -4,7 +4,7 @@ import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
 import type { Dice } from './seed.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 /** Sends a letter with a key until the response is 200. `nodeOf` chooses the process by the number of tries so far. */
 export async function sendUntilOk(letter: Letter, nodeOf: (tries: number) => Node): Promise<ClientEntry> {
@@ -51,7 +51,7 @@ export interface KillOutcome {
  * killed when one of them is before its marker and the other after it.
  */
 export async function killTheWinner(callers: number, endsLeases: boolean): Promise<KillOutcome> {
-  const world = await startWorld({ mail: SILENT_ONCE, env: { SEND_BUDGET_MS: '20000' } })
+  const world = await startFaultWorld({ mail: SILENT_ONCE, env: { SEND_BUDGET_MS: '20000' } })
   const [winner, ...others] = (await Promise.all([world.start(), world.start(), world.start()])) as [Node, Node, Node]
   const startedAtMs = performance.now()
   const first = (letter: Letter) => sendUntilOk(letter, (tries) => (tries === 0 ? winner : others[0]!))

@@ -6,7 +6,7 @@ import { runKeyedLoad } from './keyed-load.ts'
 import { tally } from './load.ts'
 import type { Node } from './node.ts'
 import { change, follow, startReplicas } from './replicas.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 let replicas: Awaited<ReturnType<typeof startReplicas>>
 let world: World
@@ -14,7 +14,7 @@ beforeEach(async () => {
   replicas = await startReplicas()
   // The shortest budget, and so the shortest leases: callers wait for those of sends that the failure cut off.
   const env = { DATABASE_URL: replicas.url, SEND_BUDGET_MS: '20000' }
-  world = await startWorld({ database: replicas.database, env })
+  world = await startFaultWorld({ database: replicas.database, env })
 })
 afterEach(() => world.stop())
 

@@ -4,11 +4,11 @@ import { letters } from './letters.ts'
 import type { Node } from './node.ts'
 import { POINTS } from './points.ts'
 import { diceFor } from './seed.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 let world: World
 beforeEach(async () => {
-  world = await startWorld()
+  world = await startFaultWorld()
 })
 afterEach(() => world.stop())
 

@@ -7,7 +7,7 @@ import type { Node } from './node.ts'
 import { PER_MINUTE, rateOf, TINY } from './rates.ts'
 import { diceFor } from './seed.ts'
 import { openRows } from './snapshot.ts'
-import { startWorld } from './world.ts'
+import { startFaultWorld } from './world.ts'
 
 // The tests run at the same time, because the first one mostly waits for windows to end.
 
@@ -15,7 +15,7 @@ test.concurrent('no window admits more requests than the tier allows, over two p
   expect,
   onTestFinished,
 }) => {
-  const world = await startWorld({ limits: TINY })
+  const world = await startFaultWorld({ limits: TINY })
   onTestFinished(world.stop)
   await world.sql`update accounts set tier = 'tiny'`
   await Promise.all([world.start(), world.start()])
@@ -77,7 +77,7 @@ test.concurrent('a warm-up never exceeds its cap and counts no released send, af
     dot: () => ({ after: dice.between(100, 500), act: '250 2.0.0 queued' }),
   }
   const limits = { warmup: [DAILY], breaker: { min_emails: 1_000_000 } }
-  const world = await startWorld({ limits, mail: { 'one.example': slow, 'two.example': slow } })
+  const world = await startFaultWorld({ limits, mail: { 'one.example': slow, 'two.example': slow } })
   onTestFinished(world.stop)
   // The third one stands by for the first kill, which comes before the cap is used up.
   await Promise.all([world.start(), world.start(), world.start()])

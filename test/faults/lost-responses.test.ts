@@ -3,7 +3,7 @@ import { letters, unreachableLetters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import { CLAIM, endOf, MARKER, RECORD, RELEASE, SETTLE, startOf } from './points.ts'
 import { diceFor } from './seed.ts'
-import { startWorld } from './world.ts'
+import { startFaultWorld } from './world.ts'
 
 // The database performs a statement, and its response never arrives. The process does not know, and must not claim what
 // is not true.
@@ -30,7 +30,7 @@ async function setUp({ unreachable, leaving }: Step, purpose: string, count: num
   const dice = diceFor(purpose)
   // Long enough that most sends have their claim when their callers leave, even on a busy machine.
   const slow = { mail: { after: 3_000, act: '250 2.1.0 ok' } }
-  const world = await startWorld(leaving ? { mail: { 'one.example': slow, 'two.example': slow } } : {})
+  const world = await startFaultWorld(leaving ? { mail: { 'one.example': slow, 'two.example': slow } } : {})
   const node = await world.start(env)
   // A process that has just started loads modules and opens connections first.
   for (const letter of letters(`first-${purpose}`, 1, dice)) await node.client.send(letter)

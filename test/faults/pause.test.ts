@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PAUSES, type PauseResult, pauseAt } from './pause.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 // The same as the quick test, but the leases expire by themselves, which takes half a minute.
 
 let world: World
 let results: Record<keyof typeof PAUSES, PauseResult>
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startFaultWorld()
   await world.start()
   const pause = (point: keyof typeof PAUSES) => pauseAt(world, PAUSES[point], { waits: true })
   const [before, between, after] = await Promise.all([pause('before'), pause('between'), pause('after')])

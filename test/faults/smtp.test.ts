@@ -3,7 +3,7 @@ import { a, mx } from '../harness/dns.ts'
 import type { Act, Script, Verb } from '../harness/exchanger.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { startMailServer } from './mail-servers.ts'
-import { startWorld, type World } from './world.ts'
+import { startFaultWorld, type World } from './world.ts'
 
 let world: World
 afterEach(() => world.stop())
@@ -46,7 +46,7 @@ function outcomeOf({ status, body, lost }: ClientEntry): string {
 
 test('each fault of a mail server at each verb has its own outcome in time, also when all happen at once', async () => {
   const scripts = Object.fromEntries(CASES.map(({ domain, script }) => [domain, script]))
-  world = await startWorld({ mail: { 'first.example': {}, ...scripts } })
+  world = await startFaultWorld({ mail: { 'first.example': {}, ...scripts } })
   const node = await world.start()
   // A process that has just started loads modules and opens connections first.
   await node.client.send({ request: 'first', to: ['ann@first.example'], text: 'All is well.' })
@@ -67,7 +67,7 @@ test('each fault of a mail server at each verb has its own outcome in time, also
 })
 
 test('the second mail server of a domain gets its mail when the first one is down', async () => {
-  world = await startWorld()
+  world = await startFaultWorld()
   const second = await startMailServer(world.logs.mail, {}, '127.0.0.3')
   Object.assign(world.dns.zone, {
     'MX failover.net': [mx('failover.net', 10, 'mx1.failover.net'), mx('failover.net', 20, 'mx2.failover.net')],

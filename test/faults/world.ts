@@ -18,7 +18,7 @@ import { type Node, startNode } from './node.ts'
 import { SEED } from './seed.ts'
 import { endLeases, openRows, takeSnapshot } from './snapshot.ts'
 
-export type World = Awaited<ReturnType<typeof startWorld>>
+export type World = Awaited<ReturnType<typeof startFaultWorld>>
 
 export interface WorldOptions {
   /** The domains that accept mail, and the scripts of their servers. A server also has the domain `also.<domain>`. */
@@ -42,7 +42,7 @@ const SWEEP_TIMEOUT_MS = 15_000
  * and `two.example`, and a DNS server without other names. A test starts as many API processes as it needs. All of them
  * write to `logs`.
  */
-export async function startWorld(options: WorldOptions = {}) {
+export async function startFaultWorld(options: WorldOptions = {}) {
   const { mail = { 'one.example': {}, 'two.example': {} }, env, openAccount: open = openAccount } = options
   console.log(`FAULT_SEED=${SEED}`)
   const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }

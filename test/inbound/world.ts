@@ -3,14 +3,17 @@ import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
 import { createReceiver, type ReceivedMail } from '../../server/inbound/receive.ts'
-import { message, startWorld } from '../sending/world.ts'
+import { message, startSendingWorld } from '../sending/world.ts'
 import { deliver } from './client.ts'
 
 export type InboundWorld = Awaited<ReturnType<typeof startInboundWorld>>
 
 /** A world of sends with a listener for bounces. */
-export async function startInboundWorld(more: Partial<ListenerParts> = {}, zone?: Parameters<typeof startWorld>[0]) {
-  const world = await startWorld(zone)
+export async function startInboundWorld(
+  more: Partial<ListenerParts> = {},
+  zone?: Parameters<typeof startSendingWorld>[0],
+) {
+  const world = await startSendingWorld(zone)
   const { db, clock, sealer, account, exchanger } = world
   const returnPathKeys = sealer.deriveKeys('return-path')
   const received: ReceivedMail[] = []

@@ -13,12 +13,11 @@ import {
   recipients,
   webhookEndpoints,
 } from '../../server/db/schema.ts'
-import type { Claim } from '../../server/ledger/claim.ts'
+import { type Claim, claimStep } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
 import { markerStep } from '../../server/ledger/marker.ts'
 import { release } from '../../server/ledger/release.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
-import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { recordUntil, settleUntil } from '../../server/sending/until-stored.ts'

@@ -5,21 +5,21 @@ import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
+import { claimStep } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
-import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
-import { message, script, startWorld, type World } from '../sending/world.ts'
+import { message, script, startSendingWorld, type World } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
 beforeEach(async () => {

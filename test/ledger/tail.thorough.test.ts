@@ -4,13 +4,13 @@ import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { waitForHourOf } from '../harness/periods.ts'
-import { message, startWorld, type World } from '../sending/world.ts'
+import { message, startSendingWorld, type World } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
 beforeEach(async () => {

@@ -11,7 +11,7 @@ import { parsePublicId, timeOfId } from '../../server/db/ids.ts'
 import { createClient } from '../faults/client.ts'
 import type { Node } from '../faults/node.ts'
 import { PER_MINUTE, rateOf, TINY } from '../faults/rates.ts'
-import { startWorld, type World } from '../faults/world.ts'
+import { startFaultWorld, type World } from '../faults/world.ts'
 import { waitForDayOf } from '../harness/periods.ts'
 import { eventually } from './daemon.ts'
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'verdict-clock-'))
   await writeFile(clockFile(), SHIFTS[0]!.shift)
   // The second day of the warm-up has another limit, and the day before the first has none.
-  world = await startWorld({ limits: { ...TINY, warmup: [9_000, 10] } })
+  world = await startFaultWorld({ limits: { ...TINY, warmup: [9_000, 10] } })
   right = await world.start()
   wrong = await world.start({
     LD_PRELOAD: faketime(),

@@ -8,14 +8,14 @@ import { run } from '../../server/db/statement.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import type { Verb } from '../harness/exchanger.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
-import { message, script, startWorld, type World } from './world.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
 
 // Recipients' mail servers and DNS zones may send any text. Every outcome is stored, and none of the text harms a
 // reader.
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startSendingWorld()
 })
 afterAll(() => world.stop())
 // Some of these replies are hard bounces.

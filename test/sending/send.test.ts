@@ -9,11 +9,11 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { OutcomeUnknown, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { message, script, startWorld, type World } from './world.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({
+  world = await startSendingWorld({
     'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
     'MX silent.org': 'silence',
     'MX broken.org': 'servfail',

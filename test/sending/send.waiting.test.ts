@@ -7,11 +7,11 @@ import { reasonOf } from '../../server/errors.ts'
 import { mx } from '../harness/dns.ts'
 import { eventually } from '../harness/eventually.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { message, script, startWorld, type World } from './world.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({
+  world = await startSendingWorld({
     'MX silent.org': 'silence',
     'MX same-site.org': [mx('same-site.org', 10, 'mx.example.net')],
   })

@@ -7,14 +7,14 @@ import { storedOutcomes } from '../../server/sending/stored.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
 import { a, mx } from '../harness/dns.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
-import { message, startWorld, type World } from './world.ts'
+import { message, startSendingWorld, type World } from './world.ts'
 
 let world: World
 let secure: Exchanger
 beforeAll(async () => {
   setDefaultCACertificates([...getCACertificates('default'), AUTHORITY])
   secure = await startExchanger({ ehlo: '250-mx.test\r\n250 STARTTLS' }, CERTIFICATE)
-  world = await startWorld({
+  world = await startSendingWorld({
     'MX secure.org': [mx('secure.org', 10, 'mx1.example.test')],
     'A mx1.example.test': [a('mx1.example.test', '127.0.0.1')],
     'AAAA mx1.example.test': 'nodata',

@@ -8,16 +8,15 @@ import { statusNames } from '../../server/db/outcome-names.ts'
 import { idempotencyKeys, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
-import type { Claim } from '../../server/ledger/claim.ts'
+import { type Claim, claimStep } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
-import { claimStep } from '../../server/sending/claim.ts'
 import { newClaim } from '../harness/claim.ts'
-import { message, script, startWorld, type World } from './world.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
 beforeEach(async () => {

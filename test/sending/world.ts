@@ -24,13 +24,13 @@ import { testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 
-export type World = Awaited<ReturnType<typeof startWorld>>
+export type World = Awaited<ReturnType<typeof startSendingWorld>>
 
 /**
  * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a
  * DNS server in which `example.net` has the exchanger as its MX, and the simulator with its inbox.
  */
-export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
+export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
   const database = await testAccount()
   const { db, clock, accountId } = database
   const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])

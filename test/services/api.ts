@@ -13,13 +13,13 @@ import { createBreaker } from '../../server/reputation/breaker.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
-import { startWorld } from '../sending/world.ts'
+import { startSendingWorld } from '../sending/world.ts'
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 
 /** Starts the whole API over its own world, with the keys of two accounts. */
 export async function startApi(now?: () => number, limits: OperatorLimits = DEFAULT_LIMITS) {
-  const world = await startWorld()
+  const world = await startSendingWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
   const workflows = recordedWorkflows()

@@ -2,7 +2,7 @@ import { WorkflowFailedError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, inject, test as inTurn } from 'vitest'
 import { DELIVERY_STATUS, SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
+import { acked, createWorkflowWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
 
 // These tests wait for timers most of the time.
 const test = inTurn.concurrent
@@ -11,7 +11,7 @@ let temporal: TestTemporal
 let world: World
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address, inject('workflowBundle'))
+  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
 })
 afterAll(async () => {
   await world?.close()

@@ -10,7 +10,7 @@ import type { replayRange } from '../../workflows/replay-range.ts'
 import { bundleWorkflows } from '../../workflows/run-workers.ts'
 import { RANGE_SCENARIOS, type RangeScenario, replaysOf } from './range-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
-import { createWorld } from './world.ts'
+import { createWorkflowWorld } from './world.ts'
 
 // `node test/workflows/record-histories.ts [scenario]` runs the scenarios on a real Temporal and stores their
 // histories for the test that replays them. Only a new scenario needs it. When an old history no longer replays, the
@@ -32,7 +32,7 @@ const server = await startTemporalServer({
 await server.ready
 let scenario: RangeScenario | undefined
 const replays = replaysOf(() => scenario!)
-const world = await createWorld(server.address, await bundleWorkflows(), replays)
+const world = await createWorkflowWorld(server.address, await bundleWorkflows(), replays)
 await mkdir(folder, { recursive: true })
 for (const [name, { script, plan, meanwhile }] of Object.entries(SCENARIOS)) {
   if (process.argv[2] && process.argv[2] !== name) continue

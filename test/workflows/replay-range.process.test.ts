@@ -5,7 +5,7 @@ import type { ReplayStep } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import type { Progress, replayRange } from '../../workflows/replay-range.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { createWorld, until, type World } from './world.ts'
+import { createWorkflowWorld, until, type World } from './world.ts'
 
 // The workflow of a replay of many events, on a real Temporal. Each test decides what the steps return.
 
@@ -18,7 +18,7 @@ let times: { beganMs: number; endedMs: number; waitMs: number }[] = []
 let cancelled: string[] = []
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address, inject('workflowBundle'), {
+  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'), {
     async dispatchNext() {
       const beganMs = performance.now()
       const made = await step(++steps)

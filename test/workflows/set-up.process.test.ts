@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { setUp } from '../../workflows/set-up.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { createWorld, until, type World } from './world.ts'
+import { createWorkflowWorld, until, type World } from './world.ts'
 
 let temporal: TestTemporal
 let world: World
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address, inject('workflowBundle'))
+  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
 })
 afterAll(async () => {
   await world?.close()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
+import { acked, createWorkflowWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
 
 // What an operator sees of a delivery in Temporal's UI, read through the HTTP API that the UI itself uses.
 
@@ -12,7 +12,7 @@ const eventIds = [newId(Date.now()), newId(Date.now())]
 const messageIds = [newId(Date.now())]
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address, inject('workflowBundle'))
+  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
   waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
     dispatches: 2,
     scheduleMs: [0, 10, 3_600_000, 1, 1, 1],

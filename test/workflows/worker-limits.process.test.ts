@@ -4,12 +4,12 @@ import type { Activities } from '../../workflows/activities.ts'
 import { workerOptions } from '../../workflows/run-workers.ts'
 import { WORKFLOW_TASK_MS } from '../../workflows/worker-limits.ts'
 import { startTemporal } from '../harness/temporal.ts'
-import { acked, createWorld, quiet } from './world.ts'
+import { acked, createWorkflowWorld, quiet } from './world.ts'
 
 test('workflow code has 30 s of real time for each task, in the SDK and in Temporal', async () => {
   quiet()
   const temporal = await startTemporal()
-  const world = await createWorld(temporal.address, inject('workflowBundle'))
+  const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
   const { handle } = await world.deliver(() => acked)
   await handle.result()
   const { events } = await handle.fetchHistory()

@@ -50,7 +50,7 @@ export const NO_REPLAYS: ActivityParts['replays'] = {
   cancel: () => Promise.reject(new Error('there is no replay')),
 }
 
-export type World = Awaited<ReturnType<typeof createWorld>>
+export type World = Awaited<ReturnType<typeof createWorkflowWorld>>
 
 /** Silences the log of Temporal's SDK, once in a process: the tests provoke its warnings. */
 export function quiet(): void {
@@ -58,7 +58,7 @@ export function quiet(): void {
 }
 
 /** Starts workers for a Temporal that runs. `close` waits until they end. */
-export async function createWorld(address: string, workflowBundle: Bundle, replays = NO_REPLAYS) {
+export async function createWorkflowWorld(address: string, workflowBundle: Bundle, replays = NO_REPLAYS) {
   quiet()
   const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
   const faults: unknown[] = []

@@ -4,7 +4,7 @@ import { bodiesOf, sendDuplicates } from '../duplicates.ts'
 import type { Letter } from '../letters.ts'
 import { runLoad } from '../load.ts'
 import type { Node } from '../node.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 afterEach(() => world.stop())
@@ -25,7 +25,7 @@ function* lettersFor(purpose: string): Generator<Letter> {
 
 test('1,000 waiting duplicates do not delay other sends', async () => {
   const slow = { dot: { after: 8_000, act: '250 2.0.0 queued' } }
-  world = await startWorld({ mail: { 'one.example': slow, 'two.example': {} } })
+  world = await startFaultWorld({ mail: { 'one.example': slow, 'two.example': {} } })
   const nodes = await Promise.all([world.start(), world.start()])
   await p99Of(nodes, 'warm', 2_000)
   const before = await p99Of(nodes, 'before', 4_000)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { startApiProcess } from '../../harness/process.ts'
-import { startWorld, type WorldOptions } from '../world.ts'
+import { startFaultWorld, type WorldOptions } from '../world.ts'
 import type { FromVictim, Sample, ToVictim } from './victim-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('victim-process.ts', import.meta.url))
@@ -67,7 +67,7 @@ export async function startVictimWorld(options: WorldOptions = {}) {
   const tell = (message: ToVictim) => void child.send(message)
   const { mailPort, hookUrl: victimHook } = await nextMessage<{ mailPort: number; hookUrl: string }>()
 
-  const world = await startWorld({ mail: {}, ...options })
+  const world = await startFaultWorld({ mail: {}, ...options })
   const account = await world.openAccount('victim.test')
   const places = Array.from(world.servers, ([domain, { port }]) => `${domain}=127.0.0.1:${port}`)
   const api = await startApiProcess({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { killAt } from '../kill.ts'
 import { endOf, MARKER, messageOf } from '../points.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 /** The server replies later to recipients of its second domain, so that the two transactions of a message are apart. */
 const SECOND_LATER = {
@@ -10,7 +10,7 @@ const SECOND_LATER = {
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ mail: { 'one.example': SECOND_LATER } })
+  world = await startFaultWorld({ mail: { 'one.example': SECOND_LATER } })
 })
 afterAll(() => world.stop())
 

@@ -3,11 +3,11 @@ import { killAt, leastOpen } from '../kill.ts'
 import { letters } from '../letters.ts'
 import { POINTS } from '../points.ts'
 import { diceFor } from '../seed.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startFaultWorld()
 })
 afterAll(() => world.stop())
 

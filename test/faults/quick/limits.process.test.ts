@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
 import { PER_MINUTE, rateOf, TINY } from '../rates.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 afterEach(() => world.stop())
 
 test('400 concurrent requests over two processes: the tier admits exactly its limit, each with another remaining count', async () => {
-  world = await startWorld({ limits: TINY })
+  world = await startFaultWorld({ limits: TINY })
   await world.sql`update accounts set tier = 'tiny'`
   const nodes = await Promise.all([world.start(), world.start()])
   const paths = ['/api/v1/events', '/api/v1/suppression', '/api/v1/events?limit=1']

@@ -3,14 +3,14 @@ import { letters, unreachableLetters } from '../letters.ts'
 import { runLoad } from '../load.ts'
 import { CLAIM, endOf, MARKER, RECORD, SETTLE } from '../points.ts'
 import { diceFor } from '../seed.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 afterEach(() => world.stop())
 
 test('no send gets a 500 after its marker, and everything reconciles, when responses of the database are lost', async () => {
   const dice = diceFor('quick losses')
-  world = await startWorld()
+  world = await startFaultWorld()
   const node = await world.start()
   const losses = new Map([CLAIM, MARKER, RECORD, SETTLE].map((sql) => [sql, 0]))
   node.wire.onEvent = (event) => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { PAUSES, type PauseResult, pauseAt } from '../pause.ts'
-import { startWorld, type World } from '../world.ts'
+import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 let results: Record<keyof typeof PAUSES, PauseResult>
 beforeAll(async () => {
-  world = await startWorld()
+  world = await startFaultWorld()
   await world.start()
   const pause = (point: keyof typeof PAUSES) => pauseAt(world, PAUSES[point])
   const [before, between, after] = await Promise.all([pause('before'), pause('between'), pause('after')])
@@ -31,7 +31,7 @@ test.each([
 )
 
 test('a process paused past its lease sets no marker and sends no dot, even when no other process settles the message', async () => {
-  const emptyWorld = await startWorld()
+  const emptyWorld = await startFaultWorld()
   onTestFinished(emptyWorld.stop)
   const { triedMarkerLate } = await pauseAt(emptyWorld, PAUSES.before, { alone: true })
   expect(triedMarkerLate).toBe(true)

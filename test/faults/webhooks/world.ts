@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostEntry, WebhookLogs } from '../../reliability/logs.ts'
 import type { Client } from '../client.ts'
-import { startWorld, type WorldOptions } from '../world.ts'
+import { startFaultWorld, type WorldOptions } from '../world.ts'
 import { type Hook, startHook } from './receivers.ts'
 import { openTemporalPlace } from './temporal.ts'
 import { startWorker, type Worker } from './worker.ts'
@@ -21,7 +21,7 @@ const SETTLE_TIMEOUT_MS = 90_000
 export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
   const { scheduleMs = [0, 300, 600, 1_000], database, openAccount } = options
   const temporal = await openTemporalPlace()
-  const world = await startWorld({
+  const world = await startFaultWorld({
     database,
     openAccount,
     env: {
