@@ -38,6 +38,7 @@ const NAMES = [
   'processes',
   'soak',
   'disk',
+  'verdicts',
 ]
 
 const { values, positionals } = readArguments()

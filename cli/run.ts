@@ -34,6 +34,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     doctor: async () => (await import('./doctor.ts')).doctor,
   },
   'Other commands:': {
+    explain: async () => (await import('./explain.ts')).explain,
     completion: async () => (await import('./completion.ts')).completion,
   },
 }

@@ -10,6 +10,7 @@ import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
+import { recheck } from './recheck.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
 
@@ -31,11 +32,12 @@ const globalOption = () =>
 
 export const suppression = (print: Print) =>
   new Command('suppression')
-    .summary('Manage the suppression list: list, add, remove')
+    .summary('Manage the suppression list: list, add, remove, recheck')
     .description('Manage the suppression list. Nothing is sent to the addresses on it.')
     .addCommand(list(print))
     .addCommand(add(print))
     .addCommand(remove(print))
+    .addCommand(recheck(print))
 
 const list = (print: Print) =>
   new Command('list')

@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/config': [],
   'server/db': ['gen', 'server/async', 'server/config'],
   'server/access': [...SHARED, 'mail', 'server/caller.ts'],
-  'server/reputation': SHARED,
+  'server/reputation': [...SHARED, 'mail'],
   'server/receipts': [...SHARED, 'mail'],
   'server/domains': [...AUDITED, 'mail'],
   'server/erasure': [...AUDITED, 'mail', 'server/reputation'],

@@ -86,8 +86,8 @@ interface SendResponseFields {
   /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
   reason?: Reason
   /**
-   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
-   * `recipients`.
+   * True when you may send the message again as a new send: see `RecipientOutcome`. With several recipients, see each
+   * of `recipients`.
    */
   retryable?: boolean
   /**
@@ -133,15 +133,15 @@ export type DeliveryStatus = 'delivered' | 'bounced' | 'rejected'
  * - `mailbox_does_not_exist`: Bounce: the recipient's server does not know the address.
  * - `no_mx_record`: Bounce: the recipient's domain does not exist or has no server that accepts mail.
  * - `connection_timeout`: Bounce: no server of the recipient was reached, or none reached the final dot in time. With
- *   `in_doubt`, the reply to the final dot was lost.
+ *   `in_doubt`, the reply to the final dot was lost; without it, the outcome has `retryable`.
  * - `policy_block`: Bounce: the recipient's server refused the message by policy, for example because of a block list,
  *   authentication, size or relaying. This reason is an addition to those every client knows; handle an unknown reason
  *   as a plain bounce.
  * - `spam_blocked`: Bounce: the recipient's server classified the content as spam or a virus. This reason is an
  *   addition, like `policy_block`.
  * - `temporary_failure`: Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit), or
- *   the service stopped before the message was complete. It is the only reason with `retryable`. This reason is an
- *   addition, like `policy_block`.
+ *   the service stopped before the message was complete. It always has `retryable`. This reason is an addition, like
+ *   `policy_block`.
  * - `suppression_list`: Rejection: the address is on a suppression list.
  * - `invalid_address`: Rejection: the address can never receive mail, because its domain has a null MX, only private or
  *   reserved exchangers, or a special-use top-level domain.
@@ -185,6 +185,12 @@ export interface SmtpEvidence {
   reused?: boolean
   /** The other tries, in their order: before the one that decided, or after it when they were no better. */
   tried?: TriedHost[]
+  /**
+   * How the service read a refusal: what the reply speaks of (`session`, `us`, `message`, `space`, `mailbox` or
+   * `route`), and in brackets the rule that decided, such as `us (rate)`. Rules may be renamed: show this, do not parse
+   * it.
+   */
+  read_as?: string
 }
 
 /**
@@ -269,8 +275,8 @@ interface RecipientOutcomeFields {
   /** Evidence for the outcome. Present when a server or its DNS was asked. */
   smtp?: SmtpEvidence
   /**
-   * True when you may send the same message again as a new send (`temporary_failure`). The service itself never
-   * retries.
+   * True when you may send the same message again as a new send: after `temporary_failure`, and after
+   * `connection_timeout` that is not in doubt. The service itself never retries.
    */
   retryable?: boolean
   /**
@@ -423,8 +429,8 @@ interface BatchResultFields {
   /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
   reason?: Reason
   /**
-   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
-   * `recipients`.
+   * True when you may send the message again as a new send: see `RecipientOutcome`. With several recipients, see each
+   * of `recipients`.
    */
   retryable?: boolean
   /**
@@ -750,7 +756,7 @@ interface EventFields {
   metadata?: Record<string, string>
   /** Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event. */
   smtp?: SmtpEvidence
-  /** True when you may send the message again as a new send (`temporary_failure`). */
+  /** True when you may send the message again as a new send: see `RecipientOutcome`. */
   retryable?: boolean
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
@@ -811,7 +817,7 @@ interface GetEventResponseFields {
   metadata?: Record<string, string>
   /** Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event. */
   smtp?: SmtpEvidence
-  /** True when you may send the message again as a new send (`temporary_failure`). */
+  /** True when you may send the message again as a new send: see `RecipientOutcome`. */
   retryable?: boolean
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
@@ -1488,7 +1494,7 @@ interface EmailDeliveryPayloadFields {
   smtp?: PayloadEvidence
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
-  /** True when you may send the message again as a new send (`temporary_failure`). */
+  /** True when you may send the message again as a new send: see `RecipientOutcome`. */
   retryable?: boolean
   /** Tag given with the send. */
   tag?: string

@@ -148,7 +148,7 @@ function Bar({ startMs, durationMs = 0, totalMs }: BarProps) {
 
 /** The server's own words, or why there are none, and what they mean. */
 function Deciding({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientOutcome }) {
-  const { code, enhanced, reply, detail } = smtp
+  const { code, enhanced, reply, detail, readAs } = smtp
   const { tone } = shownOutcome(recipient.status, recipient.inDoubt)
   const words = [code, enhanced, reply].filter((part) => part !== undefined && part !== '').join(' ')
   const meaning = recipient.inDoubt ? undefined : meaningOf(code, enhanced)
@@ -172,6 +172,7 @@ function Deciding({ smtp, recipient }: { smtp: SmtpEvidence; recipient: Recipien
           <CopyButton text={detail} label="detail" />
         </div>
       )}
+      {readAs && <p className={styles.meaning}>read as: about {readAs}</p>}
       {meaning && (
         <p className={styles.meaning}>
           <code>{meaning.code}</code> {meaning.meaning}{' '}

@@ -46,6 +46,27 @@ export interface Reply {
   text: string
 }
 
+/** What a reply speaks of. A reply about anything but the mailbox proves nothing about the recipient's existence. */
+export type Subject =
+  /** This session or transaction: too many recipients, messages or commands in it. */
+  | 'session'
+  /** The sender: its address, domain, host, authentication, rate or reputation, and what a policy says about it. */
+  | 'us'
+  /** The message: content, size, form. */
+  | 'message'
+  /** The space of the mailbox. */
+  | 'space'
+  /** The mailbox: unknown, disabled, moved. */
+  | 'mailbox'
+  /** The way to the recipient's server, of which only a late bounce speaks. */
+  | 'route'
+
+/** What a refusal speaks of, and the row of the rules that decided: `us`, `rate`. */
+export interface Reading {
+  subject: Subject
+  row: string
+}
+
 /** How long each phase took, in milliseconds. A phase that was not reached, or was not needed, is absent. */
 export type Timings = Partial<Record<TimedPhase, number>>
 
@@ -65,6 +86,8 @@ export interface SmtpAttempt {
   phase: Phase
   outcome: Outcome
   reply?: Reply
+  /** How the reply was read, when it refused. */
+  reading?: Reading
   /** The cause, where no reply tells it: `ECONNREFUSED 192.0.2.1`, `out of time`. */
   detail?: string
   mx?: string
@@ -79,7 +102,7 @@ export interface SmtpAttempt {
   tried?: TriedHost[]
 }
 
-export type Verdict = Pick<SmtpAttempt, 'phase' | 'outcome' | 'reply' | 'detail'>
+export type Verdict = Pick<SmtpAttempt, 'phase' | 'outcome' | 'reply' | 'reading' | 'detail'>
 
 /** One mail exchanger. The guard has vetted its addresses: the engine dials these and no others. */
 export interface Host {
@@ -136,6 +159,8 @@ export interface Delivery extends Asker {
   onPhase?(phase: TimedPhase, host: string, fromMs: number, toMs: number): void
   /** MAIL FROM of the transaction for the recipients of a domain, without angle brackets. */
   senderFor(domain: string): string
+  /** What else a server may call the sender: the address and the domain of the From field. */
+  from?: readonly string[]
   /** Each address without angle brackets; recipients of one domain share one transaction, in this order. */
   recipients: { address: string; site: Site }[]
   /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */

@@ -15,6 +15,8 @@ export interface DomainDelivery {
   sourceAddress?: string
   accountId?: string
   sender: string
+  /** As in `Delivery`. */
+  from?: readonly string[]
   recipients: string[]
   content: WireContent
   reference?: string
@@ -189,8 +191,8 @@ function createLedger(delivery: DomainDelivery) {
     for (const i of pending()) {
       const { failure, evidence } = last ?? withoutTry(cause)
       const { phase, reply, detail } = failure
-      const outcome = outcomeOf(failure, evidence.mx ?? '')
-      settle(i, { phase, reply, detail, outcome: isPermissionAsked ? notOurs(outcome) : outcome }, evidence)
+      const { outcome, reading } = outcomeOf(failure, evidence.mx ?? '', { recipient: delivery.recipients[i] })
+      settle(i, { phase, reply, reading, detail, outcome: isPermissionAsked ? notOurs(outcome) : outcome }, evidence)
     }
     return attempts as SmtpAttempt[]
   }

@@ -49,7 +49,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   }
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const { recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
+    const { from, recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
     for (const { address } of recipients) checkAddress(address)
     const transactions = transactionsOf(delivery)
     for (const { sender } of transactions) checkAddress(sender)
@@ -66,6 +66,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             sourceAddress: sourceAddresses.get(site.key),
             accountId,
             sender,
+            from,
             recipients: indexes.map((i) => recipients[i]!.address),
             content,
             reference,

@@ -3,6 +3,7 @@ import { classify } from './classify.ts'
 import type { WireContent } from './content.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Deadlines } from './limits.ts'
+import type { KnownNames } from './plain-text.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
@@ -12,6 +13,8 @@ const DATA = 'DATA\r\n'
 
 export interface Mail {
   sender: string
+  /** As in `Delivery`. */
+  from?: readonly string[]
   recipients: string[]
   content: WireContent
   /** As in `Delivery`, with indexes into `recipients` here. */
@@ -60,7 +63,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   if (isRefusal(sender) && sender.code === 421) return stop(failureOf('mail', sender))
   if (isRefusal(sender)) {
     stopwatch.end()
-    verdicts.fill(verdictOf(session, 'mail', sender))
+    verdicts.fill(verdictOf(session, 'mail', sender, namesIn(session, mail)))
     const isOver = !pipelining || (await isRefused([...to, DATA], ask))
     return { ...end(), reusable: isOver && isReusable() }
   }
@@ -70,7 +73,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   for (const [i, command] of to.entries()) {
     stopwatch.begin('rcpt', i)
     const reply = await ask(command)
-    if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply)
+    if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply, namesIn(session, mail, i))
     else if (!isCompletion(reply)) return stop(failureOf('rcpt', reply))
   }
   const accepted = acceptedOf(verdicts)
@@ -79,7 +82,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   stopwatch.begin('data')
   const data = await ask(DATA)
   if (isRefusal(data)) {
-    for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)
+    for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data, namesIn(session, mail, i))
     return end()
   }
   // A server that asks for the content after it refused every recipient gets no content.
@@ -119,10 +122,20 @@ async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
   return isLastRefused
 }
 
-export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdict {
+export function verdictOf({ host }: Session, phase: Phase, raw: RawReply, names?: KnownNames): Verdict {
   const reply = toReply(raw)
-  return { phase, reply, outcome: classify({ phase, reply, mx: host.name }) }
+  return { phase, reply, ...classify({ phase, reply, mx: host.name, names }) }
 }
+
+/** The names that a reply may have for us and for the recipient. */
+export function namesIn({ ourNames }: Session, { sender, from, recipients }: Mail, recipient?: number): KnownNames {
+  return {
+    recipient: recipient === undefined ? undefined : recipients[recipient],
+    ours: [...ourNames, sender, domainOf(sender), ...(from ?? [])],
+  }
+}
+
+const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 /** The indexes of the recipients that the server has not refused. */
 export function acceptedOf(verdicts: Envelope['verdicts']): number[] {

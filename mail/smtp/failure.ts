@@ -1,5 +1,6 @@
-import type { Outcome, Phase, Reply } from './attempt.ts'
-import { classify } from './classify.ts'
+import type { Phase, Reply } from './attempt.ts'
+import { classify, type Judgement } from './classify.ts'
+import type { KnownNames } from './plain-text.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { TlsState } from './tls.ts'
 import type { BrokenWire } from './wire.ts'
@@ -24,19 +25,19 @@ export function failureOf(phase: Phase, result: RawReply | BrokenWire): Failure 
   return { kind: 'failure', phase, how: 'garbage', detail: `${result.code} in answer to ${phase}` }
 }
 
-export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: string): Outcome {
+export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: string, names?: KnownNames): Judgement {
   switch (how) {
     case 'refused':
-      return classify({ phase, reply: reply!, mx })
+      return classify({ phase, reply: reply!, mx, names })
     case 'local':
     case 'left':
-      return { kind: 'our_fault', cause: detail }
+      return { outcome: { kind: 'our_fault', cause: detail } }
     case 'garbage':
-      return { kind: 'bounced', reason: 'temporary_failure', retryable: true }
+      return { outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true } }
     case 'closed':
     case 'timeout':
-      return { kind: 'bounced', reason: 'connection_timeout', retryable: true }
+      return { outcome: { kind: 'bounced', reason: 'connection_timeout', retryable: true } }
     case 'insecure':
-      return { kind: 'bounced', reason: 'policy_block', retryable: false }
+      return { outcome: { kind: 'bounced', reason: 'policy_block', retryable: false } }
   }
 }

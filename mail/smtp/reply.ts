@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { cleanText } from '../../net/clean-text.ts'
 import type { Reply } from './attempt.ts'
 
@@ -25,7 +26,11 @@ const LF = 10
 const CR = 13
 const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
 
-/** Splits what a server sends into replies (RFC 5321 4.2): lines end with CRLF, all lines of a reply have one code. */
+/**
+ * Splits what a server sends into replies (RFC 5321 4.2). Servers bend the rules: a line may end with LF alone, empty
+ * lines mean nothing, and lines joined by a hyphen may have different codes of one class, of which the last one counts.
+ * A line without a hyphen always ends a reply.
+ */
 export function createReplyParser(): ReplyParser {
   let rest: Buffer = EMPTY
   let lines: string[] = []
@@ -35,9 +40,11 @@ export function createReplyParser(): ReplyParser {
 
   /** The reply that this line completes. */
   function readLine(text: string): ParsedReply | undefined {
+    if (text === '') return undefined
+    if (text.includes('\r')) return malformed('a bare CR')
     const [, digits, separator = ' ', words = ''] = REPLY_LINE.exec(text) ?? []
     if (digits === undefined) return malformed('no reply code')
-    if (lines.length > 0 && Number(digits) !== code) return malformed('a reply of two codes')
+    if (lines.length > 0 && digits[0] !== String(code)[0]) return malformed('a reply of two classes')
     if (lines.length === MAX_REPLY_LINES) return malformed('too many lines')
     code = Number(digits)
     lines.push(words)
@@ -65,8 +72,7 @@ export function createReplyParser(): ReplyParser {
         else if (end < 0) break
         else {
           bytes += length
-          const cr = data.indexOf(CR, start)
-          const reply = cr === end - 1 ? readLine(data.toString('utf8', start, cr)) : malformed('a line without CRLF')
+          const reply = readLine(textOf(data.subarray(start, data[end - 1] === CR ? end - 1 : end)))
           if (reply) parsed.push(reply)
           start = end + 1
         }
@@ -77,6 +83,11 @@ export function createReplyParser(): ReplyParser {
     },
     midway: () => rest.length > 0 || lines.length > 0,
   }
+}
+
+/** Servers that write their language without UTF-8 write Latin-1. */
+function textOf(line: Buffer): string {
+  return line.toString(isUtf8(line) ? 'utf8' : 'latin1')
 }
 
 export function isPositive({ code }: RawReply): boolean {
@@ -95,7 +106,7 @@ export function toReply({ code, lines }: RawReply): Reply {
     let text = cleanText(line, { by: ' ' }).replace(/ {2,}/g, ' ').trim()
     for (let again = true; again; ) {
       const [status = '', digit, subject, detail] = ENHANCED.exec(text) ?? []
-      const isOfClass = digit === String(code)[0]
+      const isOfClass = digit === String(code)[0] || (code >= 500 && digit === '4')
       if (isOfClass) enhanced ??= `${digit}.${Number(subject)}.${Number(detail)}`
       const repeated = isOfClass ? status : text.startsWith(String(code)) && /^\d{3}(?:[ -]+|$)/.exec(text)?.[0]
       if (repeated) text = text.slice(repeated.length)

@@ -24,6 +24,8 @@ export interface Session {
   host: Host
   ip: string
   tls: TlsState | null
+  /** What the server may call us: our HELO name and the address that it sees. */
+  ourNames: readonly string[]
   extensions: Extensions
   /** How many transactions have begun on it. */
   messages: number
@@ -82,7 +84,8 @@ async function openOnce(options: SessionOptions, call: Call, wantTls: boolean): 
   const connection = await dial({ ...call, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
-  const session = { kind: 'session' as const, host, ip, messages: 0, needsReset: false }
+  const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
+  const session = { kind: 'session' as const, host, ip, ourNames, messages: 0, needsReset: false }
 
   const plain = createWire(socket, 1)
   const greeting = await command(plain, call, 'greeting')

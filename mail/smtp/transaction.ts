@@ -1,5 +1,5 @@
 import type { Verdict } from './attempt.ts'
-import { acceptedOf, type Envelope, type Mail, sendEnvelope, verdictOf } from './envelope.ts'
+import { acceptedOf, type Envelope, type Mail, namesIn, sendEnvelope, verdictOf } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Session } from './session.ts'
 import type { BrokenWire } from './wire.ts'
@@ -79,15 +79,17 @@ async function sendDot(
   const { wire } = session
   wire.send('.\r\n', 1)
   const reply = await wire.nextReply(mail.deadlines.endMs)
-  const verdict: Verdict =
-    reply.kind === 'reply'
-      ? verdictOf(session, 'dot', reply)
-      : { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail: reply.detail }
-  // A reply such as 354 neither accepts nor refuses.
-  if (verdict.outcome.kind === 'in_doubt') verdict.phase = 'after_dot'
-  for (const i of acceptedOf(verdicts)) verdicts[i] = verdict
+  for (const i of acceptedOf(verdicts)) {
+    const verdict: Verdict =
+      reply.kind === 'reply'
+        ? verdictOf(session, 'dot', reply, namesIn(session, mail, i))
+        : { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail: reply.detail }
+    // A reply such as 354 neither accepts nor refuses.
+    verdicts[i] = verdict.outcome.kind === 'in_doubt' ? { ...verdict, phase: 'after_dot' } : verdict
+  }
   session.needsReset = false
-  const reusable = verdict.outcome.kind !== 'in_doubt' && verdict.reply?.code !== 421 && wire.isQuiet()
+  const isAnswered = reply.kind === 'reply' && reply.code !== 421 && Math.floor(reply.code / 100) !== 3
+  const reusable = isAnswered && wire.isQuiet()
   return { verdicts, reusable, replyMayCome: reply.kind === 'broken' && reply.how === 'timeout' }
 }
 

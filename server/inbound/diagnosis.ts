@@ -1,22 +1,28 @@
-import type { BounceReason, Phase, Reply } from '../../mail/smtp/attempt.ts'
+import type { BounceReason, Reply } from '../../mail/smtp/attempt.ts'
 import { classify } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
+import { readAs } from '../../mail/smtp/rules.ts'
 
-/** What a bounce says about one failed recipient. The readers of both formats (DSN, plain text) fill it in. */
+/** What a bounce says about one failed recipient. The readers of all formats fill it in. */
 export interface RecipientReport {
+  /** The recipient's address. */
+  recipient: string
   /** The enhanced status code (RFC 3463); empty when the bounce has none. */
   status: string
   /** The reply of the server that refused the message, or the reason why the sending server gave up. */
   lines: string[]
   /** The host name of the server that refused; empty when the bounce names none. */
   mx: string
-  /** The command that was refused. */
-  phase: Phase
+  /** Our names in the report: see `KnownNames`. */
+  ours: readonly string[]
 }
 
 /** Why delivery to a recipient failed. */
 export interface Diagnosis {
-  reason: BounceReason
+  /** undefined when the bounce has no evidence for any. */
+  reason?: BounceReason
+  /** How the evidence was read: see `readAs`. */
+  readAs?: string
   /** The enhanced status code. */
   enhanced?: string
   /** Reply code, enhanced status code and text, as far as the bounce has them. */
@@ -32,9 +38,13 @@ export interface FailedRecipient extends Diagnosis {
 }
 
 /**
- * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...` or `[192.0.2.1] 550 ...`.
+ * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...` and
+ * `returned '550 ...`.
  */
-const REPLY_CODE = /(?:^|[:\]] ?)([45]\d\d)(?=[ -])/
+const REPLY_CODE =
+  /(?:^|[:;\]>'"([] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
+/** An enhanced status code at the start of a line, in brackets, or after `#`. */
+const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 /** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
 const VAGUE = /\.0\.0$/
 // The reply codes for a bounce that quotes none, by the first digit of its status. No rule decides by them alone, so
@@ -44,25 +54,33 @@ const DEFAULT_CODE = 554
 /** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
 
+/** Rows that hold for any reply: without a reply of a server they are no evidence. */
+const NO_EVIDENCE = new Set(['us (not understood)', 'mailbox (refused without words)'])
+
 /**
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
- * replies during a send: see `classify`.
+ * replies: see `classify`.
  */
-export function diagnose({ status, lines: reported, mx, phase }: RecipientReport): Diagnosis {
+export function diagnose({ recipient, status, lines: reported, mx, ours }: RecipientReport): Diagnosis {
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
   const code = quoted?.code ?? DEFAULT_CODES[status[0] ?? ''] ?? DEFAULT_CODE
   const reply = toReply({ kind: 'reply', code, lines: quoted?.lines ?? lines })
+  const inText = quoted ? undefined : lines.map((line) => STATUS.exec(line)?.[1]).find((found) => found !== undefined)
   // The bounce's own status counts only when it agrees with the code and says more.
-  const reportedStatus = status[0] === String(code)[0] && !VAGUE.test(status) ? status : undefined
-  const enhanced = reply.enhanced ?? reportedStatus
+  const candidates = [reply.enhanced, status, inText]
+  const enhanced = candidates.find(
+    (each) => each && !VAGUE.test(each) && (each === reply.enhanced || !quoted || each[0] === String(code)[0]),
+  )
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
-  const outcome = classify({ phase, reply: fullReply, mx })
-  return {
-    reason: outcome.kind === 'bounced' ? outcome.reason : 'temporary_failure',
-    enhanced,
-    detail: [quoted?.code, enhanced, reply.text].filter(Boolean).join(' '),
-  }
+  const { outcome, reading } = classify({ phase: 'late', reply: fullReply, mx, names: { recipient, ours } })
+  const phrase = reading && readAs(reading)
+  const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
+  const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
+  const hasWords = /\p{L}{2}/u.test(reply.text)
+  const isEvidence = phrase !== undefined && (!NO_EVIDENCE.has(phrase) || (quoted !== undefined && hasWords))
+  if (outcome.kind !== 'bounced' || !isEvidence) return { detail, enhanced }
+  return { reason: outcome.reason, readAs: phrase, enhanced, detail }
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { Phase } from '../../mail/smtp/attempt.ts'
 import { diagnose, type FailedRecipient } from './diagnosis.ts'
 import { bareValue, type Field, fieldLines, fieldValue, readFields, withoutType } from './fields.ts'
+import { noticeOf, passagesOf } from './notice.ts'
 import type { Parts } from './parts.ts'
 
 const DELIVERY_STATUS = ['message/delivery-status', 'message/global-delivery-status']
@@ -11,32 +11,48 @@ const STATUS = /\b[245]\.\d{1,3}\.\d{1,3}\b/
  * The recipients that were not reached, from a delivery status notification (RFC 3464, RFC 6533). Recipients that were
  * delayed, reached or relayed to are no failures. Returns undefined when the mail is no such notification.
  */
-export function readDeliveryStatus(parts: Parts): FailedRecipient[] | undefined {
-  const status = parts.part(...DELIVERY_STATUS)
-  if (status === undefined) return undefined
-  const groups = readFields(status).slice(0, MAX_RECIPIENTS)
-  const phase = phaseIn(parts.text)
-  return groups.flatMap((fields) => {
-    if (!/^failed\b/i.test(fieldValue(fields, 'action'))) return []
-    const [code = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
-    const diagnosis = diagnose({
-      status: code,
-      lines: diagnosticOf(fields),
-      mx: bareValue(fieldValue(fields, 'remote-mta')),
-      phase,
-    })
-    const addresses = ['original-recipient', 'final-recipient'].map((name) => bareValue(fieldValue(fields, name)))
-    return [{ ...diagnosis, addresses: addresses.filter((address) => address !== '') }]
+export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): FailedRecipient[] | undefined {
+  const groups = statusGroups(parts)
+  if (groups.length === 0) return parts.part(...DELIVERY_STATUS) === undefined ? undefined : []
+  const failed = groups.filter((fields) => /^fail/i.test(fieldValue(fields, 'action')))
+  const notice = noticeOf(parts.text)
+  return failed.map((fields): FailedRecipient => {
+    const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
+    const addresses = ['original-recipient', 'final-recipient']
+      .map((name) => bareValue(fieldValue(fields, name)))
+      .filter((address) => address !== '')
+    const [recipient = ''] = addresses
+    const mx = bareValue(fieldValue(fields, 'remote-mta'))
+    const report = { recipient, status, mx, ours }
+    const diagnosis = diagnose({ ...report, lines: diagnosticOf(fields) })
+    if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses }
+    // The fields say little: the text for people may quote the reply.
+    const passages = passagesOf(notice, (address) => ours.includes(address))
+    const passage = passages.find(({ address }) => addresses.some((each) => each.toLowerCase() === address))
+    const lines = passage?.lines ?? (failed.length === 1 ? notice : [])
+    const fromText = diagnose({ ...report, status: diagnosis.reason === undefined ? status : '', lines })
+    const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
+    return isBetter ? { ...fromText, addresses } : { ...diagnosis, addresses }
   })
 }
 
-/**
- * Only the text for people tells which command the server refused. Without a hint it is RCPT, which is refused more
- * often.
- */
-export function phaseIn(text: string): Phase {
-  return /\b(?:in reply to|after) (?:the )?(?:end of )?DATA\b|after I sent the message/i.test(text) ? 'dot' : 'rcpt'
+const isSpecific = (readAs: string | undefined) => readAs !== undefined && readAs !== 'us (not understood)'
+
+/** The groups of fields that are about a recipient, in the status part or in another part that has them. */
+function statusGroups(parts: Parts): Field[][] {
+  const status = parts.part(...DELIVERY_STATUS)
+  const contents = status === undefined ? parts.statements : [status]
+  for (const content of contents) {
+    const groups = readFields(content)
+      .slice(0, MAX_RECIPIENTS)
+      .filter((fields) => fieldValue(fields, 'action') !== '' && hasRecipient(fields))
+    if (groups.length > 0) return groups
+  }
+  return []
 }
+
+const hasRecipient = (fields: Field[]) =>
+  fields.some(({ name }) => name === 'final-recipient' || name === 'original-recipient' || name === 'status')
 
 /** The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. */
 function diagnosticOf(fields: Field[]): string[] {

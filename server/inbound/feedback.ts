@@ -1,5 +1,4 @@
 import { parseMailbox } from '../../mail/address.ts'
-import { saysUserUnknown } from '../../mail/smtp/rules.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
@@ -11,7 +10,7 @@ import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
-import { strikeOfBounce } from '../reputation/strikes.ts'
+import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type Recipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
@@ -171,6 +170,7 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
 const isSimulated = ({ recipient }: { recipient: string }) => recipient.endsWith('@simulator.test')
 
 function feedbackOf(report: Report, concerned: Concerned) {
+  if (report.kind === 'unread') return []
   const feedback =
     report.kind === 'complaint'
       ? complaintOf(report.addresses, report.type, concerned)
@@ -190,12 +190,12 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
     const recipient = find(failure.addresses)
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
-  return [...failures].map(([recipient, { reason, enhanced, detail }]) => ({
+  return [...failures].map(([recipient, { reason, readAs, detail }]) => ({
     kind: 'late_bounce',
     ...fieldsOf(recipient),
-    reason,
+    reason: reason ?? null,
     detail: detail || null,
-    strike: strikeOfBounce(reason, { enhanced, saysUserUnknown: saysUserUnknown(detail) }),
+    strike: reason === undefined ? null : strikeOfReading(reason, readAs),
   }))
 }
 

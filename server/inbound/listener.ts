@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Addressee } from './addressee.ts'
+import { type Condenser, createCondenser } from './condense.ts'
+import type { Mail } from './receive.ts'
 import { createVisitors } from './visitors.ts'
 
 export interface ListenerParts {
@@ -14,7 +16,7 @@ export interface ListenerParts {
   tls?: { cert: string; key: string }
   addresseeOf(address: string): Addressee | undefined
   /** Rejects when the mail could not be processed: its sender is then told to try again. */
-  receive(mail: Addressee & { content: Buffer }): Promise<void>
+  receive(mail: Mail): Promise<void>
   failed(error: unknown): void
   limits?: Partial<ListenerLimits>
 }
@@ -26,7 +28,7 @@ export interface ListenerLimits {
   /** The longest life of a connection, whatever it does. */
   totalMs: number
   messageBytes: number
-  /** The most bytes of all mails that are being received. */
+  /** The most bytes that all mails hold while they are being received. */
   bytesHeld: number
 }
 
@@ -35,11 +37,11 @@ const LIMITS: ListenerLimits = {
   connectionsPerNetwork: 10,
   idleMs: 60_000,
   totalMs: 300_000,
-  messageBytes: 1024 * 1024,
+  messageBytes: 10 * 1024 * 1024,
   bytesHeld: 32 * 1024 * 1024,
 }
 /** A mail this many times too large is cut off. A smaller one is read and refused at its end, as SMTP requires. */
-const FAR_TOO_LARGE = 20
+const FAR_TOO_LARGE = 4
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions need more. */
 const MAX_COMMAND_BYTES = 2_048
 /** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
@@ -95,7 +97,9 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
       reply(refusal(421, '4.7.0 Too many unknown recipients'))
     },
     onData(content, session, reply) {
-      readData(content, addressees.get(session)!, reply)
+      const { mailFrom } = session.envelope
+      const hasNullSender = !mailFrom || mailFrom.address === ''
+      readData(content, { ...addressees.get(session)!, hasNullSender }, reply)
       content.on('data', () => {
         if ((content.byteLength ?? 0) > FAR_TOO_LARGE * limits.messageBytes) visitors.sendAway(session)
       })
@@ -116,31 +120,33 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
 
 type ReplyToMail = (error: Error | null, message?: string) => void
 
-/** Reads a mail into memory and hands it on. All mails that are being read share one limit on memory. */
+/** Reads what matters of a mail and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
   let heldBytes = 0
-  return (stream: SMTPServerDataStream, addressee: Addressee, reply: ReplyToMail) => {
-    let chunks: Buffer[] = []
+  return (stream: SMTPServerDataStream, mail: Omit<Mail, 'content'>, reply: ReplyToMail) => {
+    let condenser: Condenser | undefined = createCondenser()
     let bytes = 0
     let isBusy = false
+    const hold = (held: number) => {
+      heldBytes += held - bytes
+      bytes = held
+    }
     const release = () => {
-      heldBytes -= bytes
-      bytes = 0
-      chunks = []
+      hold(0)
+      condenser = undefined
     }
     stream.on('data', (chunk: Buffer) => {
       if (isBusy || stream.sizeExceeded) return release()
       isBusy = heldBytes + chunk.length > bytesHeld
-      if (isBusy) return release()
-      chunks.push(chunk)
-      bytes += chunk.length
-      heldBytes += chunk.length
+      if (isBusy || !condenser) return release()
+      condenser.push(chunk)
+      hold(condenser.bytes())
     })
     stream.on('error', release)
     stream.on('end', async () => {
       try {
         if (isBusy) throw new Error('too much mail at a time')
-        if (!stream.sizeExceeded) await receive({ ...addressee, content: Buffer.concat(chunks) })
+        if (!stream.sizeExceeded) await receive({ ...mail, content: condenser!.end() })
         reply(null, '2.0.0 Thank you')
       } catch (error) {
         failed(error)

@@ -1,34 +1,39 @@
 import PostalMime from 'postal-mime'
+import { condense } from './condense.ts'
 
-/** A report in its parts. `text` is the text for people, in a part of its own or alone. */
+/** A report in its parts. */
 export interface Parts {
   header(name: string): string
+  /** The text for people: the first text part, or that of the HTML part where there is no other. */
   text: string
   /** The content of the first part with one of these media types; undefined when there is none. */
   part(...types: string[]): string | undefined
+  /** The contents of all parts that are not a copy of the message. */
+  statements: string[]
 }
 
-// A report begins with its statements and ends with the original message. Each line takes time to read, and an attacker
-// may write a mail that takes as long as possible: the rest is not read.
-const MAX_BYTES = 192 * 1024
-const MAX_LINES = 2_500
 const MAX_HEADER_BYTES = 64 * 1024
 const MAX_DEPTH = 10
+const COPY = /^(?:message\/(?:rfc822|global)|text\/rfc822-headers|message\/global-headers)$/
 
 export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   const options = { forceRfc822Attachments: true, maxHeadersSize: MAX_HEADER_BYTES, maxNestingDepth: MAX_DEPTH }
   // The parser throws on parts nested too deep, and on headers too large.
-  const email = await PostalMime.parse(beginning(mail), options).catch(() => undefined)
-  return (
-    email && {
-      header: (name) => email.headers.find(({ key }) => key === name)?.value ?? '',
-      text: email.text ?? '',
-      part(...types) {
-        const content = email.attachments.find(({ mimeType }) => types.includes(mimeType))?.content
-        return content === undefined ? undefined : textOf(content)
-      },
-    }
-  )
+  const email = await PostalMime.parse(condense(mail), options).catch(() => undefined)
+  if (!email) return undefined
+  const text = email.text?.trim() ? email.text : textOfHtml(email.html ?? '')
+  const contents = email.attachments
+    .filter(({ mimeType }) => !COPY.test(mimeType))
+    .map(({ content }) => textOf(content))
+  return {
+    header: (name) => email.headers.find(({ key }) => key === name)?.value ?? '',
+    text,
+    part(...types) {
+      const content = email.attachments.find(({ mimeType }) => types.includes(mimeType))?.content
+      return content === undefined ? undefined : textOf(content)
+    },
+    statements: [text, ...contents],
+  }
 }
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {
@@ -36,12 +41,13 @@ function textOf(content: ArrayBuffer | Uint8Array | string): string {
   return Buffer.from(content as ArrayBuffer).toString('utf8')
 }
 
-function beginning(mail: Buffer): Buffer {
-  let end = 0
-  for (let lines = 0; lines < MAX_LINES && end < MAX_BYTES; lines++) {
-    const next = mail.indexOf('\n', end) + 1
-    if (next === 0) return mail.subarray(0, MAX_BYTES)
-    end = next
-  }
-  return mail.subarray(0, Math.min(end, MAX_BYTES))
+const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }
+
+/** The words of an HTML page, one line for each block. */
+function textOfHtml(html: string): string {
+  return html
+    .replace(/<(style|script)\b[\s\S]*?(?:<\/\1\s*>|$)/gi, ' ')
+    .replace(/<(?:br|\/p|\/div|\/tr|\/li|\/h\d|\/td)\b[^<>]{0,200}>/gi, '\n')
+    .replace(/<[^<>]{0,2000}>/g, ' ')
+    .replace(/&(#?\w{1,6});/g, (whole, name: string) => ENTITIES[name.toLowerCase()] ?? whole)
 }

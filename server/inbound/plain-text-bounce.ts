@@ -1,49 +1,55 @@
-import { diagnose, type FailedRecipient } from './diagnosis.ts'
-import { phaseIn } from './dsn.ts'
+import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
+import { noticeOf, passagesOf } from './notice.ts'
 import type { Parts } from './parts.ts'
 
-// Reports that consist only of text for people: those of qmail, and of Exim before it supported RFC 3464.
+// Reports that consist only of text for people, as qmail, Exim, Exchange and many others write them.
 
 const MAX_RECIPIENTS = 100
+/** Words alone, without a reply, are evidence only for these rows. */
+const ABOUT_RECIPIENT = /^(?:mailbox|space|route) /
+/** What a notice says in general ("could not be reached") is evidence only where it leaves no doubt. */
+const BEYOND_DOUBT = new Set(['mailbox (unknown)', 'space (full)'])
 
-export function readPlainTextBounce(parts: Parts): FailedRecipient[] {
-  if (parts.text.startsWith('Hi. This is the ')) return readQmail(parts)
-  return readExim(parts)
-}
-
-/** QSBMF: paragraphs that begin with `<recipient>:`, up to a line of hyphens before the original message. */
-function readQmail({ text }: Parts): FailedRecipient[] {
-  const [notice = ''] = text.split(/^--/m, 1)
-  const paragraphs = notice.split(/\r?\n[ \t]*\r?\n/).slice(0, MAX_RECIPIENTS)
-  return paragraphs.flatMap((paragraph) => {
-    const [first = '', ...lines] = paragraph
-      .trim()
-      .split(/\r?\n/)
-      .map((line) => line.trim())
-    const [, address] = /^<(\S{1,320})>:$/.exec(first) ?? []
-    return address ? [failureOf(address, lines)] : []
+/** The recipients that the notice names, each with the reason that follows its address. */
+export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []): FailedRecipient[] {
+  const notice = noticeOf(parts.text)
+  const passages = passagesOf(notice, (address) => isOurs(address, ours))
+  const named = failedRecipients(parts)
+  const addresses = named.length > 0 ? named : passages.map(({ address }) => address)
+  const general = diagnosisOf('', notice, ours)
+  const isSure = /^[45]\d\d\b/.test(general.detail) || BEYOND_DOUBT.has(general.readAs ?? '')
+  const all: Diagnosis = isSure ? general : { detail: general.detail }
+  const failures = addresses.flatMap((address): FailedRecipient[] => {
+    const passage = passages.find((each) => each.address === address.toLowerCase())
+    const own = passage && diagnosisOf(address, passage.lines, ours)
+    // A reason before the address, or after a list of addresses, is that of them all.
+    const diagnosis = own?.reason !== undefined ? own : { ...all, detail: own?.detail || all.detail }
+    if (diagnosis.reason === undefined && named.length === 0) return []
+    return [{ ...diagnosis, addresses: [address] }]
   })
+  if (failures.length > 0 || all.reason === undefined) return failures
+  return [{ ...all, addresses: [] }]
 }
 
-/** `X-Failed-Recipients` names the recipients; the text has the reason under each. A delay has no such field. */
-function readExim({ header, text }: Parts): FailedRecipient[] {
-  const list = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
-  const addresses = new Set(list.map((address) => address.trim()).filter((address) => address !== ''))
-  const lines = text.split(/\r?\n/).map((line) => line.trim())
-  const nameIn = (line: string) => line.replace(/:$/, '')
-  const endsReason = (line: string) => line === '' || addresses.has(nameIn(line))
-  const reasons = new Map<string, string[]>()
-  for (const [i, line] of lines.entries()) {
-    const name = nameIn(line)
-    if (!addresses.has(name) || reasons.has(name)) continue
-    const length = lines.slice(i + 1).findIndex(endsReason)
-    reasons.set(name, lines.slice(i + 1, length < 0 ? undefined : i + 1 + length))
-  }
-  return [...addresses].map((address) => failureOf(address, reasons.get(address) ?? []))
-}
-
-function failureOf(address: string, lines: string[]): FailedRecipient {
+function diagnosisOf(recipient: string, lines: string[], ours: readonly string[]): Diagnosis {
   const text = lines.join(' ')
-  const [, mx = ''] = /\bhost ([\w.-]{1,253}) \[/.exec(text) ?? []
-  return { ...diagnose({ status: '', lines, mx, phase: phaseIn(text) }), addresses: [address] }
+  const [, mx = ''] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
+  const diagnosis = diagnose({ recipient, status: '', lines: withoutAddressLine(lines), mx, ours })
+  const hasReply = /^[45]\d\d\b/.test(diagnosis.detail)
+  if (hasReply || ABOUT_RECIPIENT.test(diagnosis.readAs ?? '')) return diagnosis
+  return { detail: diagnosis.detail, enhanced: diagnosis.enhanced }
 }
+
+/** The address itself, as a heading, says nothing. */
+function withoutAddressLine(lines: string[]): string[] {
+  return lines.filter((line) => line !== '' && !/^<?[^\s<>]{1,320}@[^\s<>]{1,253}>?:?$/.test(line))
+}
+
+/** Exim and Google name the recipients in a field. */
+function failedRecipients({ header }: Parts): string[] {
+  const list = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
+  return [...new Set(list.map((address) => address.trim()).filter((address) => address !== ''))]
+}
+
+const isOurs = (address: string, ours: readonly string[]) =>
+  ours.includes(address) || /^(?:mailer-daemon|postmaster|abuse|support|helpdesk)@/.test(address)

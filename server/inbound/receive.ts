@@ -5,6 +5,8 @@ import { type Report, readReport } from './report.ts'
 
 export interface Mail extends Addressee {
   content: Buffer
+  /** False when the envelope names a sender: such mail is no notice of a mail system. */
+  hasNullSender?: boolean
 }
 
 /** A received mail: a report with its result, or no report. */
@@ -33,13 +35,13 @@ export function createReceiver({
 }): (mail: Mail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function processMail({ content, returnPath: addressed }: Mail): Promise<void> {
+  async function processMail({ content, hasNullSender = true, returnPath: addressed }: Mail): Promise<void> {
     // A complaint quotes the message, whose return path proves that the service sent it.
     const returnPath = addressed ?? findReturnPath(returnPathKeys, content.toString('latin1'))
-    const mailReport = returnPath && (await readReport(content))
+    const mailReport = returnPath && (await readReport(content, { hasNullSender }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
     const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
-    const kept = isAccepted ? await keep(returnPath!, mailReport) : undefined
+    const kept = isAccepted && mailReport.kind !== 'unread' ? await keep(returnPath!, mailReport) : undefined
     if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
     report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
   }

@@ -1,20 +1,52 @@
 import { readComplaint } from './arf.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
-import { readParts } from './parts.ts'
+import { isAutoReply, isFromMailSystem, isNoFailure } from './marks.ts'
+import { type Parts, readParts } from './parts.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =
   | { kind: 'bounce'; failures: FailedRecipient[] }
   /** `type` is that of the report, such as `abuse`; `addresses` may have complained, the most reliable first. */
   | { kind: 'complaint'; type: string; addresses: string[] }
+  /** The notice of a mail system about a failure that it does not tell in a way we can read. */
+  | { kind: 'unread' }
+
+export interface Envelope {
+  /** The mail has the null sender, as notices of mail systems have. */
+  hasNullSender: boolean
+}
 
 /** The report in a mail; undefined when it reports no failure, or is no report. */
-export async function readReport(mail: Buffer): Promise<Report | undefined> {
+export async function readReport(
+  mail: Buffer,
+  { hasNullSender }: Envelope = { hasNullSender: true },
+): Promise<Report | undefined> {
   const parts = await readParts(mail)
   if (!parts) return undefined
   const complaint = readComplaint(parts)
   if (complaint) return { kind: 'complaint', ...complaint }
-  const failures = readDeliveryStatus(parts) ?? readPlainTextBounce(parts)
-  return failures.length > 0 ? { kind: 'bounce', failures } : undefined
+  if (isOtherReport(parts)) return undefined
+  const ours = ourNamesIn(mail)
+  const failures = readDeliveryStatus(parts, ours)
+  if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : undefined
+  if (!hasNullSender || isAutoReply(parts) || !isFromMailSystem(parts) || isNoFailure(parts)) return undefined
+  const plainFailures = readPlainTextBounce(parts, ours)
+  return plainFailures.length > 0 ? { kind: 'bounce', failures: plainFailures } : { kind: 'unread' }
+}
+
+/** Feedback about something else than a complaint, and confirmations of reading. */
+function isOtherReport({ header, part }: Parts): boolean {
+  const type = header('content-type')
+  if (/report-type\s?=\s?"?(?:disposition-notification|feedback-report)/i.test(type)) return true
+  return part('message/feedback-report', 'message/disposition-notification') !== undefined
+}
+
+const RETURN_PATH = /\b(b[.+][0-9a-z.]{20,60})@([a-z0-9.-]{1,253})/i
+const SEARCHED_BYTES = 64 * 1024
+
+/** The envelope sender that the report was sent to or quotes, and its domain: the names that a reply has for us. */
+function ourNamesIn(mail: Buffer): string[] {
+  const [address, , domain] = RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES)) ?? []
+  return address === undefined ? [] : [address, domain!]
 }

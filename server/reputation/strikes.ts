@@ -1,3 +1,5 @@
+import { RULES, readAs } from '../../mail/smtp/rules.ts'
+
 /** What a bounce or a complaint counts against its address. */
 export type Strike = 'hard' | 'mailbox' | 'full' | 'complaint'
 
@@ -16,20 +18,16 @@ export const STRIKES: Record<Strike, StrikeRule> = {
   complaint: { at: 1, days: null, reason: 'complaint' },
 }
 
-const HARD_STATUS = /^5\.1\.(1|3|6|10)$/
-
 /**
- * Returns the strike of a bounce for this reason. A mailbox that a policy (enhanced status 5.7.x, RFC 3463) refuses has
- * none, whatever the reply's text says.
+ * Returns the strike of a bounce that was read like this (`mailbox (unknown)`). Only a reply about the mailbox or its
+ * space has one: the row of the rules says which.
  */
-export function strikeOfBounce(
-  reason: string,
-  { enhanced = '', saysUserUnknown }: { enhanced?: string; saysUserUnknown: boolean },
-): Strike | null {
-  if (reason === 'mailbox_full') return 'full'
-  if (reason !== 'mailbox_does_not_exist' || enhanced.startsWith('5.7.')) return null
-  return HARD_STATUS.test(enhanced) || (enhanced !== '5.2.1' && saysUserUnknown) ? 'hard' : 'mailbox'
+export function strikeOfReading(reason: string, readAs: string | undefined): Strike | null {
+  const isAboutMailbox = reason === 'mailbox_full' || reason === 'mailbox_does_not_exist'
+  return (isAboutMailbox && readAs !== undefined && STRIKE_OF_READING.get(readAs)) || null
 }
 
 /** Strikes that suppress only when they repeat. */
 export const REPEATED_STRIKES = Object.entries(STRIKES).flatMap(([strike, { at }]) => (at > 1 ? strike : []))
+
+const STRIKE_OF_READING = new Map(RULES.map((rule) => [readAs({ subject: rule.subject, row: rule.name }), rule.strike]))

@@ -10,11 +10,11 @@ import {
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
-import { saysUserUnknown } from '../../mail/smtp/rules.ts'
+import { readAs } from '../../mail/smtp/rules.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
-import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
+import { type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
 const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
@@ -28,8 +28,11 @@ export function rejected(recipient: Recipient, reason: Reason): RecipientOutcome
   return create(RecipientOutcomeSchema, { ...named(recipient), status: DeliveryStatus.REJECTED, reason })
 }
 
+/** Nothing arrived, and it may the next time. An outcome in doubt is never one of them. */
+const RETRYABLE: readonly Reason[] = [Reason.TEMPORARY_FAILURE, Reason.CONNECTION_TIMEOUT]
+
 export function bounced(recipient: Recipient, reason: Reason, smtp?: Evidence): RecipientOutcome {
-  const retryable = reason === Reason.TEMPORARY_FAILURE ? true : undefined
+  const retryable = RETRYABLE.includes(reason) ? true : undefined
   return create(RecipientOutcomeSchema, {
     ...named(recipient),
     status: DeliveryStatus.BOUNCED,
@@ -47,6 +50,7 @@ export function delivered(recipient: Recipient, smtp?: Evidence): RecipientOutco
 export function inDoubt(recipient: Recipient, smtp?: Evidence): RecipientOutcome {
   const outcome = bounced(recipient, Reason.CONNECTION_TIMEOUT, smtp)
   outcome.inDoubt = true
+  outcome.retryable = undefined
   return outcome
 }
 
@@ -70,11 +74,12 @@ export function outcomeOf(recipient: Recipient, attempt: SmtpAttempt, dnsMs?: nu
 
 /** The outcome that a simulator address stands for, in a dry run. */
 export function simulatedOutcome(recipient: Recipient, outcome: { status: string; reason?: string }): RecipientOutcome {
+  const reason = outcome.reason === undefined ? undefined : reasonNames.value(outcome.reason)
   return create(RecipientOutcomeSchema, {
     ...named(recipient),
     status: statusNames.value(outcome.status),
-    reason: outcome.reason === undefined ? undefined : reasonNames.value(outcome.reason),
-    retryable: outcome.reason === 'temporary_failure' ? true : undefined,
+    reason,
+    retryable: reason !== undefined && RETRYABLE.includes(reason) ? true : undefined,
   })
 }
 
@@ -88,6 +93,7 @@ function evidenceOf(attempt: SmtpAttempt, dns?: number): Evidence {
     phase: phaseNames.value(attempt.phase),
     tls: attempt.tls ?? undefined,
     durationMs: Math.max(0, Math.round(attempt.durationMs)),
+    readAs: attempt.reading && readAs(attempt.reading),
     detail: attempt.detail,
     timings: inTenths({ dns, ...attempt.timings }),
     reused: attempt.reused,
@@ -107,10 +113,10 @@ export function inTenths(timings: Timings): Timings {
  */
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
-  const { ip, code, phase, tls, durationMs, timings, reused } = outcome.smtp
+  const { ip, code, phase, tls, durationMs, timings, reused, readAs } = outcome.smtp
   const detail = 'the text of the reply could not be stored'
   const tried = outcome.smtp.tried.map(({ ip, phase }) => ({ ip, phase, detail }))
-  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail, timings, reused, tried })
+  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail, timings, reused, readAs, tried })
   return { ...outcome, smtp }
 }
 
@@ -129,8 +135,7 @@ export const isSimulated = (email: string) => email.endsWith('@simulator.test')
 /** The strike of an outcome against its address. The simulator's addresses and outcomes in doubt have none. */
 function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
   if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return null
-  const { enhanced, reply = '' } = smtp ?? {}
-  return strikeOfBounce(reasonNames.name(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
+  return strikeOfReading(reasonNames.name(reason), smtp?.readAs)
 }
 
 /** One recipient's outcome as its row in history, with its strike against the address. */

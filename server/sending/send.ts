@@ -135,6 +135,7 @@ export function createSend(parts: SendParts): Send {
 
     const delivery = {
       returnPath: (position: number) => parts.returnPath(claim.messageId, position, domain),
+      from: [message.from.address, message.from.domain],
       content: composed.pieces,
       accountId,
       startedAtMs,

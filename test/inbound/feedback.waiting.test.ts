@@ -107,7 +107,7 @@ test('the feedback to a send with a tenant belongs to the tenant', async () => {
 
 test.each([
   ['5.2.1', 'smtp; 550 5.2.1 Disabled', 2, true],
-  ['5.0.0', 'smtp; 550 Sorry', 2, true],
+  ['5.0.0', 'smtp; 550 mailbox unavailable', 2, true],
   ['5.2.2', 'smtp; 552 5.2.2 Over quota', 3, false],
 ])('%s suppresses as a reply does: %s, at report number %i', async (status, diagnostic, at, stays) => {
   for (let n = 1; n <= at; n++) {
@@ -127,7 +127,7 @@ test('strikes of replies and of late bounces count together', async () => {
 })
 
 test.each([
-  ['5.7.1', 'smtp; 550 5.7.1 No such user, says our policy'],
+  ['5.7.1', 'smtp; 550 5.7.1 Refused, says our policy'],
   ['4.4.7', 'x-local; gave up'],
   ['5.4.4', 'smtp; 554 5.4.4 no route'],
 ])('a refusal that is not about the mailbox is stored and suppresses no address: %s', async (status, diagnostic) => {

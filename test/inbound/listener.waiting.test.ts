@@ -5,6 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
+import { readReport } from '../../server/inbound/report.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { type Client, deliver, openClient } from './client.ts'
 
@@ -215,22 +216,25 @@ test('a client that tries recipient after recipient, or mail after mail, is disc
   expect(await busy.say('MAIL FROM:<>')).toMatch(/^421/)
 })
 
+/** 9,000 bytes. */
+const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
+
 test('mails that are being read share a limit on memory; a sender over the limit is told to try again', async () => {
   const { port, mails } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')
-  first.write(`${'x'.repeat(9_000)}\r\n`)
+  first.write(LINES)
   await sleep(50)
-  expect(await deliver(port, TO, 'x'.repeat(9_000))).toBe('451 4.3.0 Not now, come again')
+  expect(await deliver(port, TO, LINES)).toBe('451 4.3.0 Not now, come again')
   expect(await first.say('.')).toMatch(/^250/)
-  expect(await deliver(port, TO, 'x'.repeat(9_000))).toMatch(/^250/)
+  expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   const gone = await greeted(port, TO)
   await gone.say('DATA')
-  gone.write(`${'x'.repeat(9_000)}\r\n`)
+  gone.write(LINES)
   await sleep(50)
   gone.close()
   await sleep(50)
-  expect(await deliver(port, TO, 'x'.repeat(9_000))).toMatch(/^250/)
+  expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   expect(mails).toHaveLength(3)
 })
 
@@ -251,4 +255,32 @@ test('while the listener closes, it accepts no new connection, and replies to a 
 test('a port in use is an error', async () => {
   const { port } = await listener()
   await expect(listener({ port })).rejects.toThrow('EADDRINUSE')
+})
+
+test('a report of 9 MB is received, with its statements and without the rest of the copy', async () => {
+  const { port, mails } = await listener()
+  const copy = `${'y'.repeat(76)}\r\n`.repeat(115_000)
+  const mail = [
+    'From: MAILER-DAEMON@mx.example.net',
+    'Subject: Undelivered mail',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    '',
+    '--b\r\nContent-Type: text/plain\r\n\r\nIt did not work.',
+    `--b\r\nContent-Type: message/rfc822\r\n\r\nSubject: Hello\r\n\r\n${copy}`,
+    '--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.net',
+    '',
+    'Final-Recipient: rfc822; ann@example.net\r\nAction: failed\r\nStatus: 5.1.1\r\n--b--',
+  ].join('\r\n')
+  expect(mail.length).toBeGreaterThan(8_900_000)
+  expect(await deliver(port, TO, mail)).toMatch(/^250/)
+  const [{ content }] = mails as [(typeof mails)[number]]
+  expect(content.length).toBeLessThan(192 * 1024)
+  expect(await readReport(content)).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist' }] })
+})
+
+test('the listener says whether the envelope has a sender', async () => {
+  const { port, mails } = await listener()
+  await deliver(port, TO, 'x')
+  await deliver(port, TO, 'x', 'ann@example.net')
+  expect(mails.map(({ hasNullSender }) => hasNullSender)).toEqual([true, false])
 })

@@ -32,6 +32,12 @@ const BOMBS: [string, string][] = [
   ['codes upon codes', field(`smtp; ${full('550 ')}`)],
   ['20,000 failed recipients', `X-Failed-Recipients: ${full('a@b,').slice(0, 50_000)}\n\n${full('a@b\n')}`],
   ['qmail without end', `\nHi. This is the qmail-send program\n\n${full('<a@b>:\nx\n\n')}`],
+  ['HTML of open tags', `From: MAILER-DAEMON@x\nSubject: failure\nContent-Type: text/html\n\n${full('<style>')}`],
+  ['HTML of brackets', `From: MAILER-DAEMON@x\nSubject: failure\nContent-Type: text/html\n\n${full('<')}`],
+  ['a notice of addresses', `From: MAILER-DAEMON@x\nSubject: failure\n\n${full('a@b.c ')}`],
+  ['a notice of hyphens', `From: MAILER-DAEMON@x\nSubject: failure\n\n${full('-')}`],
+  ['codes without end', `From: MAILER-DAEMON@x\nSubject: failure\n\n${full('said: 550 said: ')}`],
+  ['boundaries in headers', `${full('Content-Type: multipart/mixed; boundary=b\n\n--b\n')}`],
   ['flowed text', `Content-Type: text/plain; format=flowed; delsp=yes\n\n${full('a \n')}`],
 ]
 

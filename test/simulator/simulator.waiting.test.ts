@@ -73,7 +73,7 @@ test.each(['suppression_list', 'invalid_address', 'no_mx_record'])('%s@ never re
 test.each([
   ['delivered', 'dot', 250, { kind: 'delivered' }],
   ['delivered+label', 'dot', 250, { kind: 'delivered' }],
-  ['mailbox_full', 'rcpt', 452, { kind: 'bounced', reason: 'mailbox_full', retryable: true }],
+  ['mailbox_full', 'rcpt', 452, { kind: 'bounced', reason: 'mailbox_full', retryable: false }],
   ['mailbox_does_not_exist', 'rcpt', 550, { kind: 'bounced', reason: 'mailbox_does_not_exist', retryable: false }],
   ['nobody.we.know', 'rcpt', 550, { kind: 'bounced', reason: 'mailbox_does_not_exist', retryable: false }],
   ['policy_block', 'rcpt', 554, { kind: 'bounced', reason: 'policy_block', retryable: false }],

@@ -208,8 +208,8 @@ export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   reason?: Reason | undefined;
 
   /**
-   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
-   * `recipients`.
+   * True when you may send the message again as a new send: see `RecipientOutcome`. With several recipients, see each
+   * of `recipients`.
    *
    * @generated from field: optional bool retryable = 4;
    */
@@ -516,8 +516,8 @@ export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   reason?: Reason | undefined;
 
   /**
-   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
-   * `recipients`.
+   * True when you may send the message again as a new send: see `RecipientOutcome`. With several recipients, see each
+   * of `recipients`.
    *
    * @generated from field: optional bool retryable = 5;
    */

@@ -284,7 +284,7 @@ export type Event = Message<"verdict.v1.Event"> & {
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * True when you may send the message again as a new send (`temporary_failure`).
+   * True when you may send the message again as a new send: see `RecipientOutcome`.
    *
    * @generated from field: optional bool retryable = 18;
    */
@@ -471,7 +471,7 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * True when you may send the message again as a new send (`temporary_failure`).
+   * True when you may send the message again as a new send: see `RecipientOutcome`.
    *
    * @generated from field: optional bool retryable = 19;
    */

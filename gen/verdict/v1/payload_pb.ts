@@ -96,7 +96,7 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
   inDoubt?: boolean | undefined;
 
   /**
-   * True when you may send the message again as a new send (`temporary_failure`).
+   * True when you may send the message again as a new send: see `RecipientOutcome`.
    *
    * @generated from field: optional bool retryable = 11;
    */

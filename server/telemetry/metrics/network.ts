@@ -49,8 +49,11 @@ export const NETWORK = {
   inboundMails: {
     kind: 'counter',
     name: 'verdict_inbound_mails_total',
-    help: 'Mails that BOUNCE_PORT accepted, by report (bounce, complaint or none) and what became of it.',
-    labels: { report: ['bounce', 'complaint', 'none'], result: ['kept', 'known', 'unknown', 'no_recipient', 'none'] },
+    help: 'Mails that BOUNCE_PORT accepted, by report (unread: a bounce that was not understood) and what became of it.',
+    labels: {
+      report: ['bounce', 'complaint', 'unread', 'none'],
+      result: ['kept', 'known', 'unknown', 'no_recipient', 'none'],
+    },
     process: 'api',
   },
   inboundFailures: {

@@ -43,24 +43,50 @@ test('half a reply is awaited, and reported as half', () => {
 })
 
 test.each([
-  ['LF only', '250 ok\n'],
   ['a bare CR', '250 o\rk\r\n'],
   ['CR CR LF', '250 ok\r\r\n'],
   ['no code', 'hello\r\n'],
-  ['an empty line', '\r\n'],
   ['two digits', '25 ok\r\n'],
   ['four digits', '2500 ok\r\n'],
   ['a code below 200', '150 ok\r\n'],
   ['a code over 599', '650 ok\r\n'],
   ['no separator', '250ok\r\n'],
   ['a tab as separator', '250\tok\r\n'],
-  ['two codes', '250-mx\r\n550 no\r\n'],
+  ['codes of two classes', '250-mx\r\n550 no\r\n'],
   ['digits of another script', '２５０ ok\r\n'],
   ['lines that never end', '250-x\r\n'.repeat(200)],
   ['long lines', `250-${'x'.repeat(1_000)}\r\n`.repeat(20)],
 ])('%s is malformed', (_, text) => {
   for (const size of [1, 7, 100_000])
     expect(parse(text, size)).toEqual([{ kind: 'malformed', detail: expect.any(String) }])
+})
+
+test.each([
+  ['lines that end with LF alone', '250-mx\n250 ok\n', [[250, 'mx', 'ok']]],
+  [
+    'empty lines between replies',
+    '\r\n220 hello\r\n\r\n\n250 ok\r\n',
+    [
+      [220, 'hello'],
+      [250, 'ok'],
+    ],
+  ],
+  ['joined lines with different codes of one class', '250-first\r\n251 last\r\n', [[251, 'first', 'last']]],
+  [
+    'two final lines, which are two replies',
+    '250 ok\r\n250 queued\r\n',
+    [
+      [250, 'ok'],
+      [250, 'queued'],
+    ],
+  ],
+])('servers bend the rules, and are understood: %s', (_, text, replies) => {
+  for (const size of [1, 7, 100_000])
+    expect(parse(text, size)).toEqual(replies.map(([code, ...lines]) => ({ kind: 'reply', code, lines })))
+})
+
+test('text that is not UTF-8 is Latin-1', () => {
+  expect(read(Buffer.from('550 5.2.2 Boîte pleine\r\n', 'latin1'))).toMatchObject({ text: 'Boîte pleine' })
 })
 
 test('a reply of 1 MB is malformed after 16 KB, and nothing of it is kept', () => {
@@ -87,7 +113,7 @@ test.each([
   ['550 5.01.001 no', { code: 550, enhanced: '5.1.1', text: 'no' }],
   ['550 5.1 no', { code: 550, text: '5.1 no' }],
   ['550 5.1.1.2 no', { code: 550, text: '5.1.1.2 no' }],
-  ['550 4.2.2 full', { code: 550, text: '4.2.2 full' }],
+  ['550 4.2.2 full', { code: 550, enhanced: '4.2.2', text: 'full' }],
   ['450 5.2.2 full', { code: 450, text: '5.2.2 full' }],
   ['550-first\r\n550-5.7.1 second\r\n550 5.1.1 third', { code: 550, enhanced: '5.7.1', text: 'first second third' }],
   ['550-\r\n550 \r\n', { code: 550, text: '' }],

@@ -1,0 +1,81 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { classify } from '../mail/smtp/classify.ts'
+import { toReply } from '../mail/smtp/reply.ts'
+import { readAs } from '../mail/smtp/rules.ts'
+import { STRIKES, strikeOfReading } from '../server/reputation/strikes.ts'
+import { examples, Failure, type Print } from './command.ts'
+
+const PHASES = ['rcpt', 'dot', 'late'] as const
+const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
+
+export const explain = (print: Print) =>
+  new Command('explain')
+    .summary("Say how a mail server's reply is read")
+    .description(
+      'Say how a reply is read, given with its codes: the outcome, what the reply speaks of, and the rule that decided.',
+    )
+    .argument('<reply>')
+    .addOption(
+      new Option('--phase <phase>', 'What it answers: RCPT, the final dot, or nothing (a late bounce)')
+        .choices(PHASES)
+        .default('rcpt' as const),
+    )
+    .option('--mx <host>', 'The name of the server')
+    .option('--to <address>', 'The recipient')
+    .option('--ours <name...>', 'Names that the server may have for the sender: HELO name, addresses, domains')
+    .addHelpText(
+      'after',
+      examples(
+        'verdict explain "550 5.1.1 User unknown"',
+        'verdict explain "554 5.7.1 Message rejected as spam" --phase dot',
+      ),
+    )
+    .action((text, { phase, mx = '', to, ours }) => {
+      const explanation = explanationOf(text, { phase, mx, recipient: to, ours })
+      print({ json: explanation, text: textOf(explanation) })
+    })
+
+interface Placed {
+  phase: (typeof PHASES)[number]
+  mx: string
+  recipient?: string
+  ours?: string[]
+}
+
+interface Explanation {
+  state: string
+  reason?: string
+  retryable?: boolean
+  read_as?: string
+  suppresses?: string
+}
+
+function explanationOf(text: string, { phase, mx, recipient, ours }: Placed): Explanation {
+  const [, code, words = ''] = REPLY.exec(text.trim()) ?? []
+  if (code === undefined)
+    throw new Failure('usage', 'reply: begins with no code. Write it as the server did: "550 5.1.1 no"')
+  const lines = words.split(new RegExp(`\\r?\\n| (?=${code}[ -])`)).map((line) => line.replace(/^[2-5]\d\d[ -]/, ''))
+  const reply = toReply({ kind: 'reply', code: Number(code), lines })
+  const { outcome, reading } = classify({ phase, reply, mx, names: { recipient, ours } })
+  if (outcome.kind !== 'bounced') return { state: outcome.kind }
+  const { reason, retryable } = outcome
+  const strike = reading && strikeOfReading(reason, readAs(reading))
+  return {
+    state: 'bounced',
+    reason,
+    retryable,
+    read_as: reading && readAs(reading),
+    suppresses: strike ? suppressionOf(STRIKES[strike]) : 'never',
+  }
+}
+
+function suppressionOf({ at, days }: (typeof STRIKES)[keyof typeof STRIKES]): string {
+  const when = at === 1 ? 'at once' : `at bounce ${at} within 7 days`
+  return days === null ? when : `${when}, for ${days} days`
+}
+
+function textOf({ state, reason, retryable, read_as, suppresses }: Explanation): string {
+  const outcome = [state, reason].filter((word) => word).join('/') + (retryable ? ' (you may send it again)' : '')
+  if (read_as === undefined) return outcome
+  return `${outcome}\nread as: about ${read_as}\nsuppresses the address: ${suppresses}`
+}

@@ -1,0 +1,79 @@
+import { SPAM, TOGETHER_SPAM } from './lexicon.ts'
+import { near, pattern, words } from './pattern.ts'
+import { CONTENT, RECIPIENT, type Rule } from './rule.ts'
+
+/** A sentence that judges the message, whatever else the reply speaks of. */
+const JUDGED_SPAM = near(
+  words('message, mail, email, content, nachricht, messaggio, mensaje, mensagem'),
+  words(
+    'contains spam, contains a virus, contains virus, contains malware, is spam, as spam, identified as spam',
+    'spam or virus, detected as spam, considered spam, considered unsolicited, likely unsolicited',
+    'is likely spam, looks like spam, suspicion of spam, infected, spam message rejected, as junk, als spam',
+    'comme spam, como spam, come spam, suspected spam, to be spam, contained a virus, contains content',
+    'probably spam, appears to be spam',
+  ),
+  30,
+)
+/** Where the reply gives the sender's host or reputation as its cause, it is about us. */
+const BECAUSE_OF_US = words(
+  'reputation, spamhaus, spamcop, block list, blacklist*, blocklist*, black list, dnsbl, your ip',
+  'ip address, dmarc, spf, dkim, unauthenticated, rate limit*, volume',
+)
+
+const CONTENT_REFUSED = words(
+  'content rejected, content denied, content blocked, content filter*, content policy, content not allowed',
+  'content restriction, its content, message content, mail content, due to content, body content',
+  'because of content, prohibited content, objectionable content, suspicious content, offensive content',
+  'illegal content, content reject*, potential security issue, security threat, suspicious attachment',
+  'suspicious message, dangerous attachment, banned, banned file, banned attachment, banned extension',
+  'attachment type, file type, executable*, macro, forbidden attachment, attachment not allowed',
+  'attachment is not allowed, attachments are not allowed, blocked attachment, prohibited attachment',
+  'attachment blocked, message filtered, mail filtered, email filtered, filter, filters, content, link in',
+  'links in, url in, urls in, contains a url, contains a link, contains url, contains links, contenu',
+  'inhalt, contenido, contenuto, conteúdo, unzulässige*, anhang, pièce jointe, adjunto, allegato, anexo',
+)
+const TOO_LARGE = words(
+  'message too large, mail too large, too large, too big, too long, larger than, size exceeds',
+  'size exceeded, exceeds maximum size, exceeded maximum size, exceeds size, exceeds the size',
+  'exceeds local size, maximum message size, message size, mailsize, mail size, message length',
+  'exceeds the maximum, max message size, size limit for messages, size limit exceeded for message',
+  'file size, attachment size, nachricht zu groß, zu groß, zu gross, trop volumineux, trop gros, trop grand',
+  'demasiado grande, troppo grande, muito grande, te groot, taille du message, слишком больш',
+  'message exceeds, mail exceeds, size limitation, 过大, 太大',
+)
+const FORM = words(
+  'bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
+  'rfc 5322, rfc 2822, rfc5322, rfc2822, rfc compliant, bare lf, bare newline, line too long',
+  'lines too long, mime, message id, messageid header, date header, duplicate header*, too many hops',
+  'hop count, mail loop, loop detected, loops back, routing loop, mail loops, forwarding loop, looping',
+  'smtputf8, eight bit, 8bit, 8 bit, non ascii, charset',
+)
+
+/** Judgements on the message that name it as their object. They are asked before the rows about us. */
+export const JUDGED_RULES: readonly Rule[] = [
+  {
+    name: 'spam',
+    subject: 'message',
+    phases: CONTENT,
+    text: pattern(JUDGED_SPAM),
+    unless: pattern(BECAUSE_OF_US),
+    reason: 'spam_blocked',
+  },
+]
+
+/** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
+export const MESSAGE_RULES: readonly Rule[] = [
+  {
+    name: 'size',
+    subject: 'message',
+    phases: RECIPIENT,
+    text: pattern(TOO_LARGE),
+    unless: pattern(words('mailbox is full, mailbox full, mailbox size, quota, queue, delayed, expired')),
+    reason: 'policy_block',
+  },
+  { name: 'size', subject: 'message', phases: RECIPIENT, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  { name: 'spam', subject: 'message', phases: CONTENT, text: pattern(TOGETHER_SPAM, SPAM), reason: 'spam_blocked' },
+  { name: 'content', subject: 'message', phases: CONTENT, text: pattern(CONTENT_REFUSED), reason: 'spam_blocked' },
+  { name: 'form', subject: 'message', phases: RECIPIENT, text: pattern(FORM), reason: 'policy_block' },
+  { name: 'form', subject: 'message', phases: CONTENT, status: /^5\.6\./, reason: 'policy_block' },
+]

@@ -1,0 +1,76 @@
+import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, USER_UNKNOWN } from './lexicon.ts'
+import { pattern, words } from './pattern.ts'
+import { LATE, RECIPIENT, type Rule } from './rule.ts'
+
+const HOST_UNKNOWN = words(
+  'host unknown, unknown host, host not found, domain not found, host or domain name not found',
+  'no such domain, no such host, name service error, name or service not known, nxdomain',
+  'non existent domain, domain does not exist, domain doesnt exist, unknown domain, no mx',
+  'no mail exchanger*, no mail server*, nullmx, null mx, does not accept mail, couldnt find any host',
+  'could not find any host, dns error, dns failure, dns lookup failed, domain name not found',
+  'cannot find your host, unrouteable mail domain, unroutable mail domain, no mx record*, mx lookup failure',
+  'bad host, domain wasnt found, domain couldnt be found, domain could not be found, dns domain',
+  'lookup failure, unresolvable, domain unbekannt, domäne unbekannt, domaine inconnu, dominio desconocido',
+  'dominio sconosciuto, domínio desconhecido, cannot resolve, could not resolve, not resolve, resolve route',
+  'no route for, name server reply, destination computer',
+  'all relevant mx records point to non existent hosts, invalid domain',
+)
+const GIVEN_UP = words(
+  'expired, timed out, time out, timeout, connection refused, unreachable, no route to host',
+  'lost connection, retry timeout exceeded, retry time not reached, queue expired, queue too long',
+  'in the queue too long, too long, could not connect, couldnt connect, cannot connect, unable to connect',
+  'failed to connect, cant connect, too old, connection dropped, connection reset, connection closed',
+  'connection lost, closed connection, connection died, unable to establish, wasnt able to establish',
+  'could not be established, not able to establish, delivery time, maximum delivery time, gave up',
+  'no answer from host, not responding, did not respond, unable to reach, not reachable',
+  'could not be reached, could not contact, delivery attempts, remained in queue, max retries',
+  'message expired, ttl expired, undelivered for, network is unreachable, multiple retries, queue period',
+  'could not be delivered for, failing for a long, been delayed, in the queue, zeitüberschreitung',
+  'abgelaufen, délai dépassé, délai expiré, tiempo agotado, tempo scaduto, tempo esgotado, verlopen',
+  'keine verbindung, connexion refusée, conexión rechazada, connessione rifiutata, conexão recusada',
+)
+
+/** Only a late bounce speaks of the way to the server, because another server tried it. */
+export const ROUTE_RULES: readonly Rule[] = [
+  {
+    name: 'host unknown',
+    subject: 'route',
+    phases: LATE,
+    text: pattern(HOST_UNKNOWN, DOMAIN_UNKNOWN, NO_SUCH_DOMAIN),
+    reason: 'no_mx_record',
+    evenFor4xx: true,
+  },
+  {
+    name: 'not reached',
+    subject: 'route',
+    phases: LATE,
+    text: pattern(GIVEN_UP),
+    unless: pattern(USER_UNKNOWN, NO_SPACE),
+    reason: 'connection_timeout',
+    evenFor4xx: true,
+  },
+]
+
+export const ROUTE_STATUS_RULES: readonly Rule[] = [
+  {
+    name: 'host unknown',
+    subject: 'route',
+    phases: LATE,
+    status: /^[45]\.(?:1\.2|4\.4|4\.310)$/,
+    reason: 'no_mx_record',
+    evenFor4xx: true,
+  },
+  {
+    name: 'not reached',
+    subject: 'route',
+    phases: LATE,
+    status: /^(?:4\.4\.\d+|5\.4\.(?:1|2|7|30\d|31\d))$/,
+    reason: 'connection_timeout',
+    evenFor4xx: true,
+  },
+]
+
+/** A final reply with a status of class 4 is about a time that is over. */
+export const EXPIRY_RULES: readonly Rule[] = [
+  { name: 'expired', subject: 'route', phases: RECIPIENT, code: /^5/, status: /^4\./, reason: 'connection_timeout' },
+]

@@ -1,0 +1,38 @@
+import type { BounceReason, Phase, Subject } from '../attempt.ts'
+
+/** The command that a reply answers, the greeting, or a report that came after the message had been accepted. */
+export type ReplyPhase = Phase | 'late'
+
+/**
+ * A row holds when all of its conditions hold; the first row that holds decides. `text` and `unless` are matched
+ * against the words of the reply as `plainWords` writes them.
+ */
+export interface Rule {
+  /** What the reply says about its subject. Together with the subject it names the row. */
+  name: string
+  subject: Subject
+  /** Any phase of a recipient or a message when absent. */
+  phases?: readonly ReplyPhase[]
+  /** Matches the three digits; any code when absent. */
+  code?: RegExp
+  /** Matches the RFC 3463 status; such a row never holds for a reply without a status. */
+  status?: RegExp
+  /** Holds only for a reply without a status. */
+  bare?: true
+  /** Holds only for a reply without words: addresses alone are none. */
+  silent?: true
+  /** The exchanger's name is one of these or a name below one of them. */
+  mx?: readonly string[]
+  text?: RegExp
+  unless?: RegExp
+  /** The reason of a 5xx reply. That of a 4xx reply is `temporary_failure`. */
+  reason: BounceReason
+  /** A 4xx reply has the same reason. */
+  evenFor4xx?: true
+  /** How a bounce counts against its address: `hard` says that the user is unknown beyond doubt. */
+  strike?: 'hard' | 'mailbox' | 'full'
+}
+
+export const RECIPIENT: readonly ReplyPhase[] = ['rcpt', 'data', 'dot', 'late']
+export const CONTENT: readonly ReplyPhase[] = ['data', 'dot', 'late']
+export const LATE: readonly ReplyPhase[] = ['late']

@@ -1,0 +1,67 @@
+import { near, pattern, words } from './pattern.ts'
+import { RECIPIENT, type Rule } from './rule.ts'
+
+const MANY = words('too many, number of, maximum, max, limit of, limit on, limited to, only, trop de')
+const THINGS = words(
+  'recipient*, rcpts, rcpt, rcpttos, messages, mails, emails, connections, sessions, commands, errors',
+  'transactions, deliveries, empfänger, destinataires, destinatarios, destinatari, verbindungen',
+)
+const PER_SESSION = words(
+  'per message, per session, per connection, per transaction, per mail, per email, this session',
+  'this connection, this message, this transaction, one session, one connection, in a session, smtp session',
+  'single connection, single session, pro nachricht, pro verbindung, par message, par connexion',
+  'por mensaje',
+)
+/** A number for a span of time, or for a sender, is a rate. */
+export const SPAN = words(
+  'hour, hours, hourly, day, days, daily, minute, minutes, min, second, seconds, 24h, 24 h, today, per hour',
+  'recently, week, stunde, tag, heure, jour, hora, día, ora, giorno, dia, uur',
+)
+const WRONG = words(
+  'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, incorrect',
+  'rejected, illegal, nonexisting, undeliverable, ungültige, invalides, inválidos',
+)
+
+/** Replies about this session or transaction, named as such. They say nothing about a recipient. */
+export const SESSION_RULES: readonly Rule[] = [
+  {
+    name: 'too many',
+    subject: 'session',
+    text: pattern(
+      near(MANY, near(THINGS, PER_SESSION, 24), 24),
+      near(words('limit, limits, maximum'), PER_SESSION, 30),
+      near(
+        words('limit, exceeded'),
+        words('for this connection, in this connection, for this session, for this message'),
+        30,
+      ),
+      words('too many recipients, too many rcpts, too many rcpt, too many concurrent*, too many connections'),
+      words('too many sessions, too many simultaneous*, too many open connections, too many commands'),
+      words('too many transactions, too much recipients, exceeds maximum recipients, maximum recipients'),
+      words(
+        'too many smtp sessions, too many errors, too many messages in this, max connections',
+        'trop de destinataires',
+      ),
+      words('recipient count exceeds, recipients limit, recipient limit, number of recipients, trop de connexions'),
+      words('concurrent connections, simultaneous connections, zu viele empfänger, zu viele verbindungen'),
+      words('demasiados destinatarios, troppi destinatari, muitos destinatários, te veel ontvangers'),
+      words('too many hops this session, connection limit exceeded, message limit per connection'),
+    ),
+    unless: pattern(SPAN, near(words('too many'), near(WRONG, THINGS, 12), 12), words('sent to, has sent')),
+    reason: 'temporary_failure',
+  },
+  {
+    name: 'too many',
+    subject: 'session',
+    status: /^[45]\.5\.3$/,
+    unless: pattern(SPAN, WRONG),
+    reason: 'temporary_failure',
+  },
+  {
+    name: 'sequence',
+    subject: 'session',
+    phases: RECIPIENT,
+    text: pattern(words('bad sequence, need mail command, need mail before, out of sequence, nested mail')),
+    reason: 'temporary_failure',
+  },
+]

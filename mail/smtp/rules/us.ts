@@ -1,0 +1,227 @@
+import { NAMED } from '../plain-text.ts'
+import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, SPAM, USER_UNKNOWN } from './lexicon.ts'
+import { near, pattern, words } from './pattern.ts'
+import { RECIPIENT, type ReplyPhase, type Rule } from './rule.ts'
+import { SPAN } from './session.ts'
+
+const LIVE: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']
+
+const SENDER = words(
+  'sender, senders, sending domain, sending address, sender domain, mail from, mailfrom, envelope from',
+  'from address, from addresses, from header, header from, from field, from domain, return path, returnpath',
+  'reverse path, originator, your domain, your account, your username, your address, your email address',
+  'your e mail address, your mail address, envelope sender, badmailfrom, spoof*, impersonat*, forged',
+  'forgery, responsible address, absender*, ihre domain, ihre adresse, expéditeur*, expediteur*, émetteur',
+  'votre domaine, votre adresse, remitente*, su dominio, mittente, mittenti, tuo dominio, suo dominio',
+  'remetente*, seu domínio, afzender*, verzender, uw domein, nadawc*, odesílatel*, avsändare*, gönderen',
+  'feladó, отправител, 发件人, 寄件人, 寄件者, 發件人, 送信者, 差出人, 발신자',
+)
+/** A sender who is only told what to do. */
+const TO_SENDER = words(
+  'returned to sender, return to sender, back to sender, returned to the sender, returning to sender',
+  'back to the sender, returning message to sender, undelivered mail returned, relay recipient',
+)
+
+const HOST = words(
+  'your ip, your ips, your host, your hostname, your host name, your server, your mail server, your mta',
+  'your network, your isp, your system, your mailserver, your provider, client host, client address',
+  'client ip, ip address, ip addresses, ipaddress, source ip, sending ip, sender ip, connecting ip',
+  'remote ip, ip range, this ip, ip reputation, ip frequency, ip name, sending mta*, sending server',
+  'sending host, sending mail server, connecting host, connecting server, connecting client, the client',
+  'reverse dns, reverse lookup, reverse host*, reverse record, rdns, fcrdns, ptr, ptr record, helo, ehlo',
+  'dynamic ip, dynamic ips, dial up, dialup, residential, deine ip, ihre ip, ihr server, ihr mailserver',
+  'votre ip, votre serveur, adresse ip, su ip, su servidor, dirección ip, tuo ip, suo ip, tuo server',
+  'indirizzo ip, seu ip, seu servidor, endereço ip, uw ip, uw server, ip adres, ip adresse, adres ip',
+  'ваш ip, ip адрес, ip地址, ip in, ip不',
+  `client ${NAMED.ip}`,
+  `from ${NAMED.ip}`,
+  `ip ${NAMED.ip}`,
+  `host ${NAMED.ip}`,
+)
+/** A host that another server could not reach is the recipient's. */
+const NOT_CONNECTED = words(
+  'target ip address, connection refused, timed out, could not connect, unable to connect, no route to host',
+)
+const DNS = words(
+  'dns mx, a aaaa, aaaa record, aaaa resource, resource record, address record, dns check, dns record*',
+  'dns lookup, dns error, domain may not exist, domain does not resolve, mx record*, dns failure',
+  'nameserver*, unresolvable, cannot resolve, could not resolve, no dns, dns',
+)
+
+const LISTED = words(
+  'black list, black lists, black listed, blacklist*, block list, blocklist*, block listed, deny list',
+  'denylist*, dnsbl, dnsbls, dnsrbl, rbl, rbls, rbldns, spamhaus, spamcop, sorbs, uceprotect, abuseat, cbl',
+  'sbl, xbl, pbl, dbl, senderscore, sender score, senderbase, reputation, barracuda reputation',
+  'barracudacentral, invaluement, mailspike, bad rep, ers rbl, ers dul, ers qil, trendmicro, psbl, bl ip',
+  'schwarze* liste, sperrliste, blockliste, blacklists, liste noire, lista negra, lista nera, zwarte lijst',
+  'réputation, reputación, reputazione, reputação, reputatie, черн, 黑名单, 黑名單, 信誉',
+  NAMED.blockList,
+)
+const IS_LISTED = `(?<!not )${words('listed in, listed on, listed at, listed by, is listed, are listed')}`
+/** A list of links in messages, or a directory of users. */
+const OTHER_LISTS = words('surbl, uribl, url, urls, uri, uris, link, links, not listed, directory')
+
+const AUTHENTICATION = words(
+  'spf, dkim, dmarc, arc, senderid, sender id, authentication, authenticate, authenticated, unauthenticated',
+  'not authorized, not authorised, unauthorized, unauthorised, not authorize, isnt authorized',
+  'not authentic, arent authorized, smtp auth, auth required, auth first, must login, must log in',
+  'log in first, login first, pop before smtp, check mail first, must authenticate, issue a starttls',
+  'tls required, tls is required, encryption required, encryption needed, requires tls, require tls',
+  'requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
+  'authenticatie, autoryzac*, nicht autorisiert, non autorisé*, no autorizado, non autorizzato',
+  'não autorizado, niet geautoriseerd, аутентификац, 认证, 验证',
+)
+
+const RELAYING = words(
+  'relay, relayed, relaying, relays, open relay, relay access, rcpthosts, rcpt hosts, not a gateway',
+  'we do not serve, do not accept mail for, dont accept mail for, not accept mail for',
+  'accept mail for this domain, not hosted here, not handled here, domain not handled, domain not local',
+  'not a local domain, no local domain, not served here, domain not served, not responsible for',
+  'we dont handle mail, we do not handle, dont handle mail, cannot deliver mail for',
+  'can not deliver mail for, not allowed to send mail to this domain, domain isnt allowed',
+  'domain is not allowed, domain not found here, domain not accepted, domain not allowed, relais, relayage',
+  'weiterleitung nicht, weiterleitungs*, retransmi*, reenvío, relé, inoltro, doorsturen',
+  'not for this domain, domain not configured, domain not hosted, domain isnt in, ретранс, релей',
+)
+
+const RATE = words(
+  'rate limit*, ratelimit*, rate limited, rate exceeded, message rate, sending rate, throttl*, too quickly',
+  'too fast, too frequently, too often, frequency, frequency limited, sending limit*, sending quota',
+  'send quota, sender quota, daily quota, hourly quota, daily limit, hourly limit, outbound quota',
+  'relay quota, relay sending, sender limit, sender rate, message limit, volume, excessive, unusual',
+  'unexpected volume, user complaints, complaints, complaint rate, at a rate, receiving mail at',
+  'receiving mail too, too much mail, has sent to, sent too many, sending too many, too many messages from',
+  'too many mails from, too many emails from, send limit, too many spams, too many spam, burst, flood*',
+  'bandwidth, traffic, trop rapide, zu schnell, zu oft, demasiado rápido, recipient daily limit',
+  'limit for the number of messages, more messages than, slow down, tarpit*, rate control, rate policy',
+  'connection rate, messages per hour, limite d envoi, límite de envío, 频率, 頻率',
+)
+const LIMIT_PER_SPAN = near(words('too many, limit, limits, quota, exceed*, maximum, max, number of'), SPAN)
+
+const BAD_RECIPIENTS = near(
+  words('too many, too much, too large a share, many, mostly, excessive number of, number of, zu viele, trop de'),
+  near(
+    words(
+      'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
+      'incorrect, rejected, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
+      'unbekannte*, not existing',
+    ),
+    words('recipient*, user*, rcpt*, address*, mailbox*, local parts, empfänger*, destinat*, usuari*, adress*'),
+    16,
+  ),
+  16,
+)
+
+/** Refusals that give a policy, and no other subject. */
+const REFUSAL = words(
+  'blocked, block, blocking, blocks, denied, deny, denies, policy, policies, prohibit*, forbidden, banned',
+  'ban, not permitted, not allowed, disallowed, grey list*, greylist*, gray list*, graylist*, suspicious',
+  'filter, filtered, filters, filtering, firewall, administrative*, administratively, security, not welcome',
+  'not wanted, unwanted, do not accept, does not accept, dont accept, doesnt accept, abuse, abusive',
+  'only accepts, only accept, restrict*, whitelist*, allow list, not trusted, untrusted, moderat*, spam*',
+  'batv, not verified, subscribed, this list, only accepting, not accepting mail with, rule imposed',
+  'syntax error, fully qualified, preferences, refuses, user rules, multiple addresses, different address',
+  'rejected by, refused by, client refused, access refused, service refused, mail refused, message refused',
+  'gesperrt, blockiert, geblockt, richtlinie*, verweigert, verboten, nicht erlaubt, nicht gestattet',
+  'unerwünscht, politique, interdit*, bloqué*, non autorisé*, política, políticas, bloquead*, denegad*',
+  'prohibid*, restricción, bloccat*, negato, vietat*, proibid*, negad*, beleid, geblokkeerd, geweigerd',
+  'niet toegestaan, zablokowan*, odmow*, zamítnut*, запрещ, заблокирован, отказано, 拒绝, 拒絕, 禁止, 策略',
+)
+/** The texts of RFC 5321 4.2.3 for 550 and 553 mention policy and permission as examples. */
+const STANDARD_TEXT = words('mailbox name not allowed, no access or command rejected, mailbox name invalid')
+
+/** A mailbox that its server has closed, in a word that also stands for a policy. */
+const BLOCKED_MAILBOX = near(
+  words(
+    'user, account, mailbox, subscriber, konto, postfach, benutzer*, compte, boîte*, utilisateur, cuenta',
+    'buzón, usuario, casella, utente, conta, caixa postal, caixa, usuário, postvak, gebruiker, skrzynka, ящик',
+    'пользовател, аккаунт, 用户, 账号, 邮箱',
+  ),
+  words(
+    'blocked, locked, banned, gesperrt, blockiert, bloqué*, bloquead*, bloccat*, geblokkeerd, zablokowan*',
+    'заблокирован, 禁用, 冻结, 被禁, 封禁',
+  ),
+  14,
+)
+
+/** Replies about the sender: names, host, authentication, rate, reputation. They never count against an address. */
+export const US_RULES: readonly Rule[] = [
+  { name: 'bad recipients', subject: 'us', phases: RECIPIENT, text: pattern(BAD_RECIPIENTS), reason: 'policy_block' },
+  {
+    name: 'sender',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(SENDER),
+    unless: pattern(TO_SENDER),
+    reason: 'policy_block',
+  },
+  {
+    name: 'our address',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(words(NAMED.ourAddress)),
+    unless: pattern(words(NAMED.recipient), TO_SENDER, SPAM),
+    reason: 'policy_block',
+  },
+  {
+    name: 'our name',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(words(NAMED.us)),
+    unless: pattern(USER_UNKNOWN, NO_SPACE, SPAM),
+    reason: 'policy_block',
+  },
+  {
+    name: 'host',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(HOST),
+    unless: pattern(NOT_CONNECTED),
+    reason: 'policy_block',
+  },
+  { name: 'DNS', subject: 'us', phases: LIVE, text: pattern(DNS), reason: 'policy_block' },
+  {
+    name: 'block list',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(LISTED, IS_LISTED),
+    unless: pattern(OTHER_LISTS),
+    reason: 'policy_block',
+  },
+  { name: 'authentication', subject: 'us', phases: RECIPIENT, text: pattern(AUTHENTICATION), reason: 'policy_block' },
+  {
+    name: 'relaying',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(RELAYING),
+    unless: pattern(words('relay recipient')),
+    reason: 'policy_block',
+  },
+  {
+    name: 'domain',
+    subject: 'us',
+    phases: LIVE,
+    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN),
+    reason: 'policy_block',
+  },
+  {
+    name: 'rate',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(RATE, LIMIT_PER_SPAN),
+    unless: pattern(words('on the server, storage, over quota')),
+    reason: 'policy_block',
+  },
+]
+
+/** Asked after the rows about the message: a policy may be about its content. */
+export const POLICY_RULES: readonly Rule[] = [
+  {
+    name: 'policy',
+    subject: 'us',
+    phases: RECIPIENT,
+    text: pattern(REFUSAL),
+    unless: pattern(USER_UNKNOWN, NO_SPACE, STANDARD_TEXT, BLOCKED_MAILBOX),
+    reason: 'policy_block',
+  },
+]

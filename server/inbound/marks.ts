@@ -1,0 +1,38 @@
+import type { Parts } from './parts.ts'
+
+/** From a mail system, not from a person or a program of theirs. */
+const SYSTEM_SENDER =
+  /mailer-?daemon|mail-?daemon|postmaster|mail ?delivery|mail ?system|system ?administrator|maildelivery|microsoftexchange|mail administrator|bounce|mdaemon|mailmaster|mailadmin|mail-?agent|mailer@|mta@|smtp@|<>|post_office|qmail|admin/i
+const SYSTEM_SUBJECT =
+  /undeliver|undelivered|deliver(?:y|ing)? (?:status|fail|has failed|problem|error|report|of|incomplete|notification)|mail delivery|returned mail|return(?:ing|ed) (?:to|message)|failure notice|fail(?:ed|ure)|mail failure|message you sent blocked|non-? ?deliver|not be delivered|couldn.?t be delivered|could not be sent|rejected|unzustell|nicht zugestellt|zustell|remise|non remis|échec|echec|no se (?:ha )?(?:pudo|podido)|no entreg|no se puede entregar|devuelto|mancat[ao] (?:consegna|recapito)|non consegnat|impossibile|n[ãa]o (?:foi )?entreg|falha|devolvid|niet bezorg|onbestelbaar|недостав|возвращ|退信|无法|配信|エラー|error|address not found/i
+const AUTO_REPLY_SUBJECT =
+  /out of (?:the )?office|vacation|auto(?:matic)?[- ]?(?:reply|response|antwort)|autoreply|autoresponder|abwesen|absen(?:ce|t)|r[ée]ponse automatique|automatische|fuori (?:sede|ufficio)|risposta automatica|respuesta autom|ausente|ausencia|aus[êe]ncia|resposta autom|afwezig|holiday|urlaub|cong[ée]s|自动回复|自動回覆|不在/i
+const DELAY =
+  /\bdelayed\b|\bdelay\b|warning: (?:could not|message)|will be retried|will keep trying|will continue to (?:try|attempt)|still (?:being )?(?:retried|trying)|do not need to (?:resend|do anything)|no action is required|this is a warning message only|not yet been delivered|has not been delivered yet|delivery attempts will continue|verzögert|wird weiter versucht|retardé|retraso|ritard|vertraag|temporary problem delivering/i
+const DONE =
+  /success(?:ful|fully)? deliver|delivered successfully|successfully (?:delivered|relayed|sent)|was relayed|has been relayed|delivery notification.{0,20}success|return receipt|read receipt|was (?:displayed|read)|delivery confirmation|your message was read/i
+const CHALLENGE =
+  /confirm (?:that )?(?:you|your)|verify (?:that you|your (?:e-?mail|address))|challenge|whitelist your/i
+
+/** A reply that a mailbox sends by itself, and not its mail system. */
+export function isAutoReply({ header, text }: Parts): boolean {
+  const subject = header('subject')
+  if (AUTO_REPLY_SUBJECT.test(subject)) return true
+  if (header('x-autoreply') || header('x-autorespond') || header('x-vacation')) return true
+  if (/auto_?-?reply/i.test(header('precedence'))) return true
+  const isAutomatic = /auto-replied/i.test(header('auto-submitted'))
+  return isAutomatic && !header('x-failed-recipients') && !SYSTEM_SENDER.test(header('from')) && text !== undefined
+}
+
+/** A notice of a mail system about a delivery that is not over, or that succeeded. */
+export function isNoFailure({ header, text }: Parts): boolean {
+  const beginning = `${header('subject')}\n${text.slice(0, 3_000)}`
+  return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(header('subject'))
+}
+
+/** The marks of a mail system: who writes, and what about. */
+export function isFromMailSystem({ header, text }: Parts): boolean {
+  if (header('x-failed-recipients') !== '') return true
+  if (text.startsWith('Hi. This is the ')) return true
+  return SYSTEM_SENDER.test(header('from') || '<>') && SYSTEM_SUBJECT.test(header('subject'))
+}

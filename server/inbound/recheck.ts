@@ -1,0 +1,137 @@
+import type { Phase } from '../../mail/smtp/attempt.ts'
+import { classify } from '../../mail/smtp/classify.ts'
+import { toReply } from '../../mail/smtp/reply.ts'
+import { readAs } from '../../mail/smtp/rules.ts'
+import type { Database } from '../db/connect.ts'
+import { firstIdAt } from '../db/ids.ts'
+import { run } from '../db/statement.ts'
+import { STRIKES, type Strike, strikeOfReading } from '../reputation/strikes.ts'
+import { diagnose } from './diagnosis.ts'
+
+// Judges the replies that created suppression entries again, by the rules of today. An earlier release took some
+// replies about the sender for replies about the mailbox.
+
+/** An entry that today's rules would not create. */
+export interface DoubtfulEntry {
+  id: string
+  accountId: string
+  tenantId: string
+  email: string
+  createdAt: Date
+  /** The reply that created it, and how it is read today. */
+  reply: string
+  readAs: string
+}
+
+export interface Recheck {
+  /** How many entries were judged. */
+  judged: number
+  /** How many entries stay because their reply is no longer stored. */
+  unknown: number
+  doubtful: DoubtfulEntry[]
+}
+
+interface Scope {
+  accountId?: string
+  since?: Date
+}
+
+interface Entry {
+  id: string
+  accountId: string
+  tenantId: string
+  email: string
+  createdAtMs: number
+}
+
+interface StoredReply {
+  eventId: string
+  domain: string
+  smtp: { mx?: string; code?: number; enhanced?: string; reply?: string; phase?: string } | null
+  /** The text of a late bounce. */
+  detail: string | null
+}
+
+const PAGE = 200
+const DAY_MS = 86_400_000
+/** Strikes count together within this time. */
+const WINDOW_MS = 7 * DAY_MS
+/** The message of an entry is a little older than the entry, and its event may be a little younger. */
+const SLACK_MS = 3_600_000
+
+const ENTRIES = `
+  select id, account_id as "accountId", tenant_id as "tenantId", email,
+    (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
+  from suppressions
+  where reason = 'bounce' and message_id is not null and id > $1
+    and ($2::uuid is null or account_id = $2) and created_at >= $3::timestamptz
+  order by id limit ${PAGE}`
+
+// The replies to the address of one list, in the time in which strikes count together.
+const REPLIES = `
+  select r.event_id as "eventId", m.domain, r.smtp, null as detail
+  from recipients r join messages m on m.id = r.message_id
+  where r.account_id = $1 and lower(r.email) = $2 and r.status = 'bounced' and not r.in_doubt
+    and r.message_id between $4 and $5 and m.id between $4 and $5 and coalesce(m.tenant_id, '') = $3
+  union all
+  select f.id, m.domain, null, f.detail
+  from feedback f join messages m on m.id = f.message_id
+  where f.account_id = $1 and lower(f.recipient) = $2 and f.kind = 'late_bounce' and f.id between $4 and $5
+    and coalesce(m.tenant_id, '') = $3`
+
+/** Judges the entries of automatic suppression again. `ours` are our HELO name and source addresses. */
+export async function recheckSuppressions(
+  db: Database,
+  { accountId, since = new Date(0) }: Scope,
+  ours: readonly string[],
+): Promise<Recheck> {
+  const recheck: Recheck = { judged: 0, unknown: 0, doubtful: [] }
+  let after = firstIdAt(0)
+  for (;;) {
+    const entries = await run<Entry>(db, ENTRIES, [after, accountId ?? null, since.toISOString()])
+    for (const entry of entries) {
+      const { createdAtMs } = entry
+      const [from, to] = [createdAtMs - WINDOW_MS - SLACK_MS, createdAtMs + SLACK_MS].map(firstIdAt)
+      const { email, tenantId } = entry
+      const replies = await run<StoredReply>(db, REPLIES, [entry.accountId, email, tenantId, from!, to!])
+      const cause = replies.find(({ eventId }) => eventId === entry.id)
+      recheck.judged++
+      if (!cause) recheck.unknown++
+      else if (!wouldSuppress(entry, replies, ours))
+        recheck.doubtful.push({ ...entry, createdAt: new Date(createdAtMs), ...shownReading(cause, email, ours) })
+    }
+    if (entries.length < PAGE) return recheck
+    after = entries.at(-1)!.id
+  }
+}
+
+/** Whether the strikes of these replies still suffice for the entry. */
+function wouldSuppress({ email }: Entry, replies: readonly StoredReply[], ours: readonly string[]): boolean {
+  const counts = new Map<Strike, number>()
+  for (const reply of replies) {
+    const { reason, readAs } = readingOf(reply, email, ours)
+    const strike = reason && strikeOfReading(reason, readAs)
+    if (strike) counts.set(strike, (counts.get(strike) ?? 0) + 1)
+  }
+  return [...counts].some(([strike, count]) => count >= STRIKES[strike].at)
+}
+
+function shownReading(reply: StoredReply, email: string, ours: readonly string[]) {
+  const { code, enhanced, reply: text } = reply.smtp ?? {}
+  const shown = reply.detail ?? [code, enhanced, text].filter(Boolean).join(' ')
+  return { reply: shown, readAs: readingOf(reply, email, ours).readAs ?? 'nothing' }
+}
+
+/** `rcpt` of `SMTP_PHASE_RCPT`. */
+const phaseOf = (name = '') => name.replace('SMTP_PHASE_', '').toLowerCase() as Phase
+
+function readingOf({ smtp, detail, domain }: StoredReply, recipient: string, known: readonly string[]) {
+  const ours = [...known, domain, `rp.${domain}`]
+  if (!smtp) return diagnose({ recipient, status: '', lines: [detail ?? ''], mx: '', ours })
+  const { code, enhanced = '', reply: text = '', phase, mx = '' } = smtp
+  if (code === undefined) return {}
+  // An earlier release left a status of another class in the text.
+  const reply = toReply({ kind: 'reply', code, lines: [`${enhanced} ${text}`.trim()] })
+  const { outcome, reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
+  return { reason: outcome.kind === 'bounced' ? outcome.reason : undefined, readAs: reading && readAs(reading) }
+}

@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { run } from '../../cli/run.ts'
+import { eq } from '../../server/db/drizzle.ts'
+import { newId } from '../../server/db/ids.ts'
+import { recipients, suppressions } from '../../server/db/schema.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+let api: Api
+
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  const [{ options }] = [api.world.db.$client]
+  const [host, port] = [options.host[0], options.port[0]]
+  vi.stubEnv('DATABASE_URL', `postgres://${options.user}:${options.pass ?? ''}@${host}:${port}/${options.database}`)
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** A bounce with this reply, and the entry that an earlier release made of it. */
+async function bounce(email: string, reply: string) {
+  const { db, account, exchanger } = api.world
+  exchanger.script = { rcpt: reply }
+  const sent = await api.call('POST', '/api/v1/emails/send', {
+    body: { from: 'hello@example.test', to: email, subject: 'Hello', text: 'Hello' },
+  })
+  const events = await api.call('GET', `/api/v1/events?message_id=${sent.json.message_id}`)
+  const [row] = await db.select().from(recipients).where(eq(recipients.email, email)).limit(1)
+  await db
+    .insert(suppressions)
+    .values({
+      id: row!.eventId,
+      accountId: account.id,
+      tenantId: '',
+      email,
+      reason: 'bounce',
+      messageId: row!.messageId,
+    })
+    .onConflictDoNothing()
+  return events
+}
+
+test('a recheck lists the entries that the rules of today would not create, and removes them on demand', async () => {
+  await bounce('gone@example.net', '550 5.1.1 <gone@example.net>: User unknown')
+  await bounce(
+    'alive@example.net',
+    '550 5.1.1 <alive@example.net> - 203.0.113.222 has sent to too many recipients this hour',
+  )
+  await api.world.db.insert(suppressions).values({
+    id: newId(Date.now()),
+    accountId: api.world.account.id,
+    tenantId: '',
+    email: 'old@example.net',
+    reason: 'bounce',
+    messageId: newId(Date.now()),
+  })
+  const { json } = await run(['suppression', 'recheck'])
+  expect(json).toMatchObject({
+    judged: 3,
+    unknown: 1,
+    removed: 0,
+    entries: [{ email: 'alive@example.net', read_as: 'us (rate)' }],
+  })
+  const applied = await run(['suppression', 'recheck', '--apply'])
+  expect(applied.text).toContain('1 removed.')
+  const left = await api.world.db.select({ email: suppressions.email }).from(suppressions)
+  expect(left.map(({ email }) => email).sort()).toEqual(['gone@example.net', 'old@example.net'])
+})
