@@ -11,7 +11,7 @@ import { inputOf, RECIPIENT, SEND, type SendRow } from './rows.ts'
 //
 //   claim    message, recipients, key, warm-up and lease: from here on the send exists, in open tables (this file)
 //   marker   just before a final dot: these recipients may have the message (marker.ts)
-//   record   outcomes, events, dispatches, stored response, statistics: the send moves to history (record.ts)
+//   record   outcomes, events, dispatches, statistics, suppressions: the send moves to history (record.ts)
 //
 //   settle   claim and record in one, for a send that never reaches SMTP (settle.ts)
 //   release  deletes a claim after a fault of our own before the first marker (release.ts)
