@@ -1178,7 +1178,8 @@ export interface DkimKey {
 export type DkimKeyState = 'next' | 'active' | 'retired'
 
 /**
- * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours when they have at least 100
+ * emails.
  *
  * - `active`: Sending is not limited.
  * - `throttled`: Sending is at risk or limited. At least 5 % of emails bounce because the mailbox does not exist, or at

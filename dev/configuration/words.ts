@@ -22,7 +22,7 @@ Every process reads its configuration from environment variables, once, when it 
 set. A process with an invalid configuration exits with code 78 and reports all faults at once, each with an example. A
 variable whose name looks like a misspelt known one is reported in the log.
 
-A secret may stand in a file instead, as systemd, Docker and Kubernetes hand secrets over: set \`<NAME>_FILE\` to the
+You can put a secret into a file instead, the way systemd, Docker and Kubernetes pass secrets: set \`<NAME>_FILE\` to the
 file's path, and leave \`<NAME>\` unset. Line breaks at the end of the file do not count.
 
 Production requires \`DATABASE_URL\`, \`ENCRYPTION_KEYS\`, \`TEMPORAL_ADDRESS\` and \`PUBLIC_URL\`. \`npm start\` requires

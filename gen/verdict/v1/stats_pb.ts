@@ -391,7 +391,8 @@ export const GranularitySchema: GenEnum<Granularity> = /*@__PURE__*/
   enumDesc(file_verdict_v1_stats, 0);
 
 /**
- * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours when they have at least 100
+ * emails.
  *
  * @generated from enum verdict.v1.SendingState
  */
@@ -429,7 +430,8 @@ export const SendingState = {
 } as const;
 
 /**
- * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours when they have at least 100
+ * emails.
  *
  * @generated from enum verdict.v1.SendingState
  */

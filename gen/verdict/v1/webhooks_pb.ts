@@ -372,7 +372,7 @@ export const WebhookService: GenService<{
   /**
    * Sets the endpoint. The first call returns the secret that signs requests: store it, because it is never shown
    * again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL. It changes
-   * `events` and `statuses` when they are given; this affects only events that are stored from then on.
+   * `events` and `statuses` when they are given, which affects only events that are stored later.
    *
    * The URL begins with `https://` and names a public host. Its port is 443 (the default) or 8443.
    *

@@ -94,14 +94,14 @@ export type AddPartRequest = Message<"verdict.admin.v1.AddPartRequest"> & {
   importId: string;
 
   /**
-   * Number of the part, from 0 on. Parts are added in order.
+   * Number of the part, counted from 0. Parts are added in order.
    *
    * @generated from field: uint32 part = 2;
    */
   part: number;
 
   /**
-   * Number of the first line in the file, from 1 on. It is greater than `lines_done` of the import.
+   * Number of the first line in the file, counted from 1. It is greater than `lines_done` of the import.
    *
    * @generated from field: uint32 first_line = 3;
    */
@@ -291,7 +291,7 @@ export const ListImportFaultsResponseSchema: GenMessage<ListImportFaultsResponse
  */
 export type ImportFault = Message<"verdict.admin.v1.ImportFault"> & {
   /**
-   * Number of the line, from 1 on.
+   * Number of the line, counted from 1.
    *
    * @generated from field: uint32 line = 1;
    */

@@ -244,13 +244,13 @@ export const DomainRatesSchema: GenMessage<DomainRates> = /*@__PURE__*/
   messageDesc(file_verdict_admin_v1_overview, 3);
 
 /**
- * Rates from which on the circuit breaker acts, as fractions.
+ * Rates at which the circuit breaker acts, as fractions.
  *
  * @generated from message verdict.admin.v1.BreakerThresholds
  */
 export type BreakerThresholds = Message<"verdict.admin.v1.BreakerThresholds"> & {
   /**
-   * The breaker acts from this number of emails on.
+   * Minimum number of emails. The breaker does not act on fewer.
    *
    * @generated from field: uint32 min_emails = 1;
    */

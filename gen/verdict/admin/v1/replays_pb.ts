@@ -508,7 +508,7 @@ export const ReplayStateSchema: GenEnum<ReplayState> = /*@__PURE__*/
 export const ReplayService: GenService<{
   /**
    * Counts the events that a replay would send again, up to 1,000,000. The newest are counted first. A call counts for
-   * a fraction of a second: `counted_from` in its response says how far it came.
+   * a fraction of a second. `counted_from` in its response says where the count ended.
    *
    * @generated from rpc verdict.admin.v1.ReplayService.CountEvents
    */
