@@ -13,7 +13,7 @@ interface FollowOptions {
   pollMs?: number
 }
 
-/** Yields the events that are stored from now on, each once. Keeps asking while the service cannot be reached. */
+/** Yields each event that is stored after the start, once. Keeps asking while the service cannot be reached. */
 export async function* followEvents(
   filters: Record<string, string | undefined>,
   { url, pollMs = POLL_MS }: FollowOptions,

@@ -21,7 +21,7 @@ export interface SlotRequest extends WaitLimit {
  *
  * - A slot is the right to do one piece of work at a time. It is acquired, and later released.
  * - A request that finds no free slot waits in the queue of its account until its wait limit.
- * - Accounts are served round-robin and each queue in order, so many requests of one account delay another account by
+ * - Accounts are served round-robin and each queue in order: many requests of one account delay another account by
  *   at most one slot.
  */
 export interface Slots {

@@ -34,7 +34,7 @@ const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTION
 
 /**
  * Sends many events again, the oldest first, at a pace. Each step dispatches the events of about a second, and other
- * workflows attempt them (deliver-webhooks.ts). How far the replay is stands in its row in the database: a run that
+ * workflows attempt them (deliver-webhooks.ts). The replay's row in the database stores its progress. A run that
  * continues another, or replaces one that was lost, goes on there.
  */
 export async function replayRange({ replayId }: RangeReplay): Promise<Progress> {

@@ -102,7 +102,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
     if (!release) onAnswer?.(type, 'server', 'no_slot')
     if (!release) return { ...failure(host, type, NO_SLOT), noSlot: true }
-    // Meanwhile another look-up of the name may have started. Look-ups are shared from here on only: one that still
+    // Meanwhile another look-up of the name may have started. Look-ups are shared only after this point: one that still
     // waits in the queue of another account could wait for long.
     const newer = currentAnswer(key)
     if (newer) release()

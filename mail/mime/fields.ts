@@ -56,7 +56,7 @@ function formatName(name: string, column: number): string {
 }
 
 /**
- * True for text that needs no encoding. Folding needs spaces and no line may exceed 998 characters, so long runs do.
+ * True for text that needs no encoding. Long runs need it: folding needs spaces, and no line may exceed 998 characters.
  */
 function isPlain(text: string): boolean {
   if (!/^(?:[!-~](?:[ -~]*[!-~])?)?$/.test(text) || text.includes(' '.repeat(60))) return false

@@ -3,8 +3,8 @@ import type { SiteLimits } from './limits.ts'
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 
 /**
- * How far the conversation with the recipient's server came. `after_dot`: we sent the final dot and read no reply to
- * it.
+ * The last phase that the conversation with the recipient's server reached. `after_dot`: we sent the final dot and read
+ * no reply to it.
  */
 export type Phase =
   | 'dns'
@@ -150,7 +150,7 @@ export interface Asker {
    * Half of it, at least 15 s, is kept for the reply to the dot; all before the dot, with any waiting, shares the rest.
    */
   budgetMs: number
-  /** Aborts when the caller gives up. Honoured until the call of `beforeDot`, ignored from then on. */
+  /** Aborts when the caller gives up. Honoured until the call of `beforeDot`, ignored after it. */
   signal?: AbortSignal
 }
 

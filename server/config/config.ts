@@ -108,7 +108,7 @@ function read(env: Environment, wanted: readonly Key[]): { variables: Variables;
 export const fileOf = ({ name }: { name: string }) => `${name}_FILE`
 
 /**
- * The text of a variable. That of a secret may stand in a file, where line breaks at its end do not count. Throws an
+ * The text of a variable. That of a secret may be in a file, where line breaks at its end do not count. Throws an
  * Error that says what must be changed.
  */
 export function textOf(variable: Variable<unknown>, env: Environment): string | undefined {

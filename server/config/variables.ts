@@ -129,7 +129,7 @@ export interface Variable<T> {
   read: values.Read<T>
   example: string
   required?: 'always' | 'in production'
-  /** Its value may stand in a file instead, which `<name>_FILE` names. */
+  /** Its value may be in a file instead, which `<name>_FILE` names. */
   secret?: true
   /** May use the variables above it in the table. */
   default?: (variables: Variables) => T

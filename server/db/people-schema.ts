@@ -19,7 +19,7 @@ import { accounts, at, bytea, count, oneOf } from './schema.ts'
 /** What a person may do in an account. Each role includes the ones before it. */
 export const ROLES = ['reader', 'member', 'owner'] as const
 
-// The next five tables are better-auth's: its names of their columns stand as properties.
+// The next five tables are better-auth's: the properties have its names of the columns.
 
 export const people = pgTable(
   'people',

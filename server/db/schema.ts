@@ -156,7 +156,7 @@ export const receiptKeys = pgTable('receipt_keys', {
 
 // Erasure: see erasure/erase.ts.
 
-/** The key of the hashes that replace erased addresses. One row, from the first erasure on. */
+/** The key of the hashes that replace erased addresses. One row, stored by the first erasure. */
 export const erasureKeys = pgTable('erasure_keys', {
   id: uuid().primaryKey(),
   /** 32 bytes, sealed: see encryption.ts. */
@@ -173,7 +173,7 @@ export const erasures = pgTable(
     erased: text().notNull(),
     /** null for all accounts. */
     accountId: uuid('account_id'),
-    /** How far it has come: every row before this block of this table is done. */
+    /** Its progress: every row before this block of this table is done. */
     place: text().notNull().default(''),
     block: integer().notNull().default(0),
     /** The changed rows, by account and table. */
@@ -218,7 +218,7 @@ export const openRecipients = pgTable(
     // Repeated from the message: the marker's condition must be on the very row that it updates.
     claim: uuid().notNull(),
     leaseUntil: at('lease_until').notNull(),
-    /** Set just before the final dot: from then on the message may have arrived. */
+    /** Set just before the final dot: after that the message may have arrived. */
     markedAt: at('marked_at'),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.position] }), oneOf(t.kind)],
@@ -588,7 +588,7 @@ export const breakers = pgTable(
     state: text({ enum: ['open', 'half_open', 'closed'] }).notNull(),
     cause: text({ enum: ['bounces', 'complaints'] }).notNull(),
     changedAt: at('changed_at').notNull(),
-    /** What the hour of the last change had counted before it. The rates leave it out from then on. */
+    /** What the hour of the last change had counted before it. The rates after the change leave it out. */
     baseEmails: integer('base_emails').notNull(),
     baseBounces: integer('base_bounces').notNull(),
     baseComplaints: integer('base_complaints').notNull(),

@@ -6,7 +6,7 @@ import type { DnsRecord } from './records.ts'
 
 /**
  * Whether verifiers find our key at the name in a signature (RFC 6376 3.6.1), or what is wrong. `all` are the domain's
- * records, one of which may stand in place of another.
+ * records, one of which may have been published in place of another.
  */
 export async function checkDkim(
   dns: DomainDns,

@@ -55,7 +55,7 @@ const ACTIVATE_NEXT = `
   where k.domain_id = $1 and (k.id = n.id or (k.state = 'active' and k.algorithm = n.algorithm))`
 
 /**
- * Makes the next key with this selector sign from now on, and retires the active key of its algorithm. Call it once the
+ * Makes the next key with this selector the active one, and retires the active key of its algorithm. Call it once the
  * record of the next key was seen. Returns false when there is no such key, or it is no longer the next one.
  */
 export async function activateNext(db: Database, domainId: string, selector: string): Promise<boolean> {

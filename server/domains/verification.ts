@@ -37,7 +37,7 @@ const RETRY_SECONDS = 2
 const BUSY = `${SLOTS + MAX_WAITING} domains are being checked. Wait ${RETRY_SECONDS} s.`
 /** How often the result of another process's check is looked for. */
 const LOOK_MS = 200
-/** How far the clocks by which a check began and ended may differ. Two checks begin 5 s apart. */
+/** The largest allowed difference of the clocks by which a check began and ended. Two checks begin 5 s apart. */
 const CLOCKS_DIFFER_MS = 500
 
 // `verifyDue`: an account gets half of the slots, so its many or silent domains do not delay those of others.

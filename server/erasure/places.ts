@@ -7,7 +7,7 @@ import { HISTORY } from '../db/schema.ts'
 import { eraseRequest, replaceInRequest } from './request.ts'
 import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 
-// Every column of the database in which an address may stand, and how an erasure changes it. docs/erasure.md names all
+// Every column of the database that may contain an address, and how an erasure changes it. docs/erasure.md names all
 // other columns with text, and says why they stay.
 
 /** The columns of a row, by name: texts, parsed JSON, and bytes. */
@@ -135,7 +135,7 @@ const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)
 
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 
-/** The row with the address replaced wherever it stands. */
+/** The row with the address replaced wherever it occurs. */
 export function replaced({ columns }: Place, row: Fields, wanted: Wanted): Fields {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
 

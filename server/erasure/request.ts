@@ -3,7 +3,7 @@ import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 
 const MAILBOXES = ['from', 'to', 'cc', 'bcc']
 
-/** The stored request of a message with the address replaced wherever it stands. */
+/** The stored request of a message with the address replaced wherever it occurs. */
 export function replaceInRequest(request: StoredRequest, wanted: Wanted): StoredRequest {
   const fields = Object.entries(request).map(([field, value]) => {
     if (field === 'reply_to') return [field, replaceInMailboxes(value, wanted)]

@@ -56,7 +56,7 @@ export async function partsOf(db: Database): Promise<Part[]> {
   return parts
 }
 
-/** The batches in which a part is searched, from a block on: those of its candidates, or ranges of its blocks. */
+/** The batches in which a part is searched, beginning at a block: those of its candidates, or ranges of its blocks. */
 export async function* rangesOf(
   db: Database,
   part: Part,

@@ -15,7 +15,7 @@ export interface Wanted {
   erased: string
   /** Whether a text is the address, in any spelling, with or without a display name. */
   isIt(text: string): boolean
-  /** Replaces the address wherever it stands in a text. A mailbox of the address also loses its display name. */
+  /** Replaces the address wherever it occurs in a text. A mailbox of the address also loses its display name. */
   replaceIn(text: string): string
   /** Replaces the address in a text that is a mailbox: as the mailbox itself, its display name or its local part. */
   replaceInMailbox(text: string): string

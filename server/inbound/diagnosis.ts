@@ -84,8 +84,8 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
 }
 
 /**
- * The SMTP reply that a bounce quotes, from its code on. Bounces join or fold the lines of a reply in their own way, so
- * a new line of the reply begins at each line break, and wherever the code is repeated.
+ * The SMTP reply that a bounce quotes, beginning at its code. Bounces join or fold the lines of a reply in their own
+ * way, so a new line of the reply begins at each line break, and wherever the code is repeated.
  */
 function quotedReply(lines: string[]): { code: number; lines: string[] } | undefined {
   for (const [i, line] of lines.entries()) {

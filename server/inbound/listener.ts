@@ -51,7 +51,7 @@ const CLOSE_WITHIN_MS = 2_000
 export interface BounceListener {
   port: number
   close(): Promise<void>
-  /** STARTTLS shows this certificate from now on. Needs `tls`. */
+  /** Later STARTTLS handshakes present this certificate. Needs `tls`. */
   showCertificate(pair: { cert: string; key: string }): void
 }
 

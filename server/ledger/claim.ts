@@ -9,7 +9,7 @@ import { inputOf, RECIPIENT, SEND, type SendRow } from './rows.ts'
 
 // The commits of a send, in their order. Each is one statement over the rows of many sends (db/collector.ts).
 //
-//   claim    message, recipients, key, warm-up and lease: from here on the send exists, in open tables (this file)
+//   claim    message, recipients, key, warm-up and lease: after it the send exists, in open tables (this file)
 //   marker   just before a final dot: these recipients may have the message (marker.ts)
 //   record   outcomes, events, dispatches, statistics, suppressions: the send moves to history (record.ts)
 //

@@ -1,6 +1,6 @@
 /**
  * SQL: the CTE `taken_key`, which takes the idempotency keys of the sends in the CTE `sends` and returns the messages
- * that have theirs. An expired key is taken over where it stands.
+ * that have theirs. An expired key is taken over in place.
  */
 export const takeKeysOf = (sends: string): string => `
   taken_key as (

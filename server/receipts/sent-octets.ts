@@ -6,7 +6,7 @@ const MAX_ADDED_FIELDS = 200
 /**
  * Looks in a saved copy of a message for the octets that went out. Servers on the way put their own fields in front of
  * a message, so every field of the header is tried as the first one; a copy with LF line ends is read with CRLF. Only
- * equal digests count, so a match is exact. Returns how many octets stand before it, or undefined when none matches.
+ * equal digests count, so a match is exact. Returns how many octets come before it, or undefined when none matches.
  */
 export function findSentOctets(copy: Buffer, digest: string): { added: number } | undefined {
   for (const octets of [copy, withCrlf(copy)]) {

@@ -32,7 +32,7 @@ export interface SuppressionQuery {
 const ERASED_EXIST = 0
 
 // The last row is read in the snapshot of the others, so an entry is found under its address, or the row is there.
-// The widest entry is reported: while it stands, removing a narrower one would not help.
+// The widest entry is reported: while it exists, removing a narrower one would not help.
 export const FIND_SUPPRESSIONS = `
   select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
   from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, emails json))
@@ -73,7 +73,7 @@ export function suppressionLookup(
 ): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
   let formOf: ErasedFormOf | undefined
 
-  /** Looks up the addresses, and from the first erasure on their erased forms too. */
+  /** Looks up the addresses, and after the first erasure their erased forms too. */
   async function findEntries(queries: Query[]): Promise<Map<string, Suppression>[]> {
     const lookedUp = formOf ? queries.map((query) => withForms(query, formOf!)) : queries
     const rows = await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(lookedUp)])

@@ -15,7 +15,7 @@ export interface WarmUpDay {
 
 /**
  * Returns the current day of a domain's warm-up; undefined after the last, and for a domain that does not warm up.
- * `steps` are the daily limits from the first day on. `nowMs` is the database's time.
+ * `steps` are the daily limits, beginning with the first day. `nowMs` is the database's time.
  */
 export function warmUpDay(
   { verifiedAt, warmsUp }: { verifiedAt: Date | null; warmsUp: boolean },

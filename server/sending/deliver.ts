@@ -9,7 +9,7 @@ import { outcomeOf } from './outcome.ts'
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */
   outcomes: RecipientOutcome[]
-  /** Whether a marker may be stored: from then on no response may say that nothing was sent. */
+  /** Whether a marker may be stored. If so, no response may say that nothing was sent. */
   isMarked: boolean
   /** The first fault of our own, as text. */
   fault?: string

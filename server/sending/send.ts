@@ -66,7 +66,7 @@ export interface SendParts extends Rules {
   senderDomains: SenderDomains
   /** Makes the first attempts of a send's events. */
   firstAttempts: FirstAttempts
-  /** Daily limits of a domain that warms up, from its first day on. */
+  /** Daily limits of a domain that warms up, beginning with its first day. */
   warmUpSteps: readonly number[]
   /** The envelope sender of a message to the recipients of a domain; `position` is that of the first of them. */
   returnPath(messageId: string, position: number, domain: SenderDomain): string

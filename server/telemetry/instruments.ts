@@ -61,7 +61,9 @@ export type Instrument<D extends Definition> = D['kind'] extends 'counter'
 
 export const OTHER = 'other'
 const SEPARATOR = '\0'
-/** A metric with at most so many series shows all of them from the start, with zeros: a rate then misses no first. */
+/**
+ * A metric with at most this number of series shows all from the start, with zeros, so a rate sees the first increase.
+ */
 const MAX_ZEROS = 100
 
 type Labels = Record<string, string>

@@ -84,7 +84,7 @@ export const BEGIN = `
   from waiting d left join begun on begun.id = d.id
   left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'`
 
-/** Begins an attempt, which from then on counts as made. Returns undefined when the dispatch is over. */
+/** Begins an attempt, which then counts as made. Returns undefined when the dispatch is over. */
 export function beginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
   const begin = collector<{ json: string; id: string }, OpenDispatch | undefined>(
     async (requests) => {

@@ -37,6 +37,6 @@ export interface Workflows {
   cancel(workflowId: string, dispatchIds?: string[]): Promise<void>
   /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */
   retryNow(workflowId: string, dispatchId: string): Promise<void>
-  /** Starts the workflow of a replay (UUID) of so many events. Succeeds also when it runs. */
+  /** Starts the workflow of a replay (UUID). `events` is the number of its events. Succeeds also when it runs. */
   startReplay(replayId: string, events: number, traceparent?: string): Promise<void>
 }

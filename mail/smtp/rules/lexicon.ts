@@ -31,7 +31,7 @@ const NO_SUCH = words(
   'неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
 )
 
-/** A plain "no" must stand before the noun: there may be no permission for a user. */
+/** A plain "no" must come before the noun: there may be no permission for a user. */
 const NO = words(
   'there is no, there are no, kein, keine, keinen, aucun, aucune, no hay, ningún, nessun, nessuna, nenhum',
   'nenhuma, não há, geen',

@@ -6,7 +6,7 @@ import { type Actor, type Change, record } from './record.ts'
 interface PersonChange extends Pick<Change, 'action' | 'before' | 'after' | 'remoteAddress'> {
   personId: string
   email: string
-  /** The person, unless it is told. */
+  /** By default the person. */
   actor?: Actor
 }
 

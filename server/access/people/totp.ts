@@ -15,8 +15,8 @@ interface Code {
 }
 
 /**
- * Spends a code of an authenticator app (RFC 6238 5.2). Returns whether it is one of now that was not used before, in
- * any process. A later code spends the earlier ones, too.
+ * Spends a code of an authenticator app (RFC 6238 5.2). Returns whether it is currently valid and was not used before,
+ * in any process. A later code spends the earlier ones, too.
  */
 export async function spendCode(db: Database, { personId, code, nowMs, decrypt }: Code): Promise<boolean> {
   const [factor] = await db.select().from(secondFactors).where(eq(secondFactors.userId, personId))

@@ -3,7 +3,7 @@ import type { Call, RawRequest } from '../call.ts'
 
 export interface Pace {
   bytesPerSecond: number
-  /** The pace counts from this time on. */
+  /** The pace counts after this time. */
   afterMs: number
 }
 
@@ -22,7 +22,7 @@ export async function* arriving(
   const ends = new AbortController()
   let arrivedBytes = 0
   let pacedMs = 0
-  // Counts ticks instead of the clock's time: a process that stood still read nothing, and its callers were not slow.
+  // Counts ticks instead of the clock's time: a process that was stopped read nothing, and its callers were not slow.
   const measure = (required: Pace) => {
     if (isPaced?.()) pacedMs += PACE_EVERY_MS
     if (arrivedBytes < ((pacedMs - required.afterMs) / 1_000) * required.bytesPerSecond) ends.abort(tooSlow(required))

@@ -42,7 +42,7 @@ export interface Listener {
    * `timeoutMs` are aborted.
    */
   close(options: { timeoutMs: number }): Promise<void>
-  /** Handshakes that begin from now on show this certificate. Needs `tls`. */
+  /** Later handshakes present this certificate. Needs `tls`. */
   showCertificate(pair: { cert: string; key: string }): void
 }
 

@@ -1,6 +1,6 @@
 import { type BuiltFile, readBuiltFiles } from './built-files.ts'
 
-/** Stands in the built page for the nonce of the response. */
+/** Placeholder in the built page for the nonce of the response. */
 export const NONCE = 'nonce-of-this-response'
 
 export interface DashboardFiles {

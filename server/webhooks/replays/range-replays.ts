@@ -14,7 +14,7 @@ import { type IdSpan, isIn, matches, type ReadFilter } from './matching-events.t
 import { groupsOf, jsonOf, type Opened, rowsOf, traceOfReplay } from './replay.ts'
 import { dispatchIdsOf, replayDispatchId } from './replay-ids.ts'
 
-/** How far a replay is after a step. */
+/** The progress of a replay after a step. */
 interface ReplayStep {
   state: 'running' | 'finished' | 'cancelled' | 'failed'
   dispatched: number
@@ -36,7 +36,7 @@ export interface RangeReplaysParts {
  * older are dispatched, so that none is committed behind a replay that has passed it.
  */
 const SETTLED_MS = 20_000
-/** While so many dispatches of a replay wait for the endpoint, no more are added to them. */
+/** While this number of dispatches of a replay wait for the endpoint, no more are added to them. */
 const MAX_WAITING = 5_000
 const FULL_WAIT_MS = 5_000
 /** One step looks at no more events, and one statement at no more days: it takes a fraction of a second. */

@@ -8,8 +8,8 @@ const NUMBER_DIGITS = 8
 const prefixOf = (replayId: string) => replayId.slice(0, -NUMBER_DIGITS)
 
 /**
- * The id of a replay's dispatch, by its number from 0 on. All dispatches of a replay are side by side in the primary
- * key, so they are counted without a column of their own, and no number can be dispatched twice.
+ * The id of a replay's dispatch, by its number, counted from 0. All dispatches of a replay are side by side in the
+ * primary key, so they are counted without a column of their own, and no number can be dispatched twice.
  */
 export const replayDispatchId = (replayId: string, number: number): string =>
   prefixOf(replayId) + number.toString(16).padStart(NUMBER_DIGITS, '0')

@@ -64,7 +64,7 @@ export const WITHDRAW = `
 
 /**
  * Creates the function that replays events, all events of a call together. It commits the dispatches first, with the
- * ids of their workflows: from then on the hand-over loop starts the workflows if this process dies. So a replay that
+ * ids of their workflows. If this process dies after that, the hand-over loop starts the workflows. So a replay that
  * was accepted is never lost, a refused one leaves nothing behind, and after a crash a replay may happen without a
  * response to its caller. One workflow takes up to `maxGroup` events. When the first workflow is started, the replay is
  * accepted: the hand-over loop starts the others, should their start fail here.
