@@ -2,7 +2,9 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
 import { reasonOf } from './feedback/call-error.ts'
 
-/** A person waits this long for a place without being told. A session's limit of a minute is told. */
+/**
+ * Longest wait for a place without an error message. A session's limit of a minute is longer, and the person sees it.
+ */
 const MAX_WAIT_SECONDS = 5
 const MAX_REPEATS = 2
 const MAX_REPEATS_FOR_A_PLACE = 5

@@ -9,7 +9,7 @@ interface Attempted {
 }
 
 /**
- * How badly an endpoint fails: a warning from the first failure on, an error from the third, or when it has never
+ * How badly an endpoint fails: a warning after the first failure, an error after the third, or when it has never
  * acknowledged an event. Undefined when its last attempt did not fail.
  */
 export function failureToneOf({

@@ -79,7 +79,7 @@ const REGISTRY_ZONE = /^(ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}$/
 
 /**
  * A record's host as most DNS providers want it: in a zone of the domain itself, and in the zone one label above, where
- * the records of a subdomain usually stand. Only the account owner knows which of the two zones exists.
+ * the records of a subdomain usually are. Only the account owner knows which of the two zones exists.
  */
 export function namesInZones(host: string, domain: string): NameInZone[] {
   const parent = domain.slice(domain.indexOf('.') + 1)

@@ -19,7 +19,7 @@ import { BREAKER_STATES, DOMAIN_STATES } from './domain-states.ts'
 
 const REFRESH_MS = 15_000
 
-/** The domains of the account, and how far each is. */
+/** The domains of the account, and the state of each. */
 export function DomainsPage() {
   const domains = useQuery(DomainService.method.listDomains, {}, { refetchInterval: REFRESH_MS })
   const [adding, { open, close }] = useDisclosure()

@@ -19,7 +19,7 @@ const REFRESH_MS = 1_000
 /** After the last dispatch the acknowledgements still come in. */
 const REFRESH_ENDED_MS = 5_000
 
-/** How far a replay is. */
+/** The progress of a replay. */
 export function ReplayProgressPage() {
   const { replay: replayId } = useParams({ from: '/$account/events/replays/$replay' })
   const { data, error, refetch } = useQuery(

@@ -13,7 +13,7 @@ interface EmptyStateProps {
   action?: ReactNode
 }
 
-/** Stands in the place of an empty list. */
+/** Shown in the place of an empty list. */
 export function EmptyState({ title, children, command, action }: EmptyStateProps) {
   return (
     <div className={styles.state}>

@@ -8,7 +8,7 @@ import styles from './feedback.module.css'
 /** Error codes of calls that fail again however often they are repeated. */
 const PERMANENT = new Set(['not_found', 'event_expired', 'insufficient_role'])
 
-/** Stands in the place of what could not be loaded. */
+/** Shown in the place of what could not be loaded. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const reason = reasonOf(error)
   return (

@@ -8,7 +8,7 @@ import { useFrameKeys } from './use-frame-keys.ts'
 const RailSheet = lazy(async () => ({ default: (await import('./rail-sheet.tsx')).RailSheet }))
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
 
-/** What stands around every page of an account. On a narrow screen the rail is a sheet behind a button. */
+/** The frame of every page of an account. On a narrow screen the rail is a sheet behind a button. */
 export function Frame({ children }: { children: ReactNode }) {
   const [railOpen, setRailOpen] = useState(false)
   const [keysOpen, setKeysOpen] = useState(false)

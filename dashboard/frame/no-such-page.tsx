@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { NarrowPage } from './narrow-page.tsx'
 
-/** Stands at every address that is no page, and at accounts that the person does not belong to. */
+/** Shown at every address that is no page, and at accounts that the person does not belong to. */
 export function NoSuchPage() {
   return (
     <NarrowPage title="There is no such page">
@@ -16,7 +16,7 @@ export function NoSuchPage() {
   )
 }
 
-/** Stands in the place of a page that failed. */
+/** Shown in the place of a page that failed. */
 export function PageFault({ error, reset }: { error: unknown; reset: () => void }) {
   return (
     <NarrowPage title="Verdict">

@@ -11,7 +11,7 @@ interface ListProps<Row> {
   label: string
   columns: Column<Row>[]
   idOf(row: Row): string
-  /** What stands in the place of an empty list. */
+  /** Shown in the place of an empty list. */
   empty: ReactNode
 }
 

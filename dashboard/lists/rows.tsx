@@ -8,7 +8,7 @@ export interface Column<Row> {
   head: string
   /** Hides the heading from view: for a column of buttons. */
   quiet?: boolean
-  /** Numbers stand at the right. */
+  /** Numbers are aligned right. */
   numbers?: boolean
   /** What a card shows without the heading: a text that says by itself what it is, or one for the upper right corner. */
   bare?: boolean | 'corner'

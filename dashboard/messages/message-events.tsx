@@ -19,7 +19,7 @@ import { EventPill } from '../status/event-pill.tsx'
 import styles from './message.module.css'
 import { useMessageEvents } from './use-message-events.ts'
 
-/** Up to so many events are shown with their time lines; of more one opens those one wants. */
+/** Up to this number of events are shown with their time lines. Of more events, the reader opens single ones. */
 const OPEN_EVENTS = 2
 
 /** The events of a message, and the attempts to deliver each to the endpoint. */

@@ -53,7 +53,7 @@ function Message({ email }: { email: GetEmailResponse }) {
   )
 }
 
-/** The sentence on top, with what stands behind it. */
+/** The sentence on top, with its details. */
 function Verdict({ email }: { email: GetEmailResponse }) {
   const { messageId, status, reason, inDoubt, sandbox, recipients, completedAt } = email
   const { sentence, about } = sentenceOfMessage(recipients, sandbox)

@@ -164,7 +164,7 @@ function dryRun({ status }: Outcome, alone: Sentence): Sentence {
 
 const listed = (words: string[]) => new Intl.ListFormat('en').format(words)
 
-/** Splits a sentence at its placeholders, for text from outside to stand isolated in it. */
+/** Splits a sentence at its placeholders, so that text from outside is isolated in it. */
 export function piecesOf(text: string, email: string): { text: string; isOutside: boolean }[] {
   const values: Record<string, string> = { '{address}': email, '{domain}': email.slice(email.lastIndexOf('@') + 1) }
   return text

@@ -20,7 +20,7 @@ const LONG = { characters: 40_000, lines: 800 }
 const LINE = { characters: 300, lines: 1 }
 
 /**
- * Text that a mail server, a sender or an endpoint wrote. It cannot change the order of what stands around it, its
+ * Text that a mail server, a sender or an endpoint wrote. It cannot change the order of the text around it, its
  * invisible characters are visible, and a long one is cut.
  */
 export function OutsideText({ text, line = false, addresses = false, mono = false, long = false }: OutsideTextProps) {

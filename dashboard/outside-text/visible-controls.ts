@@ -10,7 +10,7 @@ export interface Piece {
 const INVISIBLE =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
-/** Names of the controls in ASCII, from 0 on. */
+/** Names of the controls in ASCII, beginning with 0. */
 const ASCII = (
   'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI ' +
   'DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US'

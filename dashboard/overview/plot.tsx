@@ -21,7 +21,7 @@ export interface Line {
 export interface Mark {
   value: number
   color: string
-  /** Stands above the line. */
+  /** Shown above the line. */
   word?: string
 }
 

@@ -4,7 +4,7 @@ import { createQuestion, type Question } from '../question/question.ts'
 /** Asks a person whose session has ended to sign in again, above the page with all that was typed there. */
 export function createSessionEnd(): Question {
   const question = createQuestion()
-  // It stands before the listeners of all dialogs, or Escape would close the one below the question.
+  // It is called before the listeners of all dialogs, or Escape would close the one below the question.
   const keepBelow = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && question.isAsked()) event.stopImmediatePropagation()
   }

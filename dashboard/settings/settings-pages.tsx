@@ -3,7 +3,7 @@ import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
 import styles from '../tabs/tabs.module.css'
 
-/** The pages of the settings, in order, and the role from which on each can be read. */
+/** The pages of the settings, in order, and the lowest role that can read each. */
 const PAGES = [
   ['API keys', '/$account/settings/keys', Role.READER],
   ['Webhook', '/$account/settings/webhook', Role.READER],
@@ -13,7 +13,7 @@ const PAGES = [
   ['Profile', '/$account/settings/profile', Role.READER],
 ] as const
 
-/** What stands around every page of the settings. */
+/** The frame of every page of the settings. */
 export function SettingsPages() {
   const { membership } = useAccount()
   const pages = PAGES.filter(([, , role]) => membership.role >= role)

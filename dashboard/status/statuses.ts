@@ -11,7 +11,7 @@ import {
 } from '@tabler/icons-react'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
-/** How something stands. Each has a colour, an icon and a word: never the colour alone. */
+/** The state of something. Each has a colour, an icon and a word: never the colour alone. */
 export type Tone = 'delivered' | 'bounced' | 'rejected' | 'doubt' | 'warning' | 'error' | 'waiting' | 'neutral'
 
 export const TONE_ICONS: Record<Tone, Icon> = {

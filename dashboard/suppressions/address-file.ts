@@ -10,7 +10,7 @@ export interface AddressFile {
 const SEPARATORS = [';', '\t', ',']
 /** No address is longer. The server receives the start of a longer line, by which it can be found in the file. */
 const MAX_CHARACTERS = 320
-/** The page stays usable: after so many lines it may draw. */
+/** The page stays usable: after this number of lines it may draw. */
 const LINES_AT_ONCE = 20_000
 
 /** Reads a file with one address in each line, or a CSV file with a column of addresses. */

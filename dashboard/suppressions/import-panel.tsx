@@ -10,7 +10,7 @@ import { FaultyLines } from './faulty-lines.tsx'
 import { type ImportView, useFileImport } from './file-import.ts'
 import styles from './suppressions.module.css'
 
-/** Chooses a file of addresses and shows how far its import is. */
+/** Chooses a file of addresses and shows the progress of its import. */
 export function ImportPanel() {
   const fileImport = useFileImport()
   const { view, skipped } = fileImport

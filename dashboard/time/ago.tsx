@@ -20,7 +20,7 @@ export function Moment({ at }: TimeProps) {
   return <TimeElement ms={ms} words={minuteOf(ms)} />
 }
 
-/** The distance to a time that comes: `in 4 min`. `passed` is shown from then on. */
+/** The distance to a future time: `in 4 min`. After that time `passed` is shown. */
 export function Countdown({ at, passed }: TimeProps & { passed: string }) {
   const ms = timestampMs(at)
   const words = useNow((now) => (ms <= now ? passed : relativeTime(ms, now)))

@@ -16,7 +16,7 @@ const KINDS: [kind: string, sentence: string][] = [
 ]
 const STATUSES = [DeliveryStatus.DELIVERED, DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED]
 
-/** The check box stands at the middle of its badge. */
+/** The check box is at the middle of its badge. */
 const STATUS_LABEL = { body: { alignItems: 'center' }, label: { display: 'flex' } }
 
 interface EndpointFormProps {
