@@ -5,7 +5,7 @@ import { LongestFirst } from './test/harness/longest-first.ts'
 
 /** Tests that wait for time limits of seconds: much time, little work. */
 const WAITING = 'test/**/*.waiting.test.ts'
-/** Tests with so many inputs, or over so many protocols, that a file takes seconds of a processor. */
+/** Tests whose files take seconds of a processor each, because of many inputs or protocols. */
 const THOROUGH = 'test/**/*.thorough.test.ts'
 /** Tests that start whole processes. */
 const PROCESSES = 'test/**/*.process.test.ts'

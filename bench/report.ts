@@ -19,7 +19,7 @@ export interface RunOptions {
   size?: number
   /** A folder that keeps the filled database for the next run. */
   keep?: string
-  /** How long to run, for the benches that last as long as they are told. */
+  /** How long to run, for the benches whose duration is a choice. */
   minutes?: number
 }
 

@@ -18,7 +18,7 @@ const MESSAGES = 100_000
 const OWNER = { email: 'owner@example.test', password: 'correct horse battery' }
 /** The longest time between two calls of a page: a recording holds each of them at least once. */
 const RECORDED_MS = 60_000
-/** While the tabs are recorded, so much is sent that their lists have news. */
+/** The number of emails sent while the tabs are recorded, so that their lists have news. */
 const RECORDED_SENDS = 1_000
 const WARM_UP_SENDS = 5_000
 const SENDS = 10_000

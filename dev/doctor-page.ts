@@ -2,7 +2,7 @@ import { GROUPS } from '../cli/doctor/examine.ts'
 
 const HEADING = '## The checks\n'
 
-/** Prints the list of checks at the end of docs/doctor.md. What stands above it stays. */
+/** Prints the list of checks at the end of docs/doctor.md. The text above it stays. */
 export function doctorPage(page: string): string {
   const groups = GROUPS.map(({ title, checks }) => {
     return `### ${title}\n\n${checks.map(({ name, about }) => `- \`${name}\`: ${about}.`).join('\n')}\n`

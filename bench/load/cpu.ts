@@ -21,7 +21,7 @@ function cpuOfTrees(roots: readonly number[]): number {
   return [...trees].reduce((sum, pid) => sum + (spent.get(pid) ?? 0), 0) / TICKS_PER_SECOND
 }
 
-/** The fields of proc(5) from the third on. Undefined when the process does not exist or has ended. */
+/** The fields of proc(5), beginning with the third. Undefined when the process does not exist or has ended. */
 function statOf(name: string): string[] | undefined {
   if (!/^\d+$/.test(name)) return undefined
   try {

@@ -19,7 +19,9 @@ import { until } from './until.ts'
 
 const DOMAIN = 'soak.test'
 const PER_SECOND = 5
-/** One letter in so many goes to a mailbox that is full. With more of them the breaker of the domain would open. */
+/**
+ * One letter in this number is sent to a mailbox that is full. With more of them the breaker of the domain would open.
+ */
 const ONE_FULL_IN = 200
 
 /**

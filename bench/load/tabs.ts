@@ -31,8 +31,8 @@ export interface Played {
 const CONNECTIONS = 6
 
 /**
- * Starts a process that plays the calls of open tabs at the pace at which they were recorded. It is told the tape
- * first. `play` goes on where `pause` stopped.
+ * Starts a process that plays the calls of open tabs at the pace at which they were recorded. Its first question is the
+ * tape. `play` goes on where `pause` stopped.
  */
 export function startTabs(): Promise<Worker<Question, Played>> {
   return startWorker(import.meta.filename)

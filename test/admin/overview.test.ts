@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000
 let account: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let overview: Client<typeof OverviewService>
-/** The service's clock stands here, where statistics still have hours; undefined for the database's clock. */
+/** The time of the service's clock, where statistics still have hours; undefined for the database's clock. */
 let nowMs: number | undefined = Date.parse('2020-11-18T12:00:00Z')
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 beforeAll(async () => {

@@ -72,7 +72,7 @@ async function account(kinds: ('email.delivery' | 'email.feedback')[] | null = [
   return { id, person, replays: person.client(ReplayService) }
 }
 
-/** Stores events of an account, a millisecond apart, of which the first is so many minutes old. */
+/** Stores events of an account, a millisecond apart. The first is `minutes` old. */
 async function store(accountId: string, count: number, change: Partial<typeof events.$inferInsert> = {}, minutes = 30) {
   const firstMs = Math.floor(world.clock.now()) - minutes * MINUTE
   const rows = Array.from({ length: count }, (_, i) => {

@@ -9,7 +9,7 @@ afterEach(() => {
   if (folder) rmSync(folder, { recursive: true })
 })
 
-/** Fails in its first run and passes from its second run on. */
+/** Fails in its first run and passes in every later run. */
 const FLAKY = `
   const { existsSync, writeFileSync } = process.getBuiltinModule('node:fs')
   test('always passes', () => {})

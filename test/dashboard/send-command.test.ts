@@ -60,7 +60,7 @@ test('a dry run is repeated as a dry run', () => {
 test('no text of a message leaves its quotes or hides in a terminal', () => {
   const hostile = "'; rm -rf / #`$(id)` \u202egnihtemos\u0007\u2028"
   expect(sent({ subject: hostile }).command).toMatch(/^[\n -~]*$/)
-  // In a POSIX shell a single quote ends the text; outside of the quotes stands only an escaped quote.
+  // In a POSIX shell a single quote ends the text; outside of the quotes there is only an escaped quote.
   expect(sent({ subject: hostile }).command.split('-d ')[1]).toMatch(/^'[^']*'(?:\\''[^']*')*$/)
   expect(bodyOf({ subject: hostile })).toMatchObject({ subject: hostile })
   const everything = String.fromCharCode(...Array.from({ length: 0x3000 }, (_, code) => code))

@@ -15,7 +15,7 @@ const SAMPLES: Record<string, string> = {
 export const imageEnvironment = () => environmentOf(readDockerfile().at(-1)!)
 
 /**
- * The configuration that a process reads from this environment. Secrets stand in files of the machine that it runs on:
+ * The configuration that a process reads from this environment. Secrets are in files of the machine that it runs on:
  * samples take their place. Throws at a fault, and at a name that is no variable of the product.
  */
 export function configOf(env: Record<string, string>): Config {

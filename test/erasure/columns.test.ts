@@ -6,7 +6,7 @@ import * as peopleSchema from '../../server/db/people-schema.ts'
 import * as schema from '../../server/db/schema.ts'
 import { PLACES } from '../../server/erasure/places.ts'
 
-// An address may stand in any column with text or bytes. A new one fails here until an erasure searches it, or
+// Any column with text or bytes may contain an address. A new one fails here until an erasure searches it, or
 // docs/erasure.md says why it does not.
 
 /** Column types that cannot hold an address. All others can, also those that no table uses yet. */

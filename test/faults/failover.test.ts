@@ -25,7 +25,7 @@ const deliveredSince = (ms: number) =>
 
 const deliveries = () => deliveredSince(0).length
 
-/** Expects the response to a send that begins from now on within five seconds. `purpose` names the sends. */
+/** Expects, within five seconds, the response to a send that begins after the call. `purpose` names the sends. */
 async function expectServed(node: Node, purpose: string): Promise<void> {
   const nowMs = performance.now()
   // The callers so far may all be waiting for the keys of sends that the failure cut off.

@@ -10,7 +10,7 @@ export type Act =
   | { raw: string | Buffer; act?: Act }
   /** Sends this text, one byte every `everyMs`. */
   | { drip: string; everyMs: number }
-  /** After so many milliseconds, or once the promise resolves. */
+  /** After this number of milliseconds, or once the promise resolves. */
   | { after: number | Promise<unknown>; act: Act }
   | 'stall'
   /** Sends nothing and stops reading. */

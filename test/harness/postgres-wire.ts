@@ -12,7 +12,7 @@ export interface Statements {
   ends: string[]
 }
 
-/** Follows the connections of one proxy, from their first byte on. */
+/** Follows the connections of one proxy, beginning with their first byte. */
 export function readStatements(): (message: WireMessage) => Statements {
   const conversations = new Map<number, ReturnType<typeof readConversation>>()
   return (message) => {

@@ -62,7 +62,7 @@ export interface Receiver {
   port: number
   /** In the order in which their last octets arrived. */
   requests: ReceivedRequest[]
-  /** The response to every request from now on; 200 by default. */
+  /** The response to every later request; 200 by default. */
   script: Script
   /** The number of connections accepted so far. */
   connections: number

@@ -56,7 +56,7 @@ interface Place {
   context: string
   folders: ReadonlyMap<string, string>
   base: string
-  /** The files of the last stage belong to root, as USER stands after COPY there. */
+  /** The files of the last stage belong to root, because USER comes after COPY there. */
   isLast: boolean
 }
 

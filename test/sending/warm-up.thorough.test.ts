@@ -102,8 +102,8 @@ test('warm-up: a message that would exceed the limit is 429 as a whole, with ret
 })
 
 /**
- * A claim of so many emails out of 500 a day. Claims with a larger `i` are admitted later, among those of as many
- * emails.
+ * A claim of this number of emails out of 500 a day. Among claims of the same number, those with a larger `i` are
+ * admitted later.
  */
 function claimOf(emails: number, i: number, key?: string): Claim {
   return newClaim({

@@ -68,7 +68,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.stop())
 
-/** Creates the partitions of past days: the service itself creates those from yesterday on. */
+/** Creates the partitions of past days: the service itself creates yesterday's and later ones. */
 async function partitionsBack(days: number) {
   for (const table of ['messages', 'recipients']) {
     const first = showBound(now - days * DAY_MS)

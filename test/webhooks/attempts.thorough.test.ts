@@ -274,7 +274,7 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
   receiver.script = () => response.promise
   const attempt = deliveries.deliverFirst(event, 60_000)
   await expect.poll(() => receiver.requests.length).toBe(1)
-  // The process stood still past its lease. A workflow took over and was cancelled.
+  // The process was stopped past its lease. A workflow took over and was cancelled.
   await database.db
     .update(openDispatchRows)
     .set({ leaseUntil: null, startedAt: sql`now()` })

@@ -53,7 +53,7 @@ const events = (count: number, accountId = newId(Date.now())) =>
   Array.from({ length: count }, () => newEvent(accountId))
 
 /**
- * Accounts whose endpoints have earned many slots by a thousand quick attempts. Attempts that begin from now on hang.
+ * Accounts whose endpoints have earned many slots by a thousand quick attempts. Attempts that begin later hang.
  */
 async function grown(count: number) {
   const accounts = new Set(Array.from({ length: count }, () => newId(Date.now())))

@@ -6,7 +6,7 @@ import { until } from './world.ts'
 // The outcomes of replays of many events whose histories are stored, as scenarios.ts has those of deliveries.
 
 export interface RangeScenario {
-  /** What the steps return, from the first on; the last one again and again. */
+  /** The results of the steps, in order. The last one repeats. */
   steps: ReplayStep[]
   meanwhile?(handle: WorkflowHandle<typeof replayRange>): Promise<unknown>
 }

@@ -28,7 +28,7 @@ const FIRST_ATTEMPTS: Bar = { factor: 3, plusMs: 220 }
 /** An attacker's events at the start of a round, and then in each second of it. */
 const AT_START = 120
 const PER_SECOND = 20
-/** So many events are acknowledged first, which lets many attempts of the attacker run concurrently. */
+/** This number of events is acknowledged first, which lets many attempts of the attacker run concurrently. */
 const ACKNOWLEDGED_FIRST = 50
 
 const ATTACKS: [what: string, accounts: number, response: ScriptedResponse][] = [

@@ -6,7 +6,7 @@ type Respond = (post: PostEntry, attempt: number) => ScriptedResponse | Promise<
 
 export interface Hook {
   url: string
-  /** The response to every POST from now on. */
+  /** The response to every later POST. */
   respond: Respond
   close(): Promise<void>
 }

@@ -26,7 +26,7 @@ export interface Collector {
   spans: ReceivedSpan[]
   /** The spans of a trace. */
   of(traceId: string): ReceivedSpan[]
-  /** The status of every response from now on; 200 by default. */
+  /** The status of every later response; 200 by default. */
   status: number
   close(): void
 }

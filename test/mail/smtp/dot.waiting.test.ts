@@ -255,7 +255,7 @@ test.concurrent('closing the engine ends the wait for late replies, also that of
   }
 })
 
-// This test runs alone: preparing so much content would delay the other tests.
+// This test runs alone: preparing its content would delay the other tests.
 test('a server that stops reading meets the deadline, and gets no dot', async () => {
   const content = [Buffer.from(`${'x'.repeat(76)}\r\n`.repeat(400_000))]
   const [first, second] = [await exchangerWith({ content: 'deaf' }), await exchangerWith()]

@@ -9,7 +9,7 @@ test('a process that was stopped past the deadline of the dot does not send it, 
     beforeDot: async () => {
       const startedAt = performance.now()
       while (performance.now() - startedAt < 2_020) {
-        // The process stands still.
+        // The process is blocked.
       }
       return true
     },
