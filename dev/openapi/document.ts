@@ -43,7 +43,6 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
       title: 'Verdict',
       version,
       description: DESCRIPTION,
-      license: { name: 'Proprietary' },
       contact: { name: 'The operator of this server' },
     },
     servers: [{ url: '/', description: 'This server' }],

@@ -10,6 +10,11 @@ export const MAX_HEADER_BYTES = 16 * 1024
 export const KEEP_ALIVE_MS = 65_000
 /** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
 const PROBES_MS = [0, 100, 1_000]
+/**
+ * The most requests of a connection that wait for their responses, like the streams of HTTP/2. Node parses a whole chunk
+ * at once: without this limit the requests of a few kilobytes would delay all other calls by half a second.
+ */
+const MAX_PIPELINED = 100
 /** How long a connection with a broken request stays open, so that its caller can read the response. */
 const LINGER_MS = 5_000
 
@@ -36,8 +41,10 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   const latest = new WeakMap<Socket, Exchange>()
   const refused = new WeakSet<Socket>()
   const watchPieces = new WeakMap<Socket, (body: IncomingMessage) => void>()
+  const waiting = new WeakMap<Socket, number>()
 
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    if (!mayWait(request.socket, response)) return
     watchPieces.get(request.socket)!(request)
     // Not documented by Node: what arrives after a response would be dropped before it is counted.
     Object.assign(request, { _dump: () => request.resume() })
@@ -69,6 +76,19 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   })
   // This server never listens, but its timeouts start with this event.
   server.emit('listening')
+
+  /** Whether a request may wait for its response. A connection with too many of them ends, with all that follow. */
+  function mayWait(socket: Socket, response: ServerResponse): boolean {
+    if (socket.destroyed) return false
+    const count = (waiting.get(socket) ?? 0) + 1
+    if (count > MAX_PIPELINED) {
+      socket.destroy()
+      return false
+    }
+    waiting.set(socket, count)
+    response.once('close', () => waiting.set(socket, waiting.get(socket)! - 1))
+    return true
+  }
 
   /**
    * Responds to bytes that are not HTTP, or come in too many pieces. In a request's body they end that request with an

@@ -91,3 +91,19 @@ test.each([
     expect(harm(comparison)).toEqual([])
   },
 )
+
+test('requests that follow each other without waiting for responses harm no account', async () => {
+  const requests = Buffer.from('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(COUNT))
+  let count = 0
+  const comparison = await world.compare(async () => {
+    count = await flood(async () => {
+      const socket = connect(portOf(), '127.0.0.1')
+      socket.on('error', () => {}).resume()
+      await once(socket, 'connect')
+      return { write: (bytes) => socket.write(bytes), socket }
+    }, requests)
+  })
+  console.log({ count })
+  expect(count).toBeGreaterThan(COUNT)
+  expect(harm(comparison)).toEqual([])
+})

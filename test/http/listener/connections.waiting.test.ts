@@ -139,6 +139,24 @@ test('an address has a bounded number of connections; the next one is accepted w
   for (const socket of sockets) socket.destroy()
 })
 
+test('HTTP/1.1: 100 requests of a connection may wait for their responses; with one more it is closed', async () => {
+  await using gateway = await startGateway()
+  const socket = await open(gateway.port)
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  let responses = ''
+  socket.on('data', (chunk) => {
+    responses += chunk
+  })
+  const count = () => responses.split('HTTP/1.1 200 OK').length - 1
+  socket.write(HEALTHZ.repeat(100))
+  await expect.poll(count).toBe(100)
+  socket.write(HEALTHZ.repeat(100))
+  await expect.poll(count).toBe(200)
+  socket.write(HEALTHZ.repeat(2_000))
+  await closed
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
+})
+
 test('the number of all connections is bounded, trusted proxies included', async () => {
   const bounds = { maxConnections: 3, maxConnectionsPerAddress: 1, trustProxy: ['127.0.0.0/8'] }
   await using gateway = await startGateway({ listen: bounds })
