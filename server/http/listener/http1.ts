@@ -11,8 +11,8 @@ export const KEEP_ALIVE_MS = 65_000
 /** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
 const PROBES_MS = [0, 100, 1_000]
 /**
- * The most requests of a connection that wait for their responses, like the streams of HTTP/2. Node parses a whole chunk
- * at once: without this limit the requests of a few kilobytes would delay all other calls by half a second.
+ * The most requests of a connection that wait for their responses, like the streams of HTTP/2. Node parses a whole
+ * chunk at once: without this limit 64 KiB of small requests would delay all other calls by half a second.
  */
 const MAX_PIPELINED = 100
 /** How long a connection with a broken request stays open, so that its caller can read the response. */
