@@ -15,7 +15,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'the limits of connections and their streams': {
     'server/db/primary.ts': ['sockets'],
     'server/http/listener/connection-limit.ts': ['open'],
-    'server/http/listener/http1.ts': ['latest', 'refused', 'watchPieces'],
+    'server/http/listener/http1.ts': ['latest', 'refused', 'watchPieces', 'waiting'],
     'server/http/listener/http2.ts': ['onNewStream', 'sessions', 'streams', 'streamsOf'],
     'server/http/listener/listen.ts': ['connections'],
     'server/http/site/readiness.ts': ['followers'],
