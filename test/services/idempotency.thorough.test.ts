@@ -78,7 +78,10 @@ test('concurrent invalid requests with one key get the error of the first, and t
 
 test('the error of one body is not the error of another', async () => {
   const [bad, good] = await Promise.all([send('order-6', { to: 'nobody' }), send('order-6')])
-  expect([bad.status, good.status]).toEqual([400, 200])
+  expect(good.status).toBe(200)
+  // Either of them may arrive first. The faulty one is then a repeat of the other.
+  if (bad.status === 200) expect(bad.json).toEqual(good.json)
+  else expect(bad.status).toBe(400)
 })
 
 test('live and sandbox, send and validate, and two accounts never share a key', async () => {
