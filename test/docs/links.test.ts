@@ -1,20 +1,16 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { anchorOf } from '../../dev/guides/guides.ts'
 
 // Links between the guides. adr.test.ts checks those of the records.
 
 const GUIDES = globSync(['*.md', '{client,mail,test}/*.md', 'docs/*.md', 'docs/migrating/*.md'])
 
-/** The anchors of a guide's headings, as GitHub makes them. */
+/** The anchors of a guide's headings. */
 function anchorsOf(file: string): string[] {
   const headings = [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!)
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, '')
-      .replaceAll(' ', '-'),
-  )
+  return headings.map(anchorOf)
 }
 
 function isBroken(link: string, from: string): boolean {
