@@ -1,6 +1,6 @@
 import { createAccount } from '../server/access/accounts.ts'
 import { createKey } from '../server/access/keys.ts'
-import { databaseClock } from '../server/db/clock.ts'
+import { createDatabaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
 import { domains as sendingDomains } from '../server/db/schema.ts'
 import { measure, untilCalm } from './load/cpu.ts'
@@ -150,7 +150,7 @@ export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: 
 /** Creates the accounts beside the product's own, which is the big one. */
 export async function createReaders(databaseUrl: string): Promise<{ owners: Owners; readers: Readers }> {
   const db = connect(databaseUrl, { connections: 1 })
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const account = async (name: string) => {
     const { id } = await createAccount(db, clock, name)
     const scopes = ['emails.read', 'events.read']

@@ -1,4 +1,4 @@
-import { type DatabaseClock, databaseClock } from '../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'
 import { type ConnectOptions, connect, type Database } from '../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../server/db/database-fault.ts'
 import { Failure } from './command.ts'
@@ -11,7 +11,7 @@ export async function withDatabase<Result>(
 ): Promise<Result> {
   const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, ...options })
   try {
-    const clock = await databaseClock(db)
+    const clock = await createDatabaseClock(db)
     return await use(db, clock).finally(() => clock.stop())
   } catch (error) {
     throw databaseFailure(error) ?? error

@@ -12,8 +12,8 @@ import {
   listDomains,
 } from '../server/domains/domains.ts'
 import { readDomainName, readSendingDomain } from '../server/domains/name.ts'
-import { makeNextKey } from '../server/domains/rotation.ts'
-import { createVerification } from '../server/domains/verification.ts'
+import { makeNextDkimKey } from '../server/domains/rotation.ts'
+import { createDomainVerification } from '../server/domains/verification.ts'
 import { createVerifier } from '../server/domains/verify.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
@@ -100,7 +100,7 @@ const verify = (print: Print) =>
 const verifyNow: OnDomain = async (db, { id }, clock) => {
   const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
   const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
-  await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
+  await createDomainVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
   const domain = (await findDomainById(db, id))!
   return { json: view(domain), text: report(factsOf(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }
@@ -117,7 +117,7 @@ const rotate = (print: Print) =>
 
 const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
   const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
-  await makeNextKey({ db, sealer, clock }, id, operator(accountId))
+  await makeNextDkimKey({ db, sealer, clock }, id, operator(accountId))
   const domain = (await findDomainById(db, id))!
   return { json: view(domain), text: rotation(factsOf(domain)) }
 }

@@ -7,10 +7,10 @@ import { eq } from '../server/db/drizzle.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { people as peopleTable } from '../server/db/people-schema.ts'
-import { type Counts, countMentions, ErasureRuns, erase as eraseAddress } from '../server/erasure/erase.ts'
-import type { Progress } from '../server/erasure/progress.ts'
+import { countMentions, type ErasedRows, ErasureRuns, erase as eraseAddress } from '../server/erasure/erase.ts'
+import type { ErasureProgress } from '../server/erasure/progress.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
-import { erasedForms } from '../server/reputation/erased-form.ts'
+import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
@@ -45,7 +45,7 @@ export const erase = (print: Print) =>
           const key = (await readErasureKey(db, sealer)) ?? Buffer.alloc(32)
           const counts = await countMentions(parts, {
             accountId,
-            wanted: wantedAddress(email, erasedForms(key)),
+            wanted: wantedAddress(email, createErasedForm(key)),
           })
           return print({
             json: { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson },
@@ -54,7 +54,7 @@ export const erase = (print: Print) =>
         }
         if (readDatabaseUrl(databaseUrl).isPooled) throw new Failure('configuration', POOLED)
         if (!yes) await confirm(email, account)
-        const wanted = wantedAddress(email, erasedForms(await makeErasureKey(db, sealer)))
+        const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(db, sealer)))
         const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
           throw error instanceof ErasureRuns ? new Failure('unavailable', RUNS) : error
         })
@@ -106,7 +106,7 @@ const personHint = (email: string) =>
   `${email} also signs in to the dashboard, and that was not touched. Remove it: verdict people remove ${email}`
 
 /** Writes the progress to stderr, once a second. */
-export function reporter(): (progress: Progress) => void {
+export function reporter(): (progress: ErasureProgress) => void {
   const startedAt = performance.now()
   let reportedAt = startedAt
   return ({ part, blocksDone, blocks, rows }) => {
@@ -121,19 +121,19 @@ export function reporter(): (progress: Progress) => void {
   }
 }
 
-const sumOf = (counts: Counts): number =>
+const sumOf = (counts: ErasedRows): number =>
   Object.values(counts)
     .flatMap((ofAccount) => Object.values(ofAccount))
     .reduce((sum, rows) => sum + rows, 0)
 
-function countsView(counts: Counts) {
+function countsView(counts: ErasedRows) {
   return Object.entries(counts).map(([accountId, tables]) => ({
     account_id: accountId === '' ? null : publicId('acc', accountId),
     tables,
   }))
 }
 
-function describe(counts: Counts, verb: 'mention' | 'changed'): string {
+function describe(counts: ErasedRows, verb: 'mention' | 'changed'): string {
   const rows = sumOf(counts)
   if (rows === 0) return 'No row mentions the address.'
   const byTable: Record<string, number> = {}

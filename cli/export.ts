@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { Command } from '@commander-js/extra-typings'
 import { exportOf } from '../server/erasure/export.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
-import { erasedForms } from '../server/reputation/erased-form.ts'
+import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { readAddress, reporter, searchDatabase } from './erase.ts'
@@ -27,7 +27,7 @@ export const exportAddress = (print: Print) =>
     .action(async (text, { account, output }) => {
       const email = readAddress(text)
       // Nothing is replaced, so any key serves.
-      const wanted = wantedAddress(email, erasedForms(new Uint8Array(32)))
+      const wanted = wantedAddress(email, createErasedForm(new Uint8Array(32)))
       await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })

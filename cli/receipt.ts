@@ -5,7 +5,14 @@ import type { JSONWebKeySet } from 'jose'
 import { createSealer } from '../server/db/encryption.ts'
 import { KEY_SET_PATH } from '../server/http/site/key-set.ts'
 import type { ReceiptClaims, RecipientClaims } from '../server/receipts/claims.ts'
-import { activeKeyOf, keyIdOf, makeNextKey, type ReceiptKey, readKeys, signsFrom } from '../server/receipts/keys.ts'
+import {
+  activeKeyOf,
+  keyIdOf,
+  makeNextReceiptKey,
+  type ReceiptKey,
+  readKeys,
+  signsFrom,
+} from '../server/receipts/keys.ts'
 import { findSentOctets } from '../server/receipts/sent-octets.ts'
 import { verifyReceipt } from '../server/receipts/verify.ts'
 import { examples, Failure, type Print } from './command.ts'
@@ -146,7 +153,7 @@ const rotateKey = (print: Print) =>
     .action(async () => {
       const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
       await withDatabase(async (db, clock) => {
-        await makeNextKey({ db, clock, sealer })
+        await makeNextReceiptKey({ db, clock, sealer })
         const stored = await readKeys(db)
         const active = activeKeyOf(stored, clock.now())!
         const keys = stored.map((key) => ({ kid: keyIdOf(key), created_at: key.createdAt, ...stateOf(key, active) }))

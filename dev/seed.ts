@@ -3,7 +3,7 @@ import { hashKey } from '../server/access/key.ts'
 import { createKey } from '../server/access/keys.ts'
 import { SCOPES_OF } from '../server/access/scopes.ts'
 import { encryptionKeys } from '../server/config/values.ts'
-import { type DatabaseClock, databaseClock } from '../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'
 import { connect, type Database } from '../server/db/connect.ts'
 import { and, inArray, isNull } from '../server/db/drizzle.ts'
 import { createSealer } from '../server/db/encryption.ts'
@@ -22,7 +22,7 @@ export interface Keys {
 /** Creates an account, a verified domain and two keys, unless they exist. `keysFile` stores the keys. */
 export async function seed(options: { databaseUrl: string; encryptionKeys: string; keysFile: string }): Promise<Keys> {
   const db = connect(options.databaseUrl, { connections: 1 })
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   try {
     const accounts = await listAccounts(db)
     const account = accounts.find(({ name }) => name === ACCOUNT) ?? (await createAccount(db, clock, ACCOUNT))

@@ -9,7 +9,7 @@ interface AddressResolver {
 type Addresses = { kind: 'records'; records: readonly string[] } | { kind: 'nxdomain' | 'nodata' | 'failure' }
 
 /** Looks up IPv4 and IPv6, and returns what is answered: a failure for one family does not hide the other. */
-export function lookupWith(resolver: AddressResolver): Lookup {
+export function createLookup(resolver: AddressResolver): Lookup {
   return async (name) => {
     const answers = await Promise.all([resolver.a(name), resolver.aaaa(name)])
     return answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))

@@ -7,7 +7,7 @@ const MAX_CHARACTERS = 2 ** 20
  * Caches a pure function of a text, such as a parsed URL or an HMAC key, for the last thousand texts. `more`
  * holds further arguments of `create`. They must depend on the text alone.
  */
-export function remember<Value, More extends unknown[]>(
+export function memoize<Value, More extends unknown[]>(
   create: (text: string, ...more: More) => Value,
 ): (text: string, ...more: More) => Value {
   const values = createBoundedMap<Value>({ maxEntries: MAX_ENTRIES, maxCharacters: MAX_CHARACTERS })

@@ -1,4 +1,4 @@
-import { createTally } from './tally.ts'
+import { createKeyedAmounts } from './tally.ts'
 
 /** Frees the slot. Call it once. */
 export type Release = () => void
@@ -24,7 +24,7 @@ export interface SlotRequest extends WaitLimit {
  * - Accounts are served round-robin and each queue in order: many requests of one account delay another account by
  *   at most one slot.
  */
-export interface Slots {
+export interface FairSlots {
   /** Acquires a slot without waiting. Returns undefined when none is free or the account holds as many as it may. */
   tryAcquire(accountId?: string): Release | undefined
   /** Waits for a slot. Resolves to undefined at the wait limit, or at once when too many requests wait already. */
@@ -42,7 +42,7 @@ export interface SlotLoad {
   waiting: number
 }
 
-export interface SlotsOptions {
+export interface FairSlotsOptions {
   slots: number
   /**
    * The most slots of one account, so that some are left for others. By default it is all of them. A function computes
@@ -56,9 +56,9 @@ export interface SlotsOptions {
 /** Resolves a waiting request. */
 type Resolve = (release: Release | undefined) => void
 
-export function createSlots({ slots, perAccount = slots, maxWaiting = Infinity }: SlotsOptions): Slots {
+export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infinity }: FairSlotsOptions): FairSlots {
   const maxOfAccount = typeof perAccount === 'function' ? perAccount : () => perAccount
-  const held = createTally()
+  const held = createKeyedAmounts()
   /** The waiting requests by account, in the order in which accounts are served. No queue is empty. */
   const queues = new Map<string, Set<Resolve>>()
   let free = slots
@@ -141,22 +141,22 @@ export function fourFifths(slots: number): number {
 
 /** Separate slots for each key, such as an endpoint's host. */
 export interface KeyedSlots {
-  /** As in `Slots`. */
+  /** As in `FairSlots`. */
   acquire(key: string, request?: SlotRequest): Promise<Release | undefined>
 }
 
-export interface KeyedSlotsOptions extends Omit<SlotsOptions, 'slots'> {
+export interface FairSlotsByKeyOptions extends Omit<FairSlotsOptions, 'slots'> {
   slotsPerKey: number
 }
 
 /** Creates the slots of a key at its first use, and forgets them when all of them are free. */
-export function createKeyedSlots({ slotsPerKey, ...options }: KeyedSlotsOptions): KeyedSlots {
-  const slotsByKey = new Map<string, Slots>()
+export function createFairSlotsByKey({ slotsPerKey, ...options }: FairSlotsByKeyOptions): KeyedSlots {
+  const slotsByKey = new Map<string, FairSlots>()
 
   return {
     async acquire(key, request = {}) {
       if (request.signal?.aborted) return undefined
-      const slots = slotsByKey.get(key) ?? createSlots({ slots: slotsPerKey, ...options })
+      const slots = slotsByKey.get(key) ?? createFairSlots({ slots: slotsPerKey, ...options })
       slotsByKey.set(key, slots)
       const release = await slots.acquire(request)
       return (

@@ -1,5 +1,5 @@
 /** Amounts by key. A key whose amount is zero takes no memory. */
-export interface Tally {
+export interface KeyedAmounts {
   /** The key's amount; 0 for a key without one. */
   of(key: string): number
   /** Adds to the key's amount. A negative amount reduces it. */
@@ -7,7 +7,7 @@ export interface Tally {
 }
 
 /** Creates an empty tally. It counts what is limited by key, such as the open streams of an address. */
-export function createTally(): Tally {
+export function createKeyedAmounts(): KeyedAmounts {
   const amounts = new Map<string, number>()
   const of = (key: string) => amounts.get(key) ?? 0
 

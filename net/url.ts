@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { unfitCharacter } from './clean-text.ts'
 import { createGuard, type Guard, withinSubnets } from './guard.ts'
-import { remember } from './memo.ts'
+import { memoize } from './memo.ts'
 
 /** The destination of a URL, as far as its text tells. */
 export interface Destination {
@@ -82,7 +82,7 @@ export function createUrlGuard({ allowSubnets }: { allowSubnets: readonly string
       return typeof result === 'string' ? result : unfitCharacter(url)
     },
     // The text of an endpoint's URL means the same at every POST, so its destination is remembered. Its look-up is not.
-    destinationOf: remember((url) => {
+    destinationOf: memoize((url) => {
       const result = vet(url)
       return typeof result === 'string' ? undefined : result
     }),

@@ -8,20 +8,20 @@ import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { matchingFormOf } from '../mail/address.ts'
-import { createGate } from './access/gate.ts'
-import { limitHeavyCalls } from './access/heavy-calls.ts'
+import { createKeyGate } from './access/gate.ts'
+import { createHeavyCallLimit } from './access/heavy-calls.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { createPeople } from './access/people/people.ts'
 import { createFrames } from './admin/frames.ts'
-import { inboxMessages } from './admin/inbox-messages.ts'
-import { adminServices } from './admin/services.ts'
+import { createInboxMessages } from './admin/inbox-messages.ts'
+import { createAdminServices } from './admin/services.ts'
 import { leaseOf, type OperatorLimits } from './config/limits.ts'
 import type { DatabaseClock } from './db/clock.ts'
 import type { Database } from './db/connect.ts'
 import type { Sealer } from './db/encryption.ts'
-import { type Read, readOn } from './db/replicas.ts'
+import { type ReplicaRead, readOn } from './db/replicas.ts'
 import type { SendingHosts } from './domains/records.ts'
-import { createVerification } from './domains/verification.ts'
+import { createDomainVerification } from './domains/verification.ts'
 import type { Verifier } from './domains/verify.ts'
 import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './process/log.ts'
@@ -32,14 +32,14 @@ import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import type { Send } from './sending/send.ts'
-import { domainService } from './services/domains.ts'
-import { emailService } from './services/emails.ts'
-import { eventService } from './services/events.ts'
-import { limitsService } from './services/limits.ts'
-import { receiptService } from './services/receipts.ts'
-import { statsService } from './services/stats.ts'
-import { suppressionService } from './services/suppression.ts'
-import { webhookService } from './services/webhooks.ts'
+import { createDomainService } from './services/domains.ts'
+import { createEmailService } from './services/emails.ts'
+import { createEventService } from './services/events.ts'
+import { createLimitsService } from './services/limits.ts'
+import { createReceiptService } from './services/receipts.ts'
+import { createStatsService } from './services/stats.ts'
+import { createSuppressionService } from './services/suppression.ts'
+import { createWebhookService } from './services/webhooks.ts'
 import type { Inbox } from './simulator/inbox.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post.ts'
@@ -50,7 +50,7 @@ export interface ApiParts
   extends Omit<AppParts, 'services' | 'interceptors' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
   db: Database
   /** Serves lists and statistics; by default `db` does. */
-  read?: Read
+  read?: ReplicaRead
   clock: DatabaseClock
   sealer: Sealer
   /** The limits of tiers, warm-up and the circuit breaker. */
@@ -94,12 +94,12 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
-  const { verifyNow } = createVerification({ db, clock, hosts, verifier })
+  const { verifyNow } = createDomainVerification({ db, clock, hosts, verifier })
   const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
   const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
 
   const signer = createReceiptSigner({ db, clock, sealer })
-  const emails = emailService({
+  const emails = createEmailService({
     db,
     read,
     clock,
@@ -110,8 +110,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     batchIdempotency,
     hashAddress,
   })
-  const events = eventService({ db, read, clock, matchingForm: matchingFormOf, replay, workflowUrl })
-  const webhook = webhookService({
+  const events = createEventService({ db, read, clock, matchingForm: matchingFormOf, replay, workflowUrl })
+  const webhook = createWebhookService({
     db,
     clock,
     sealer,
@@ -120,13 +120,13 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     workflows,
     report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
   })
-  const receipts = receiptService({ db, clock, signer, publicUrl })
-  const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
+  const receipts = createReceiptService({ db, clock, signer, publicUrl })
+  const domains = createDomainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
-  const inbox = parts.inbox && inboxMessages({ db, inbox: parts.inbox })
+  const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
   const people = createPeople({ db, clock, sealer, log, limits, onCount: parts.onCount, publicUrl, listenerUrl })
 
-  const dashboardServices = adminServices({
+  const dashboardServices = createAdminServices({
     ...people,
     db,
     read,
@@ -159,15 +159,15 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof EventService>(EventService, events),
       createServiceImplSpec<typeof WebhookService>(WebhookService, webhook),
       createServiceImplSpec<typeof DomainService>(DomainService, domains),
-      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, read, clock, breaker })),
+      createServiceImplSpec<typeof StatsService>(StatsService, createStatsService({ db, read, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({ db, clock, sealer, matchingForm: matchingFormOf }),
+        createSuppressionService({ db, clock, sealer, matchingForm: matchingFormOf }),
       ),
-      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits })),
     ],
-    interceptors: [limitHeavyCalls()],
-    gate: createGate({ db, clock, limits, onCount: parts.onCount }),
+    interceptors: [createHeavyCallLimit()],
+    gate: createKeyGate({ db, clock, limits, onCount: parts.onCount }),
     dashboard: {
       ...people,
       ...dashboardServices,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createResolver } from '../mail/dns/resolver.ts'
 import { createGuard } from '../net/guard.ts'
-import { lookupWith } from '../net/lookup.ts'
+import { createLookup } from '../net/lookup.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createTemporal } from '../workflows/temporal.ts'
 import { prepareFirstPerson } from './access/people/first-person.ts'
@@ -11,22 +11,22 @@ import { lostKeyFaults } from './config/lost-keys.ts'
 import { sourceAddressFaults } from './config/source-addresses.ts'
 import { createSealer, type Sealer } from './db/encryption.ts'
 import { findUnopenedValues } from './db/lost-keys.ts'
-import { databaseReadiness } from './db/readiness.ts'
+import { createDatabaseReadiness } from './db/readiness.ts'
 import { listen } from './http/listener/listen.ts'
 import { startBounces } from './process/bounces.ts'
 import { keepCertificate } from './process/certificate.ts'
 import { domainChecks } from './process/domain-checks.ts'
 import { openReplicas } from './process/open-replicas.ts'
 import { startOutbound } from './process/outbound.ts'
-import { type Program, run } from './process/program.ts'
+import { type Program, runProcess } from './process/program.ts'
 import { releaseMemory } from './process/release-memory.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
-import { countCalls, watchCalls } from './telemetry/calls.ts'
+import { createCallCounter, watchCalls } from './telemetry/calls.ts'
 import { watchInstallation } from './telemetry/installation.ts'
 import {
-  countAnswers,
   countWorkflows,
+  createAnswerCounter,
   watchCertificate,
   watchReadiness,
   watchResolver,
@@ -36,7 +36,7 @@ import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> listen.
 
-await run({ name: 'API', check: checkSourceAddresses, start })
+await runProcess({ name: 'API', check: checkSourceAddresses, start })
 
 async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<void> {
   const faults = await sourceAddressFaults(smtpSourceAddresses)
@@ -53,11 +53,11 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   watchInstallation(metrics, db)
-  const resolver = createResolver({ servers: config.dnsServers, onAnswer: countAnswers(metrics) })
+  const resolver = createResolver({ servers: config.dnsServers, onAnswer: createAnswerCounter(metrics) })
   watchResolver(metrics, resolver)
   const webhooks = createPost({
     allowSubnets: config.webhookAllowSubnets,
-    lookup: lookupWith(resolver),
+    lookup: createLookup(resolver),
     proxy: config.webhookProxy,
   })
   ends.defer(() => webhooks.close())
@@ -72,7 +72,7 @@ async function start(program: Program): Promise<object> {
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const { send, inbox } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
-  const databaseState = databaseReadiness(db)
+  const databaseState = createDatabaseReadiness(db)
   const replicas = await openReplicas(program)
   const api = await createApi({
     db,
@@ -99,7 +99,7 @@ async function start(program: Program): Promise<object> {
     listenerUrl: () => listener.url,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
-    onEnd: countCalls(metrics),
+    onEnd: createCallCounter(metrics),
     onCount: (admitted) => metrics.countedRequests.add({ result: admitted ? 'admitted' : 'refused' }),
   })
   ends.defer(() => api.idle())

@@ -4,14 +4,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../mail/dns/resolver.ts'
 import { createStsPolicies } from '../mail/smtp/sts-policies.ts'
 import { createCleartextHosts } from '../mail/smtp/tls.ts'
-import { remember } from '../net/memo.ts'
+import { memoize } from '../net/memo.ts'
 import { createUrlGuard } from '../net/url.ts'
 import { createIdentify } from '../server/access/identify.ts'
 import { createOpenCalls } from '../server/access/open-calls.ts'
-import { createAttempts } from '../server/access/people/attempts.ts'
+import { createCredentialAttempts } from '../server/access/people/attempts.ts'
 import { createStrangers } from '../server/access/strangers.ts'
 import { createWindows } from '../server/access/windows.ts'
-import { recent } from '../server/async/read-cache.ts'
+import { createReadCache } from '../server/async/read-cache.ts'
 import { type Counter, createInstrument, type Definition } from '../server/telemetry/instruments.ts'
 import { type TestAccount, testAccount } from './harness/account.ts'
 import { startDns } from './harness/dns.ts'
@@ -68,9 +68,9 @@ async function keptBy(flooded: unknown, flood: Flood, times = TEXTS): Promise<nu
 const visit = createWindows({ limit: 10, windowMs: 900_000 })
 const stranger = createStrangers()
 const openCalls = createOpenCalls()
-const attempts = createAttempts()
-const read = recent({ read: async () => undefined, keepMs: 60_000, missingMs: 60_000, maxEntries: 10_000 })
-const lengthOf = remember((url) => ({ length: url.length }))
+const attempts = createCredentialAttempts()
+const read = createReadCache({ read: async () => undefined, keepMs: 60_000, missingMs: 60_000, maxEntries: 10_000 })
+const lengthOf = memoize((url) => ({ length: url.length }))
 const urls = createUrlGuard({ allowSubnets: [] })
 const cleartextHosts = createCleartextHosts(60_000)
 const definition: Definition = { name: 'sends', help: 'Sends.', kind: 'counter', labels: { domain: 100 } }

@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
-import { createKeyedSlots } from '../net/slots.ts'
+import { createFairSlotsByKey } from '../net/slots.ts'
 import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/process/log.ts'
 import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
@@ -63,8 +63,8 @@ export type Activities = ReturnType<typeof createActivities>
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
   const { deliverOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
-  const groupSlots = createKeyedSlots({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
-  const postSlots = createKeyedSlots({
+  const groupSlots = createFairSlotsByKey({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
+  const postSlots = createFairSlotsByKey({
     slotsPerKey: POSTS_PER_ENDPOINT,
     maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP,
   })

@@ -16,13 +16,20 @@ import { ATTEMPT_OPTIONS, FINISH_OPTIONS } from './activity-options.ts'
 import { isLong } from './long-history.ts'
 import { earliest, idsOf, only, type Round } from './rounds.ts'
 import { DELIVERY_STATUS } from './search-attributes.ts'
-import { attemptDetails, attemptSummary, endDetails, type Summary, timerSummary, waitingDetails } from './summaries.ts'
+import {
+  attemptDetails,
+  attemptSummary,
+  type DispatchEnds,
+  endDetails,
+  timerSummary,
+  waitingDetails,
+} from './summaries.ts'
 
 /**
  * The input of a workflow: ids, times and an opaque key. Nothing personal enters a history. The fields are stored in
  * histories and keep their names.
  */
-export interface Delivery {
+export interface DeliverWebhooksInput {
   /** The endpoint's key for the count of its slots; opaque. */
   endpoint: string
   /** The retry schedule: the delay before each attempt, counted from the failure of the previous one. */
@@ -35,7 +42,7 @@ export interface Delivery {
    * one.
    */
   lastAnswer?: string
-  summary?: Summary
+  summary?: DispatchEnds
 }
 
 /**
@@ -44,8 +51,8 @@ export interface Delivery {
  */
 export const retryNow = defineSignal<[dispatchIds?: string[] | string]>('retryNow')
 /** Ends these dispatches, or all, without a further attempt. */
-export const cancel = defineSignal<[dispatchIds?: string[] | string]>('cancel')
-export const state = defineQuery<Pick<Delivery, 'rounds' | 'lastAnswer' | 'summary'>>('state')
+export const cancelDispatches = defineSignal<[dispatchIds?: string[] | string]>('cancel')
+export const state = defineQuery<Pick<DeliverWebhooksInput, 'rounds' | 'lastAnswer' | 'summary'>>('state')
 
 /** Workflows that began before the patch did nothing with `retryNow` while an attempt was running. */
 const NEXT_WHILE_RUNNING = 'retry-now-while-running'
@@ -61,7 +68,7 @@ const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
  * timer and one activity make the attempts of a round. The workflow completes however its dispatches end. A failed
  * workflow means a fault of the service.
  */
-export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
+export async function deliverWebhooks(delivery: DeliverWebhooksInput): Promise<DispatchEnds> {
   const { endpoint, scheduleMs, deadlineMs } = delivery
   const summary = delivery.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
   let { rounds, lastAnswer } = delivery
@@ -78,7 +85,7 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
     rounds = hasten(rounds, currentRound, chosen)
     for (const id of currentRound?.dispatchIds ?? []) if (chosen.includes(id)) hastened.add(id)
   })
-  setHandler(cancel, (dispatchIds) => {
+  setHandler(cancelDispatches, (dispatchIds) => {
     signals++
     for (const id of chosenIds(dispatchIds) ?? idsOf(rounds)) cancelled.add(id)
   })
@@ -178,7 +185,7 @@ function backOff(previousMs = FIRST_BACK_OFF_MS / 2): Pick<Round, 'backOffMs' | 
 }
 
 /** The worst end of the group's dispatches. */
-function statusOf({ exhausted, cancelled, over }: Summary): string {
+function statusOf({ exhausted, cancelled, over }: DispatchEnds): string {
   if (exhausted > 0) return 'exhausted'
   return cancelled + over > 0 ? 'cancelled' : 'acknowledged'
 }

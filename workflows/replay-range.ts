@@ -21,11 +21,11 @@ export interface RangeReplay {
   replayId: string
 }
 
-export type Progress = Pick<ReplayStep, 'state' | 'dispatched' | 'total'>
+export type ReplayProgress = Pick<ReplayStep, 'state' | 'dispatched' | 'total'>
 
 /** Ends the replay. Events that it has dispatched are still attempted. */
-export const cancel = defineSignal('cancel')
-export const progress = defineQuery<Progress | undefined>('progress')
+export const cancelRange = defineSignal('cancel')
+export const progress = defineQuery<ReplayProgress | undefined>('progress')
 
 /** Before the patch the wait began with the step, and a new run with the next step: a slow step made a burst. */
 const WAIT_AFTER_STEP = 'wait-after-step'
@@ -37,11 +37,11 @@ const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTION
  * workflows attempt them (deliver-webhooks.ts). The replay's row in the database stores its progress. A run that
  * continues another, or replaces one that was lost, goes on there.
  */
-export async function replayRange({ replayId }: RangeReplay): Promise<Progress> {
-  let last: Progress | undefined
+export async function replayRange({ replayId }: RangeReplay): Promise<ReplayProgress> {
+  let last: ReplayProgress | undefined
   let isCancelled = false
   setHandler(progress, () => last)
-  setHandler(cancel, () => {
+  setHandler(cancelRange, () => {
     isCancelled = true
   })
 

@@ -5,7 +5,7 @@ import type { Round } from './rounds.ts'
 /**
  * How many dispatches ended in which way. `over` counts those that were cancelled or exhausted before their attempt.
  */
-export interface Summary {
+export interface DispatchEnds {
   acknowledged: number
   exhausted: number
   cancelled: number
@@ -41,7 +41,7 @@ export function attemptDetails(round: Round, attempts: number): string {
 }
 
 /** The details of a workflow that is over. */
-export function endDetails({ acknowledged, exhausted, cancelled, over }: Summary): string {
+export function endDetails({ acknowledged, exhausted, cancelled, over }: DispatchEnds): string {
   return `Acknowledged: ${acknowledged}, exhausted: ${exhausted}, cancelled: ${cancelled}, over before their attempt: ${over}.`
 }
 

@@ -9,13 +9,13 @@ import { MAX_GROUP } from './worker-limits.ts'
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
 export interface Temporal {
   workflows: Workflows
-  health(): Promise<Health>
+  health(): Promise<TemporalHealth>
   /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
   workflowUrl(workflowId: string): string | undefined
   close(): Promise<void>
 }
 
-export interface Health {
+export interface TemporalHealth {
   /** `degraded` while Temporal cannot be reached: replays are refused and retries wait; everything else works. */
   temporal: 'ok' | 'degraded'
   /** `none` while no worker polls: retries and replays wait. */

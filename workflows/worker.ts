@@ -3,17 +3,17 @@ import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/w
 import type { Logger } from 'pino'
 import { createGuard } from '../net/guard.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { every } from '../server/async/interval.ts'
+import { runEvery } from '../server/async/interval.ts'
 import type { Config } from '../server/config/config.ts'
 import { removeContents } from '../server/db/contents.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { publicId } from '../server/db/ids.ts'
 import { firstKeptHour } from '../server/db/retention.ts'
 import type { Domain } from '../server/domains/domains.ts'
-import { createVerification } from '../server/domains/verification.ts'
-import { deliveriesOf } from '../server/process/deliveries.ts'
+import { createDomainVerification } from '../server/domains/verification.ts'
+import { createProcessAttempts } from '../server/process/deliveries.ts'
 import { domainChecks } from '../server/process/domain-checks.ts'
-import { type Program, run } from '../server/process/program.ts'
+import { type Program, runProcess } from '../server/process/program.ts'
 import { rollUpDays } from '../server/reputation/merge-statistics.ts'
 import { countWorkflows, watchTemporal } from '../server/telemetry/parts.ts'
 import { countTasks } from '../server/telemetry/tasks.ts'
@@ -46,7 +46,7 @@ const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
 const REPLAYS = 'the start of replays'
 
-await run({ name: 'worker', check: checkTemporal, start })
+await runProcess({ name: 'worker', check: checkTemporal, start })
 
 function checkTemporal({ temporal }: Config): void {
   if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
@@ -89,7 +89,7 @@ async function start(program: Program): Promise<object> {
     onError: (error) => troubles.report(TEMPORAL, error),
   })
   ends.defer(() => working)
-  const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
+  const preparing = runEvery(SET_UP_EVERY_MS, prepare, () => {})
   ends.defer(() => preparing.stop())
 
   const handOver = keepHandingOver({
@@ -111,7 +111,7 @@ async function start(program: Program): Promise<object> {
       () => troubles.resolve(REPLAYS),
       (error) => troubles.report(REPLAYS, error),
     )
-  const resuming = every(RESUME_EVERY_MS, resume, () => {})
+  const resuming = runEvery(RESUME_EVERY_MS, resume, () => {})
   ends.defer(() => resuming.stop())
   warnOfFailingEndpoints(program)
   ends.defer(() => {
@@ -131,10 +131,10 @@ interface ActivitiesParts {
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
 function startActivities(program: Program, { workflows, task, stopping }: ActivitiesParts): Activities {
   const { config, log, db, clock, metrics, tracing, ends } = program
-  const deliveries = deliveriesOf(config, { db, clock, log, metrics, tracing })
+  const deliveries = createProcessAttempts(config, { db, clock, log, metrics, tracing })
   ends.defer(() => deliveries.close())
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const verification = createVerification({ db, clock, ...domainChecks(program, mayDial) })
+  const verification = createDomainVerification({ db, clock, ...domainChecks(program, mayDial) })
   const checks = {
     onChange: ({ id, name }: Domain, status: Domain['status']) =>
       log[status === 'verified' ? 'info' : 'warn'](
@@ -170,7 +170,7 @@ async function enforceRetention({ config, db, clock }: Program): Promise<string[
 
 /** Warns every hour of each endpoint that has not acknowledged an event for more than an hour. */
 function warnOfFailingEndpoints({ db, log, ends }: Program): void {
-  const warning = every(
+  const warning = runEvery(
     WARN_EVERY_MS,
     async () => {
       for (const { accountId, url, ...facts } of await failingEndpoints(db)) {

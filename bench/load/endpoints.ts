@@ -1,6 +1,6 @@
 import { createAccount } from '../../server/access/accounts.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
@@ -16,7 +16,7 @@ export const sealerOf = (storage: Storage) => createSealer(encryptionKeys(storag
 /** Creates an account for each URL, with the URL as its endpoint. Returns the ids of the accounts (UUIDs). */
 export async function createEndpoints(storage: Storage, urls: readonly string[]): Promise<string[]> {
   const db = connect(storage.databaseUrl, { connections: 1 })
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createAccount(db, clock, 'Bench')

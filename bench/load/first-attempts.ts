@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
-import { lookupWith } from '../../net/lookup.ts'
+import { createLookup } from '../../net/lookup.ts'
 import { inTime } from '../../server/async/timeout.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import type { Claim } from '../../server/ledger/claim.ts'
 import { createLogger } from '../../server/process/log.ts'
 import { rejected } from '../../server/sending/outcome.ts'
-import { settleUntil } from '../../server/sending/until-stored.ts'
-import { attemptLog } from '../../server/webhooks/attempt-log.ts'
-import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
+import { createSettleUntilStored } from '../../server/sending/until-stored.ts'
+import { createAttemptLog } from '../../server/webhooks/attempt-log.ts'
+import { createAttempts } from '../../server/webhooks/deliver-once.ts'
 import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
 import { createEventBatches } from '../../server/webhooks/event-batches.ts'
 import { createPost } from '../../server/webhooks/post.ts'
@@ -57,10 +57,10 @@ export function startFirstAttempts(options: Options): Promise<Worker<Stream[], C
 async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
   const db = connect(storage.databaseUrl, { connections: 10 })
   await makePartitions(db)
-  const clock = await databaseClock(db)
-  const { post } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: lookupWith(createResolver({})) })
-  const report = attemptLog(createLogger('fatal'))
-  const deliveries = createDeliveries({ db, clock, sealer: sealerOf(storage), post, report })
+  const clock = await createDatabaseClock(db)
+  const { post } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: createLookup(createResolver({})) })
+  const report = createAttemptLog(createLogger('fatal'))
+  const deliveries = createAttempts({ db, clock, sealer: sealerOf(storage), post, report })
   const failed = (error: unknown) => console.error(error)
   const open = new Map<string, PromiseWithResolvers<void>>()
   const dispatcher = createDispatcher({
@@ -78,7 +78,7 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
   const batches = createEventBatches((events) => events.forEach(dispatcher.offer))
   /** The event id of each message. */
   const eventIds = new Map<string, string>()
-  const settle = settleUntil(db, {
+  const settle = createSettleUntilStored(db, {
     ...dispatcher,
     offer(event) {
       eventIds.set(event.messageId, event.id)

@@ -4,7 +4,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { schedule } from '../../server/config/values.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { type Client, createClient } from '../../test/faults/client.ts'
@@ -104,7 +104,7 @@ export async function startReconciled() {
 
 async function openAccount(product: Product): Promise<{ id: string; key: string }> {
   const db = connect(product.databaseUrl, { connections: 1 })
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const { id } = await createAccount(db, clock, 'Soak')
   const { key } = await createKey(db, clock, { accountId: id, name: 'soak', kind: 'live', scopes: SCOPES_OF.live })
   const sealer = sealerOf(product)

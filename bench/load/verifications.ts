@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { Answer } from 'dns-packet'
 import { createAccount } from '../../server/access/accounts.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import type { Domain } from '../../server/domains/domains.ts'
-import { type DnsRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
-import { createVerification } from '../../server/domains/verification.ts'
+import { type PublishedRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
+import { createDomainVerification } from '../../server/domains/verification.ts'
 import { createVerifier, type Verifier } from '../../server/domains/verify.ts'
 import { type Dns, delegation } from './dns.ts'
 import { startWorker, type Worker, work } from './process.ts'
@@ -29,7 +29,7 @@ export function publishedBy(domain: Pick<Domain, 'name' | 'dkimKeys'>, hosts = H
   return [...delegation(domain.name), ...recordsOf(domain, hosts).map(answerOf)]
 }
 
-function answerOf({ type, host: name, value }: DnsRecord): Answer {
+function answerOf({ type, host: name, value }: PublishedRecord): Answer {
   if (type === 'TXT') return { type, name, ttl: 60, data: stringsOf(value) }
   if (type === 'CNAME') return { type, name, ttl: 60, data: value }
   return { type, name, ttl: 60, data: { preference: 10, exchange: value.split(' ')[1]! } }
@@ -47,7 +47,7 @@ export function newDomain(name: string): Domain {
 /** Stores `count` domains of two accounts. */
 export async function storeDomains(databaseUrl: string, count: number): Promise<Domain[]> {
   const db = connect(databaseUrl, { connections: 1 })
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const accounts = [(await createAccount(db, clock, 'One')).id, (await createAccount(db, clock, 'Two')).id]
   const rows = Array.from({ length: count }, (_, i) => newDomain(`d${i}.example`))
   await db
@@ -81,8 +81,8 @@ export function startVerifications(parts: Parts): Promise<Worker<Command, Run | 
 
 async function serve({ databaseUrl, ...dns }: Parts): Promise<void> {
   const db = connect(databaseUrl, { connections: 10 })
-  const clock = await databaseClock(db)
-  const { verifyDue } = createVerification({ db, clock, hosts: HOSTS, verifier: verifierOf(dns) })
+  const clock = await createDatabaseClock(db)
+  const { verifyDue } = createDomainVerification({ db, clock, hosts: HOSTS, verifier: verifierOf(dns) })
   const onError = (error: unknown) => console.error(error)
   let stopping = new AbortController()
   let running: Promise<Run> | undefined

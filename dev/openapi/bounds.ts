@@ -2,7 +2,7 @@ import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { EVENT_KINDS } from '../../server/db/event-kinds.ts'
 import { CONTENT_ID, CONTENT_TYPE } from '../../server/sending/attachments.ts'
-import { LIMITS } from '../../server/sending/message.ts'
+import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
 
@@ -16,32 +16,32 @@ export interface Bounds {
 
 const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
-const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: LIMITS.tenantIdCharacters } }
-const TAG: Bounds = { value: { minLength: 1, maxLength: LIMITS.tagCharacters } }
+const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tenantIdCharacters } }
+const TAG: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharacters } }
 const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
 /** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
-const BODY: Bounds = { value: { maxLength: LIMITS.bodyBytes } }
+const BODY: Bounds = { value: { maxLength: MESSAGE_LIMITS.bodyBytes } }
 
 const MESSAGE: Record<string, Bounds> = {
   to: { whole: { minItems: 1 }, value: { minLength: 1 } },
   cc: { value: { minLength: 1 } },
   bcc: { value: { minLength: 1 } },
   from: TEXT,
-  subject: { value: { minLength: 1, maxLength: LIMITS.subjectCharacters } },
+  subject: { value: { minLength: 1, maxLength: MESSAGE_LIMITS.subjectCharacters } },
   html: BODY,
   text: BODY,
-  reply_to: { whole: { maxItems: LIMITS.replyTo }, value: { minLength: 1 } },
-  attachments: { whole: { maxItems: LIMITS.attachments } },
+  reply_to: { whole: { maxItems: MESSAGE_LIMITS.replyTo }, value: { minLength: 1 } },
+  attachments: { whole: { maxItems: MESSAGE_LIMITS.attachments } },
   headers: {
-    whole: { maxProperties: LIMITS.headers, propertyNames: { pattern: '^[!-9;-~]{1,76}$' } },
-    value: { maxLength: LIMITS.headerValueCharacters },
+    whole: { maxProperties: MESSAGE_LIMITS.headers, propertyNames: { pattern: '^[!-9;-~]{1,76}$' } },
+    value: { maxLength: MESSAGE_LIMITS.headerValueCharacters },
   },
   tenant_id: TENANT_ID,
   metadata: {
-    whole: { maxProperties: LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
-    value: { maxLength: LIMITS.metadataValueCharacters },
+    whole: { maxProperties: MESSAGE_LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
+    value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
   },
   tag: TAG,
 }
@@ -55,7 +55,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   BatchItem: { ...MESSAGE, idempotency_key: { value: { pattern: '^[ -~]{1,256}$' } } },
   SendBatchRequest: { emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.batchEmails } } },
   Attachment: {
-    filename: { value: { minLength: 1, maxLength: LIMITS.filenameCharacters } },
+    filename: { value: { minLength: 1, maxLength: MESSAGE_LIMITS.filenameCharacters } },
     content: { required: true },
     content_type: { value: { pattern: CONTENT_TYPE.source } },
     content_id: { value: { pattern: CONTENT_ID.source } },

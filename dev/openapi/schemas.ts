@@ -1,5 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { enumName, enumNames, shapeOf, TIMESTAMP } from '../../server/http/rest/json-shape.ts'
+import { enumName, jsonNamesOf, shapeOf, TIMESTAMP } from '../../server/http/rest/json-shape.ts'
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
@@ -45,7 +45,7 @@ export function createSchemas(comments: Comments) {
     refer(desc.name, () => ({
       description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
       type: 'string',
-      enum: [...enumNames(desc).keys()],
+      enum: [...jsonNamesOf(desc).keys()],
       // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
       'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
     }))

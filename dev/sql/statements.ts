@@ -82,7 +82,7 @@ const REPORTS: Statement[] = [
   {
     name: 'find-reported',
     does: 'Finds the message that a late bounce or a complaint is about.',
-    sql: feedback.MESSAGE,
+    sql: feedback.REPORTED_MESSAGE,
   },
   { name: 'lock-reported', does: 'Makes the reports of one message wait for each other.', sql: feedback.LOCK },
   { name: 'keep-feedback', does: 'Stores a late bounce or a complaint, and what follows from it.', sql: feedback.KEEP },

@@ -1,7 +1,7 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/slots.ts'
+import { createFairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
 import { type DnsServer, queryDns } from './query.ts'
 
@@ -85,7 +85,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
   const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
   const { slots: querySlots = QUERY_SLOTS, onAnswer } = options
-  const slots = createSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
+  const slots = createFairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
     maxEntries: MAX_CACHED_ANSWERS,
     charactersOf: ({ answer }) => textLengthOf(answer),

@@ -15,7 +15,7 @@ export interface Attachment {
   contentId?: string
 }
 
-export interface Message {
+export interface MimeMessage {
   /** Without its angle brackets. */
   messageId: string
   date: Date
@@ -38,14 +38,14 @@ export interface Message {
  * The message in pieces, because attachments are too large to copy: ASCII, CRLF line ends only, no line over 998
  * characters, ends with CRLF. The first piece contains the whole header. Equal arguments make equal bytes.
  */
-export function buildMessage(message: Message): Buffer[] {
+export function buildMessage(message: MimeMessage): Buffer[] {
   const { fields, body } = entity(message)
   const head = Buffer.from(`${header(message)}${fields}\r\n`, 'latin1')
   return joinSmall(head, endsLine(body.at(-1)!) ? body : [...body, CRLF])
 }
 
 /** The fields in the order of RFC 5322 3.6; the transport puts its own fields in front. */
-function header(message: Message): string {
+function header(message: MimeMessage): string {
   return [
     field('Date', message.date.toUTCString().replace('GMT', '+0000')),
     addressField('From', [message.from]),
@@ -63,7 +63,7 @@ function header(message: Message): string {
  * The text, the html, or both as alternatives (the last is the best, RFC 2046 5.1.4); around them the inline parts, and
  * around all of these the attachments. Gmail writes the same order, so every reader knows it.
  */
-function entity({ text, html, attachments, boundarySeed }: Message): Entity {
+function entity({ text, html, attachments, boundarySeed }: MimeMessage): Entity {
   const bodies: Entity[] = []
   if (text !== undefined) bodies.push(textPart('plain', text))
   if (html !== undefined) bodies.push(textPart('html', html))

@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { relaxedBodyHash, relaxedField } from './canonical.ts'
 
-export interface DkimKey {
+export interface DkimSigningKey {
   selector: string
   /** Private, RSA or Ed25519. */
   key: KeyObject
@@ -11,7 +11,7 @@ export interface Signer {
   /** In lower case, A-labels. */
   domain: string
   /** One RSA key, which every verifier knows, and at most one Ed25519 key (RFC 8463) for those that know it. */
-  keys: readonly DkimKey[]
+  keys: readonly DkimSigningKey[]
   date: Date
 }
 
@@ -77,7 +77,7 @@ function coveredFields(fields: readonly Field[], names: readonly string[]): stri
     .join('')
 }
 
-function rsaFirst(keys: readonly DkimKey[]): DkimKey[] {
+function rsaFirst(keys: readonly DkimSigningKey[]): DkimSigningKey[] {
   const rsa = keys.filter(({ key }) => key.asymmetricKeyType === 'rsa')
   if (rsa.length === 0) throw new Error('A message must be signed with an RSA key')
   return [...rsa, ...keys.filter((key) => !rsa.includes(key))]

@@ -62,7 +62,7 @@ export type Subject =
   | 'route'
 
 /** What a refusal speaks of, and the row of the rules that decided: `us`, `rate`. */
-export interface Reading {
+export interface ReplyReading {
   subject: Subject
   row: string
 }
@@ -87,7 +87,7 @@ export interface SmtpAttempt {
   outcome: Outcome
   reply?: Reply
   /** How the reply was read, when it refused. */
-  reading?: Reading
+  reading?: ReplyReading
   /** The cause, where no reply tells it: `ECONNREFUSED 192.0.2.1`, `out of time`. */
   detail?: string
   mx?: string
@@ -142,7 +142,7 @@ export type MxLookup =
 
 /** The account that connections and look-ups are for, and the time of its send. */
 export interface Asker {
-  /** Any key. Connections and look-ups are shared fairly between accounts: see `Slots`. */
+  /** Any key. Connections and look-ups are shared fairly between accounts: see `FairSlots`. */
   accountId?: string
   /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number

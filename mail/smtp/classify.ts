@@ -1,7 +1,7 @@
-import type { Outcome, Reading, Reply } from './attempt.ts'
+import type { Outcome, Reply, ReplyReading } from './attempt.ts'
 import { type KnownNames, NAMED, plainWords } from './plain-text.ts'
 import { withoutQuotes } from './quotes.ts'
-import type { ReplyPhase, Rule } from './rules/rule.ts'
+import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import { RULES } from './rules.ts'
 
 /** A reply with its place in the conversation. */
@@ -17,7 +17,7 @@ export interface PlacedReply {
 /** What a reply means for the recipient, and how it was read. */
 export interface Judgement {
   outcome: Outcome
-  reading?: Reading
+  reading?: ReplyReading
 }
 
 /**
@@ -39,13 +39,13 @@ export function classify(placed: PlacedReply): Judgement {
 
 const TEMPORARY: Outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true }
 
-function bounceOf({ reason, evenFor4xx }: Rule, digit: number): Outcome {
+function bounceOf({ reason, evenFor4xx }: ReplyRule, digit: number): Outcome {
   if (digit === 4 && !evenFor4xx) return TEMPORARY
   return { kind: 'bounced', reason, retryable: reason === 'temporary_failure' || reason === 'connection_timeout' }
 }
 
 /** The row that decides on a 4xx or 5xx reply. */
-export function ruleFor({ phase, reply, mx, names }: PlacedReply): Rule {
+export function ruleFor({ phase, reply, mx, names }: PlacedReply): ReplyRule {
   const code = String(reply.code)
   const own = withoutQuotes(reply.text, names)
   const all = plainWords(reply.text, names)
@@ -55,7 +55,7 @@ export function ruleFor({ phase, reply, mx, names }: PlacedReply): Rule {
   const isSilent = SILENT.test(said)
   const host = mx.toLowerCase()
   // What another server said may be about our own address, so it proves nothing about the recipient.
-  const textOf = ({ subject }: Rule) => (subject === 'space' || subject === 'mailbox' ? said : all)
+  const textOf = ({ subject }: ReplyRule) => (subject === 'space' || subject === 'mailbox' ? said : all)
   return RULES.find(
     (rule) =>
       (rule.phases?.includes(phase) ?? true) &&

@@ -41,7 +41,7 @@ interface DialOptions {
  * Opens a TCP connection to the first of at most two addresses that accepts one. The second address is tried too as
  * soon as the first has failed or was silent for `raceMs` (as in RFC 8305), so a dead address family costs no time.
  */
-export function dial({
+export function dialHost({
   host,
   sourceAddress,
   untilMs,

@@ -1,7 +1,7 @@
 import type { Delivery, Host, Outcome, Site, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
-import type { Mail } from './envelope.ts'
-import { type Failure, outcomeOf } from './failure.ts'
+import type { MailObject } from './envelope.ts'
+import { type Failure, judgeFailure } from './failure.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool, PooledSite } from './pool.ts'
@@ -164,7 +164,7 @@ function createLedger(delivery: DomainDelivery) {
   }
 
   /** The mail for the recipients without a verdict. */
-  function mail(stopwatch: Stopwatch, signal?: AbortSignal): Mail {
+  function mail(stopwatch: Stopwatch, signal?: AbortSignal): MailObject {
     const indexes = pending()
     const beforeDot = (accepted: number[]) => {
       isPermissionAsked = true
@@ -191,7 +191,7 @@ function createLedger(delivery: DomainDelivery) {
     for (const i of pending()) {
       const { failure, evidence } = last ?? withoutTry(cause)
       const { phase, reply, detail } = failure
-      const { outcome, reading } = outcomeOf(failure, evidence.mx ?? '', { recipient: delivery.recipients[i] })
+      const { outcome, reading } = judgeFailure(failure, evidence.mx ?? '', { recipient: delivery.recipients[i] })
       settle(i, { phase, reply, reading, detail, outcome: isPermissionAsked ? notOurs(outcome) : outcome }, evidence)
     }
     return attempts as SmtpAttempt[]

@@ -3,7 +3,7 @@ import type { Asker, Delivery, MxLookup, Site, SmtpAttempt, WatchedEngine } from
 import { stuffDots } from './content.ts'
 import { deliverToDomain } from './domain-delivery.ts'
 import { createLateReplies } from './late-replies.ts'
-import { deadlinesOf, type EngineLimits, LIMITS } from './limits.ts'
+import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './limits.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { createCleartextHosts, createTlsContexts } from './tls.ts'
@@ -34,7 +34,7 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
 /** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
 export function createEngine(options: EngineOptions): WatchedEngine {
   const { heloName, onLateReply, random = Math.random } = options
-  const limits = { ...LIMITS, ...options.limits }
+  const limits = { ...ENGINE_LIMITS, ...options.limits }
   const lookUpMx = createMxLookUp({ ...options, random })
   const pool = createPool(limits)
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })

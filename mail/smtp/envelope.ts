@@ -11,7 +11,7 @@ import type { BrokenWire } from './wire.ts'
 
 const DATA = 'DATA\r\n'
 
-export interface Mail {
+export interface MailObject {
   sender: string
   /** As in `Delivery`. */
   from?: readonly string[]
@@ -25,7 +25,7 @@ export interface Mail {
   stopwatch: Stopwatch
 }
 
-export interface Envelope {
+export interface EnvelopeResult {
   /** One for each refused recipient, with the reply to its own command where there was one. */
   verdicts: (Verdict | undefined)[]
   /** The server waits for the content. It goes to the recipients without a verdict. */
@@ -37,7 +37,7 @@ export interface Envelope {
 }
 
 /** Sends MAIL, RCPT and DATA for the recipients in `mail`. `transact` sends the content. */
-export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
+export async function sendEnvelope(session: Session, mail: MailObject): Promise<EnvelopeResult> {
   const { stopwatch } = mail
   const { pipelining, maxSize, dsn } = session.extensions
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
@@ -46,10 +46,10 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   const reset = session.needsReset ? ['RSET\r\n'] : []
   const from = `MAIL FROM:<${mail.sender}>${size}${ret}\r\n`
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
-  const verdicts: Envelope['verdicts'] = mail.recipients.map(() => undefined)
+  const verdicts: EnvelopeResult['verdicts'] = mail.recipients.map(() => undefined)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])
-  const end = (): Envelope => ({ verdicts, isReady: false, reusable: isReusable() })
-  const stop = (failure: Failure): Envelope => ({ verdicts, isReady: false, reusable: false, failure })
+  const end = (): EnvelopeResult => ({ verdicts, isReady: false, reusable: isReusable() })
+  const stop = (failure: Failure): EnvelopeResult => ({ verdicts, isReady: false, reusable: false, failure })
 
   stopwatch.begin('mail')
   for (const command of reset) {
@@ -96,7 +96,7 @@ type Ask = (command: string) => Promise<RawReply | BrokenWire>
  * Sends the commands in one write where the server supports pipelining (RFC 2920). Elsewhere `ask` sends each command
  * and then reads its reply.
  */
-function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: Mail, commands: string[]) {
+function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: MailObject, commands: string[]) {
   let isClosing = false
   if (extensions.pipelining) wire.send(commands.join(''), commands.length)
   const ask: Ask = async (command) => {
@@ -128,7 +128,11 @@ export function verdictOf({ host }: Session, phase: Phase, raw: RawReply, names?
 }
 
 /** The names that a reply may have for us and for the recipient. */
-export function namesIn({ ourNames }: Session, { sender, from, recipients }: Mail, recipient?: number): KnownNames {
+export function namesIn(
+  { ourNames }: Session,
+  { sender, from, recipients }: MailObject,
+  recipient?: number,
+): KnownNames {
   return {
     recipient: recipient === undefined ? undefined : recipients[recipient],
     ours: [...ourNames, sender, domainOf(sender), ...(from ?? [])],
@@ -138,7 +142,7 @@ export function namesIn({ ourNames }: Session, { sender, from, recipients }: Mai
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 /** The indexes of the recipients that the server has not refused. */
-export function acceptedOf(verdicts: Envelope['verdicts']): number[] {
+export function acceptedOf(verdicts: EnvelopeResult['verdicts']): number[] {
   return [...verdicts.keys()].filter((i) => verdicts[i] === undefined)
 }
 

@@ -25,7 +25,7 @@ export function failureOf(phase: Phase, result: RawReply | BrokenWire): Failure 
   return { kind: 'failure', phase, how: 'garbage', detail: `${result.code} in answer to ${phase}` }
 }
 
-export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: string, names?: KnownNames): Judgement {
+export function judgeFailure({ phase, how, detail = how, reply }: Failure, mx: string, names?: KnownNames): Judgement {
   switch (how) {
     case 'refused':
       return classify({ phase, reply: reply!, mx, names })

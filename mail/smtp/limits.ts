@@ -24,7 +24,7 @@ export interface EngineLimits {
   lateReplies: number
 }
 
-export const LIMITS: EngineLimits = {
+export const ENGINE_LIMITS: EngineLimits = {
   dotShare: 0.5,
   dotAtLeastMs: 15_000,
   dotShareAtMost: 0.75,

@@ -1,4 +1,4 @@
-import { createSlots, fourFifths, type Release, type SlotRequest, type Slots } from '../../net/slots.ts'
+import { createFairSlots, type FairSlots, fourFifths, type Release, type SlotRequest } from '../../net/slots.ts'
 import type { SiteLimits } from './limits.ts'
 import type { Session } from './session.ts'
 
@@ -24,7 +24,7 @@ export interface PooledSite {
 
 /** The connections to one site: those in use hold a slot, the others are idle. */
 interface SiteConnections extends PooledSite {
-  slots: Slots
+  slots: FairSlots
   /** The last one used is reused first, so that the others may end. There are never more of them than free slots. */
   idle: Session[]
 }
@@ -58,7 +58,7 @@ export function createPool({ idleMs }: { idleMs: number }) {
 
   function addSite({ key, limits }: PooledSite): SiteConnections {
     const { connections } = limits
-    const slots = createSlots({ slots: connections, perAccount: fourFifths(connections) })
+    const slots = createFairSlots({ slots: connections, perAccount: fourFifths(connections) })
     const site: SiteConnections = { key, limits, slots, idle: [] }
     sites.set(key, site)
     return site

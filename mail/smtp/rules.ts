@@ -2,7 +2,7 @@
 // does the reply speak of?": the session, us, the message, the mailbox's space, the mailbox, the route. Numbers decide
 // only where the words speak of nothing.
 
-import type { Reading } from './attempt.ts'
+import type { ReplyReading } from './attempt.ts'
 import {
   DIRECTORY_RULES,
   DOUBTFUL_RULES,
@@ -13,7 +13,7 @@ import {
 } from './rules/mailbox.ts'
 import { JUDGED_RULES, MESSAGE_RULES } from './rules/message.ts'
 import { EXPIRY_RULES, ROUTE_RULES, ROUTE_STATUS_RULES } from './rules/route.ts'
-import { RECIPIENT, type ReplyPhase, type Rule } from './rules/rule.ts'
+import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rules/rule.ts'
 import { SESSION_RULES } from './rules/session.ts'
 import { POLICY_RULES, US_RULES } from './rules/us.ts'
 
@@ -21,22 +21,22 @@ const OPENING: readonly ReplyPhase[] = ['greeting', 'ehlo', 'starttls', 'mail']
 const REPLIES_ON_RECIPIENTS: readonly ReplyPhase[] = ['rcpt']
 
 /** Before the server has seen a recipient, a reply proves nothing about the recipient. */
-const OPENING_RULES: readonly Rule[] = [
+const OPENING_RULES: readonly ReplyRule[] = [
   { name: 'TLS refused', subject: 'us', phases: ['starttls'], reason: 'policy_block', evenFor4xx: true },
   { name: 'refused before any recipient', subject: 'us', phases: OPENING, reason: 'policy_block' },
 ]
 
 /** A host that takes no mail at all (RFC 7504) judges no mailbox, whatever its status. */
-const HOST_RULES: readonly Rule[] = [
-  { name: 'no mail here', subject: 'us', phases: RECIPIENT, code: /^(?:521|556)$/, reason: 'policy_block' },
+const HOST_RULES: readonly ReplyRule[] = [
+  { name: 'no mail here', subject: 'us', phases: RECIPIENT_PHASES, code: /^(?:521|556)$/, reason: 'policy_block' },
 ]
 
 /** Rows for replies that tell nothing but their numbers. */
-const NUMBER_RULES: readonly Rule[] = [
+const NUMBER_RULES: readonly ReplyRule[] = [
   {
     name: 'full',
     subject: 'space',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     code: /^552$/,
     bare: true,
     reason: 'mailbox_full',
@@ -56,7 +56,7 @@ const NUMBER_RULES: readonly Rule[] = [
 ]
 
 /** All rows, in order of precedence. */
-export const RULES: readonly Rule[] = [
+export const RULES: readonly ReplyRule[] = [
   ...SESSION_RULES,
   ...OPENING_RULES,
   ...JUDGED_RULES,
@@ -77,4 +77,4 @@ export const RULES: readonly Rule[] = [
 ]
 
 /** A reading in one phrase, as people see it: `us (rate)`. */
-export const readAs = ({ subject, row }: Reading): string => `${subject} (${row})`
+export const readAs = ({ subject, row }: ReplyReading): string => `${subject} (${row})`

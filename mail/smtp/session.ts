@@ -1,5 +1,5 @@
 import type { Host, TimedPhase, TlsDemand } from './attempt.ts'
-import { dial } from './dial.ts'
+import { dialHost } from './dial.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { EngineLimits } from './limits.ts'
 import { isPositive, type RawReply } from './reply.ts'
@@ -40,7 +40,7 @@ export interface SessionOptions {
   limits: EngineLimits
 }
 
-export interface Call {
+export interface SessionRequest {
   host: Host
   sourceAddress?: string
   tlsDemandedBy?: TlsDemand
@@ -55,7 +55,7 @@ export interface Call {
  * Opens a session with a host. Where the host offers STARTTLS and then fails it, opens one in clear, unless TLS is
  * demanded.
  */
-export async function openSession(options: SessionOptions, call: Call): Promise<Session | Failure> {
+export async function openSession(options: SessionOptions, call: SessionRequest): Promise<Session | Failure> {
   const { cleartextHosts } = options
   const { tlsDemandedBy } = call
   const hostAndPort = `${call.host.name}:${call.host.port}`
@@ -78,10 +78,10 @@ function insecure({ detail = 'STARTTLS was refused', ...failure }: Failure, dema
   return { ...failure, how: 'insecure', detail: `${demand} demands TLS with a valid certificate: ${detail}` }
 }
 
-async function openOnce(options: SessionOptions, call: Call, wantTls: boolean): Promise<Session | Failure> {
+async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: boolean): Promise<Session | Failure> {
   const { host, tlsDemandedBy } = call
   call.stopwatch.begin('connect')
-  const connection = await dial({ ...call, limits: options.limits })
+  const connection = await dialHost({ ...call, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
@@ -111,7 +111,12 @@ function quitWith(wire: Wire, failure: Failure): Failure {
 }
 
 /** The 2xx reply to a command line, or to the connection itself when there is no line. */
-async function command(wire: Wire, call: Call, phase: TimedPhase, line?: string): Promise<RawReply | Failure> {
+async function command(
+  wire: Wire,
+  call: SessionRequest,
+  phase: TimedPhase,
+  line?: string,
+): Promise<RawReply | Failure> {
   const { signal, untilMs, commandMs, stopwatch } = call
   stopwatch.begin(phase)
   if (line !== undefined) wire.send(line, 1)
@@ -122,7 +127,7 @@ async function command(wire: Wire, call: Call, phase: TimedPhase, line?: string)
   return reply.kind === 'reply' && isPositive(reply) ? reply : failureOf(phase, reply)
 }
 
-async function hello(wire: Wire, call: Call, { heloName }: SessionOptions): Promise<Extensions | Failure> {
+async function hello(wire: Wire, call: SessionRequest, { heloName }: SessionOptions): Promise<Extensions | Failure> {
   const reply = await command(wire, call, 'ehlo', `EHLO ${heloName}\r\n`)
   if (reply.kind === 'reply') return extensionsOf(reply.lines)
   const isBeforeEhlo = reply.reply?.code === 500 || reply.reply?.code === 502
@@ -130,7 +135,7 @@ async function hello(wire: Wire, call: Call, { heloName }: SessionOptions): Prom
   return heloReply.kind === 'failure' ? heloReply : extensionsOf([])
 }
 
-async function startTls(wire: Wire, call: Call, { tlsContexts }: SessionOptions) {
+async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: SessionOptions) {
   const reply = await command(wire, call, 'starttls', 'STARTTLS\r\n')
   if (reply.kind === 'failure') return reply
   const failure = { kind: 'failure' as const, phase: 'starttls' as const }

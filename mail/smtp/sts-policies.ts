@@ -1,5 +1,5 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createSlots, fourFifths, type SlotRequest } from '../../net/slots.ts'
+import { createFairSlots, fourFifths, type SlotRequest } from '../../net/slots.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
 
@@ -60,7 +60,7 @@ export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
     charactersOf: ({ policy }) => policy.mx.join(' ').length,
   })
   const failedUntilMs = createBoundedMap<number>({ maxEntries: max })
-  const slots = createSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
+  const slots = createFairSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
   const fetching = new Map<string, Promise<Policy | undefined>>()
 
   return async function policyOf(domain, request) {

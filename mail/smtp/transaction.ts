@@ -1,5 +1,5 @@
 import type { Verdict } from './attempt.ts'
-import { acceptedOf, type Envelope, type Mail, namesIn, sendEnvelope, verdictOf } from './envelope.ts'
+import { acceptedOf, type EnvelopeResult, type MailObject, namesIn, sendEnvelope, verdictOf } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Session } from './session.ts'
 import type { BrokenWire } from './wire.ts'
@@ -14,7 +14,7 @@ export interface TransactionResult {
 }
 
 /** MAIL to dot, for one message over one session. No other code sends a final dot. */
-export async function transact(session: Session, mail: Mail): Promise<TransactionResult> {
+export async function transact(session: Session, mail: MailObject): Promise<TransactionResult> {
   const tooLarge = tooLargeFor(session, mail)
   if (tooLarge) return { verdicts: mail.recipients.map(() => tooLarge), reusable: true }
   const { wire } = session
@@ -30,7 +30,7 @@ export async function transact(session: Session, mail: Mail): Promise<Transactio
 }
 
 /** The verdict on a message over the limit that the server announced; nothing is sent first. */
-function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Mail): Verdict | undefined {
+function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: MailObject): Verdict | undefined {
   if (maxSize === undefined || content.size <= maxSize) return undefined
   const detail = `${host.name} takes ${maxSize} bytes, the message has ${content.size}`
   const reply = { code: 250, text: `SIZE ${maxSize}` }
@@ -38,7 +38,11 @@ function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Ma
 }
 
 /** Sends the content, and meanwhile asks the caller for permission to send the dot. */
-async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope): Promise<TransactionResult> {
+async function sendContent(
+  session: Session,
+  mail: MailObject,
+  { verdicts }: EnvelopeResult,
+): Promise<TransactionResult> {
   mail.stopwatch.begin('dot')
   const { wire } = session
   const { dotMs } = mail.deadlines
@@ -73,7 +77,7 @@ async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope)
 /** From here on no recipient of this transaction may be tried again. */
 async function sendDot(
   session: Session,
-  mail: Mail,
+  mail: MailObject,
   verdicts: TransactionResult['verdicts'],
 ): Promise<TransactionResult> {
   const { wire } = session
@@ -100,7 +104,7 @@ function withoutDot(verdicts: TransactionResult['verdicts'], isPermitted: false 
   return { verdicts: verdicts.map((verdict) => verdict ?? { phase: 'data', outcome, detail }), reusable: false }
 }
 
-async function askPermission(mail: Mail, accepted: number[]): Promise<boolean> {
+async function askPermission(mail: MailObject, accepted: number[]): Promise<boolean> {
   try {
     return (await mail.beforeDot(accepted)) === true
   } catch {

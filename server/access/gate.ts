@@ -5,12 +5,12 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
 import { createIdentify, type Visitor } from './identify.ts'
-import { lastUses } from './last-use.ts'
-import { rightOfKey } from './right-of-key.ts'
+import { createLastUses } from './last-use.ts'
+import { createKeyRight } from './right-of-key.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 import { createTierCount } from './tier-count.ts'
 
-export interface Call extends Visitor {
+export interface GatedCall extends Visitor {
   /** undefined for paths that every caller may request, such as one that does not exist. */
   method: DescMethod | undefined
   /** Receives what permits the call. */
@@ -31,10 +31,10 @@ interface Parts {
  * `rate_limit_exceeded`, and `transient_failure` when the database cannot look up a key or count its request. For a key
  * in use the count is the only query.
  */
-export function createGate({ db, clock, limits, onCount }: Parts): (call: Call) => Promise<Caller | undefined> {
+export function createKeyGate({ db, clock, limits, onCount }: Parts): (call: GatedCall) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
   const count = createTierCount({ db, limits, onCount })
-  const noteUse = lastUses(db)
+  const noteUse = createLastUses(db)
 
   return async (call) => {
     const key = await identify(call)
@@ -43,7 +43,7 @@ export function createGate({ db, clock, limits, onCount }: Parts): (call: Call) 
     const { method } = call
     if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())
-    call.giveRight?.(rightOfKey(db, clock, key.caller.keyId))
+    call.giveRight?.(createKeyRight(db, clock, key.caller.keyId))
     return key.caller
   }
 }

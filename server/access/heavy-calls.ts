@@ -9,7 +9,7 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
-import { createKeyedSlots } from '../../net/slots.ts'
+import { createFairSlotsByKey } from '../../net/slots.ts'
 import { callerKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 
@@ -80,13 +80,13 @@ const TURN_MS = 100
  * `rate_limit_exceeded`. A call holds its slot until its work has ended, also when its caller has left. A caller that
  * lost the right to the call while it waited gets what the gate throws.
  */
-export function limitHeavyCalls(): Interceptor {
+export function createHeavyCallLimit(): Interceptor {
   // By name, because the gateway has its own descriptors.
   const groups = new Map(
     HEAVY_CALLS.flatMap(({ methods, what, atOnce, maxWaiting, waitMs }) => {
-      const slots = createKeyedSlots({ slotsPerKey: atOnce, maxWaiting: BY_KEY.maxWaiting })
+      const slots = createFairSlotsByKey({ slotsPerKey: atOnce, maxWaiting: BY_KEY.maxWaiting })
       // What sessions of an account have running and waiting.
-      const ofSessions = createKeyedSlots({ slotsPerKey: atOnce + maxWaiting, maxWaiting: 0 })
+      const ofSessions = createFairSlotsByKey({ slotsPerKey: atOnce + maxWaiting, maxWaiting: 0 })
       const group = { what, atOnce, waitMs, slots, ofSessions }
       return methods.map((method) => [nameOf(method), group] as const)
     }),

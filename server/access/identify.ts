@@ -1,5 +1,5 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { recent } from '../async/read-cache.ts'
+import { createReadCache } from '../async/read-cache.ts'
 import type { Caller, Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -49,7 +49,7 @@ type Parts = { db: Database; clock: DatabaseClock }
  * invented keys costs no queries and locks out no other caller.
  */
 export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
-  const find = recent({ read: (hash) => readKey(db, hash), ...KEEP })
+  const find = createReadCache({ read: (hash) => readKey(db, hash), ...KEEP })
   const visit = createStrangers()
   const validHashes = createBoundedMap<true>({ maxEntries: MAX_VALID_HASHES })
   const pendingHashes = new Set<string>()

@@ -14,7 +14,7 @@ interface UsedKey {
  * Stores when a key was last used, to the minute. Uses are gathered for a second and written in one statement, and no
  * call waits for it. What a crash or a failed write loses is stored at the next use.
  */
-export function lastUses(db: Database): (key: UsedKey, nowMs: number) => void {
+export function createLastUses(db: Database): (key: UsedKey, nowMs: number) => void {
   let usedKeyIds = new Set<string>()
 
   async function write(nowMs: number): Promise<void> {

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { ConnectError } from '@connectrpc/connect'
 import { inTime } from '../async/timeout.ts'
 import type { Rate } from '../caller.ts'
-import { collector } from '../db/collector.ts'
+import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
@@ -54,7 +54,7 @@ interface Request {
 export function createLimiter(db: Database): (accountId: string, perMinute: number) => Promise<RequestCount> {
   const placesAhead = new Map<string, Places[]>()
 
-  const count = collector(
+  const count = createCollector(
     async (requests: Request[]) => {
       const taken = await takePlaces(db, requests)
       const own = requests.map(({ caller }) => give(taken.get(caller)!))

@@ -1,5 +1,5 @@
 import { networkOf } from '../../net/network.ts'
-import { createTally } from '../../net/tally.ts'
+import { createKeyedAmounts } from '../../net/tally.ts'
 import { fail } from '../errors.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
@@ -22,7 +22,7 @@ export interface OpenCalls {
  */
 export function createOpenCalls(): OpenCalls {
   const visit = createStrangers()
-  const streams = createTally()
+  const streams = createKeyedAmounts()
   let open = 0
 
   function close(network: string): void {

@@ -12,7 +12,7 @@ const TRUSTED_MS = 1_000
 const CHECK_TIMEOUT_MS = 5_000
 
 /** The right of a valid key, which a revocation or its expiry ends. The gate's cache is not asked. */
-export function rightOfKey(db: Database, clock: DatabaseClock, keyId: string): Right {
+export function createKeyRight(db: Database, clock: DatabaseClock, keyId: string): Right {
   return {
     trustedMs: TRUSTED_MS,
     async check(tx) {

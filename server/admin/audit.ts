@@ -20,7 +20,7 @@ import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
 
 const actorKindNames = enumNames<ActorKind>(ActorKindSchema)
 
-export function auditService({ db }: { db: Database }): ServiceImpl<typeof AuditService> {
+export function createAuditService({ db }: { db: Database }): ServiceImpl<typeof AuditService> {
   return {
     async listAuditEntries(request, context) {
       const { accountId } = context.values.get(callerKey)!

@@ -38,7 +38,7 @@ export interface ImportServiceParts {
   matchingForm(text: string): string | undefined
 }
 
-export function importService(parts: ImportServiceParts): ServiceImpl<typeof ImportService> {
+export function createImportService(parts: ImportServiceParts): ServiceImpl<typeof ImportService> {
   const { db, clock } = parts
 
   async function readImport(accountId: string, text: string): Promise<ImportRow> {

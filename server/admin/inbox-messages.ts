@@ -14,7 +14,7 @@ export interface InboxMessages {
 }
 
 /** The envelope names only the message, so its account is read from its row, once for each message. */
-export function inboxMessages({ db, inbox }: { db: Database; inbox: Inbox }): InboxMessages {
+export function createInboxMessages({ db, inbox }: { db: Database; inbox: Inbox }): InboxMessages {
   const accounts = new WeakMap<InboxMessage, string>()
 
   async function ofAccount(accountId: string, all: InboxMessage[]): Promise<InboxMessage[]> {

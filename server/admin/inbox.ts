@@ -8,12 +8,12 @@ import { publicId, timeOfId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import type { InboxMessage } from '../simulator/inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
-import { type Mail, readMail } from './mail.ts'
+import { type DisplayedMail, readMail } from './mail.ts'
 
 /** What a page shows of a text or a source. */
 const SHOWN_BYTES = 2 ** 20
 
-export function inboxService(messages: InboxMessages): ServiceImpl<typeof InboxService> {
+export function createInboxService(messages: InboxMessages): ServiceImpl<typeof InboxService> {
   const entries = new WeakMap<InboxMessage, InboxEntry>()
 
   async function entryOf(message: InboxMessage): Promise<InboxEntry> {
@@ -63,12 +63,12 @@ export function inboxService(messages: InboxMessages): ServiceImpl<typeof InboxS
 }
 
 /** Parsing a large message takes tenths of a second; the event loop serves all other calls between two of them. */
-async function readInTurn({ source }: InboxMessage): Promise<Mail> {
+async function readInTurn({ source }: InboxMessage): Promise<DisplayedMail> {
   await setImmediate()
   return readMail(source)
 }
 
-function describe(message: InboxMessage, { from, subject, files }: Mail): InboxEntry {
+function describe(message: InboxMessage, { from, subject, files }: DisplayedMail): InboxEntry {
   return create(InboxEntrySchema, {
     inboxId: publicId('ibx', message.id),
     messageId: publicId('msg', message.messageId),

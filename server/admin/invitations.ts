@@ -2,7 +2,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { acceptInvitation, noInvitation } from '../access/people/accept.ts'
-import type { Attempts } from '../access/people/attempts.ts'
+import type { CredentialAttempts } from '../access/people/attempts.ts'
 import type { NoteFailedSignIn } from '../access/people/failed-sign-ins.ts'
 import { findInvitation, type Invitation } from '../access/people/invitations.ts'
 import { remoteAddressKey } from '../caller.ts'
@@ -15,13 +15,13 @@ import { roleNames } from './role.ts'
 export interface InvitationServiceParts {
   db: Database
   clock: DatabaseClock
-  attempts: Attempts
+  attempts: CredentialAttempts
   noteFailedSignIn: NoteFailedSignIn
   /** The person whose session a Cookie header holds. */
   signedInAs(cookie: string | undefined): Promise<string | undefined>
 }
 
-export function invitationService(parts: InvitationServiceParts): ServiceImpl<typeof InvitationService> {
+export function createInvitationService(parts: InvitationServiceParts): ServiceImpl<typeof InvitationService> {
   const { db, clock } = parts
   return {
     async getInvitation({ token }) {

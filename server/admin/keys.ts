@@ -26,7 +26,7 @@ export interface KeyServiceParts {
   clock: DatabaseClock
 }
 
-export function keyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof KeyService> {
+export function createKeyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof KeyService> {
   return {
     async listKeys(_, context) {
       const { accountId } = context.values.get(callerKey)!

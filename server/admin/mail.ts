@@ -1,7 +1,7 @@
 import PostalMime, { type Attachment, decodeWords } from 'postal-mime'
 
 /** A message as a mail reader sees it. Its text is what the sender wrote, with control characters and all. */
-export interface Mail {
+export interface DisplayedMail {
   /** The From header, decoded. */
   from: string
   subject: string
@@ -28,13 +28,13 @@ const MORE_LINES = 20_000
 const BYTES_PER_LINE = 64
 
 const OPTIONS = { forceRfc822Attachments: true, maxHeadersSize: 2 ** 20, maxNestingDepth: 20 }
-const UNREADABLE: Mail = { from: '', subject: '', headers: [], files: [] }
+const UNREADABLE: DisplayedMail = { from: '', subject: '', headers: [], files: [] }
 
 /**
  * Parses a message, in bounded time for any content. A message that is nested too deep or has too long headers has only
  * its source to show.
  */
-export async function readMail(source: Buffer): Promise<Mail> {
+export async function readMail(source: Buffer): Promise<DisplayedMail> {
   const email = await PostalMime.parse(beginning(source), OPTIONS).catch(() => undefined)
   if (!email) return UNREADABLE
   const headers = email.headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) }))

@@ -16,7 +16,7 @@ import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
-import type { Read } from '../db/replicas.ts'
+import type { ReplicaRead } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
@@ -24,19 +24,19 @@ import { latencyPercentile } from '../reputation/statistics.ts'
 import { readEnum, readTime, refuse } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
-import { type Attempts, attemptsOf, healthOf } from '../webhooks/health.ts'
+import { type AttemptCounts, attemptsOf, healthOf } from '../webhooks/health.ts'
 import { readSetUp } from './set-up.ts'
 
 export interface OverviewServiceParts {
   db: Database
   /** The statistics may lack the last moments. */
-  read: Read
+  read: ReplicaRead
   clock: DatabaseClock
   breaker: Breaker
   limits: Pick<OperatorLimits, 'breaker'>
 }
 
-export function overviewService({
+export function createOverviewService({
   db,
   read,
   clock,
@@ -81,7 +81,7 @@ function required(field: string, time: Timestamp | undefined): number {
   return ms
 }
 
-function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts: Attempts): OverviewPeriod {
+function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts: AttemptCounts): OverviewPeriod {
   const { latencies, ...counts } = statistics
   const { acknowledged, failed } = attempts
   return create(OverviewPeriodSchema, {

@@ -25,7 +25,7 @@ export interface PeopleServiceParts {
   publicUrl(): string
 }
 
-export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
+export function createPeopleService({ db, clock, publicUrl }: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
   return {
     async listPeople(_, { values }) {
       const { accountId } = values.get(callerKey)!

@@ -35,7 +35,7 @@ export interface PersonServiceParts {
   hasInbox?: boolean
 }
 
-export function personService(parts: PersonServiceParts): ServiceImpl<typeof PersonService> {
+export function createPersonService(parts: PersonServiceParts): ServiceImpl<typeof PersonService> {
   const { db, clock } = parts
   const tryPassword = createWindows(CONFIRMATIONS)
   return {

@@ -41,7 +41,7 @@ export interface ReplayServiceParts {
   report(error: unknown): void
 }
 
-export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
+export function createReplayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
   const { db, clock, workflows, workflowUrl, tracing = NO_TRACING, report } = parts
   const shown = (row: ReplayRow) => shownReplay(db, row, workflowUrl)
 

@@ -7,16 +7,16 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { auditService } from './audit.ts'
-import { type ImportServiceParts, importService } from './imports.ts'
-import { inboxService } from './inbox.ts'
+import { createAuditService } from './audit.ts'
+import { createImportService, type ImportServiceParts } from './imports.ts'
+import { createInboxService } from './inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
-import { type InvitationServiceParts, invitationService } from './invitations.ts'
-import { keyService } from './keys.ts'
-import { type OverviewServiceParts, overviewService } from './overview.ts'
-import { type PeopleServiceParts, peopleService } from './people.ts'
-import { type PersonServiceParts, personService } from './person.ts'
-import { type ReplayServiceParts, replayService } from './replays.ts'
+import { createInvitationService, type InvitationServiceParts } from './invitations.ts'
+import { createKeyService } from './keys.ts'
+import { createOverviewService, type OverviewServiceParts } from './overview.ts'
+import { createPeopleService, type PeopleServiceParts } from './people.ts'
+import { createPersonService, type PersonServiceParts } from './person.ts'
+import { createReplayService, type ReplayServiceParts } from './replays.ts'
 
 export interface AdminParts
   extends Omit<PersonServiceParts, 'hasInbox'>,
@@ -30,20 +30,20 @@ export interface AdminParts
 }
 
 /** The dashboard's own services. Those of `openServices` need no session. */
-export function adminServices(parts: AdminParts): Record<'services' | 'openServices', ServiceImplSpec[]> {
+export function createAdminServices(parts: AdminParts): Record<'services' | 'openServices', ServiceImplSpec[]> {
   const { inbox } = parts
-  const person = personService({ ...parts, hasInbox: inbox !== undefined })
+  const person = createPersonService({ ...parts, hasInbox: inbox !== undefined })
   return {
     services: [
       createServiceImplSpec<typeof PersonService>(PersonService, person),
-      createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
-      createServiceImplSpec<typeof KeyService>(KeyService, keyService(parts)),
-      createServiceImplSpec<typeof OverviewService>(OverviewService, overviewService(parts)),
-      createServiceImplSpec<typeof AuditService>(AuditService, auditService(parts)),
-      createServiceImplSpec<typeof ReplayService>(ReplayService, replayService(parts)),
-      createServiceImplSpec<typeof ImportService>(ImportService, importService(parts)),
-      ...(inbox ? [createServiceImplSpec<typeof InboxService>(InboxService, inboxService(inbox))] : []),
+      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+      createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
+      createServiceImplSpec<typeof OverviewService>(OverviewService, createOverviewService(parts)),
+      createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(parts)),
+      createServiceImplSpec<typeof ReplayService>(ReplayService, createReplayService(parts)),
+      createServiceImplSpec<typeof ImportService>(ImportService, createImportService(parts)),
+      ...(inbox ? [createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(inbox))] : []),
     ],
-    openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService(parts))],
+    openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService(parts))],
   }
 }

@@ -20,7 +20,7 @@ interface CacheOptions<Value> {
  * began: a change takes effect within that time, however long the read took. A read that fails or takes over 5 s
  * rejects all calls that wait for it, and is not kept.
  */
-export function recent<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
+export function createReadCache<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
   const { maxEntries } = options
   const entries = createBoundedMap<{ value: Promise<Value | undefined>; untilMs: number }>({ maxEntries })
 

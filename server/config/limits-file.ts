@@ -1,5 +1,5 @@
 import { type BreakerLimits, DEFAULT_LIMITS, type OperatorLimits, type Tier } from './limits.ts'
-import { type Read, textFile } from './values.ts'
+import { type ReadVariable, textFile } from './values.ts'
 
 // TIERS_FILE: {"tiers": {"free": {"requests_per_minute": 60}}, "warmup": [500, 1000], "breaker": {"min_emails": 100}}
 
@@ -28,7 +28,7 @@ const BREAKER: Record<string, { key: keyof BreakerLimits; least: number; most: n
  * Reads a JSON file of limits, which replace defaults. Throws an error that names every fault of the file and its
  * place.
  */
-export const limitsFile: Read<FileLimits> = (path) => {
+export const limitsFile: ReadVariable<FileLimits> = (path) => {
   const faults: string[] = []
   const report: Report = (where, what) => void faults.push(`${where} ${what}`)
   const file = fields(readJson(path), 'the whole', ['tiers', 'warmup', 'breaker'], report)

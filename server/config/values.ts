@@ -6,11 +6,11 @@ import { readDatabaseUrl, readReplicaUrls } from './database-url.ts'
 
 // Readers of the variables' texts. Each throws an Error that says what the value must be, and never repeats the value.
 
-export type Read<T> = (text: string) => T
+export type ReadVariable<T> = (text: string) => T
 
-export const text: Read<string> = (text) => text
+export const text: ReadVariable<string> = (text) => text
 
-export function wholeNumber(least: number, most: number): Read<number> {
+export function wholeNumber(least: number, most: number): ReadVariable<number> {
   return (text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
@@ -18,7 +18,7 @@ export function wholeNumber(least: number, most: number): Read<number> {
   }
 }
 
-export function oneOf<Value extends string>(...values: Value[]): Read<Value> {
+export function oneOf<Value extends string>(...values: Value[]): ReadVariable<Value> {
   return (text) => {
     const value = values.find((value) => value === text)
     if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`)
@@ -27,21 +27,21 @@ export function oneOf<Value extends string>(...values: Value[]): Read<Value> {
 }
 
 /** A number from 0 to 1. */
-export const share: Read<number> = (text) => {
+export const share: ReadVariable<number> = (text) => {
   if (!/^(0|1|0?\.\d{1,9}|1\.0+)$/.test(text)) throw new Error('must be a number from 0 to 1')
   return Number(text)
 }
 
-export const yesOrNo: Read<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
+export const yesOrNo: ReadVariable<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
 
-export function matching(pattern: RegExp, why: string): Read<string> {
+export function matching(pattern: RegExp, why: string): ReadVariable<string> {
   return (text) => {
     if (!pattern.test(text)) throw new Error(why)
     return text
   }
 }
 
-export function listOf<T>(read: Read<T>): Read<readonly T[]> {
+export function listOf<T>(read: ReadVariable<T>): ReadVariable<readonly T[]> {
   return (text) => text.split(',').map((item) => read(item.trim()))
 }
 
@@ -52,25 +52,25 @@ export function listOf<T>(read: Read<T>): Read<readonly T[]> {
 const HOST_NAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** A host name in lower case and A-labels. */
-export const hostName: Read<string> = (text) => {
+export const hostName: ReadVariable<string> = (text) => {
   const name = /^[\p{L}\p{M}\p{N}.-]+$/u.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
   if (!HOST_NAME.test(name)) throw new Error('must be a host name')
   return name
 }
 
 /** An IP address or a host name, to listen on or to dial. */
-export const host: Read<string> = (text) => {
+export const host: ReadVariable<string> = (text) => {
   if (isIP(text)) return text
   return hostName(text)
 }
 
-export const ipAddress: Read<string> = (text) => {
+export const ipAddress: ReadVariable<string> = (text) => {
   if (isIP(text) === 0) throw new Error('must be IP addresses')
   return text
 }
 
 /** An IP address, or a range in CIDR notation. */
-export const subnet: Read<string> = (text) => {
+export const subnet: ReadVariable<string> = (text) => {
   const [address = '', bits, more] = text.split('/')
   const family = isIP(address)
   const isValid =
@@ -89,7 +89,7 @@ function splitHostPort(text: string): { host: string; port: number } | undefined
 }
 
 /** `host:port`, `ip:port` or `[ip]:port`. */
-export const address: Read<string> = (text) => {
+export const address: ReadVariable<string> = (text) => {
   const to = splitHostPort(text)
   if (!to) throw new Error('must be a host, a colon and a port')
   host(to.host)
@@ -97,14 +97,14 @@ export const address: Read<string> = (text) => {
 }
 
 /** `ip`, `ip:port` or `[ip]:port`. */
-export const dnsServer: Read<string> = (text) => {
+export const dnsServer: ReadVariable<string> = (text) => {
   if (isIP(text) === 0 && isIP(splitHostPort(text)?.host ?? '') === 0)
     throw new Error('must be addresses, each with a port or without')
   return text
 }
 
 /** `domain=host:port,...` */
-export const routes: Read<ReadonlyMap<string, { host: string; port: number }>> = (text) =>
+export const routes: ReadVariable<ReadonlyMap<string, { host: string; port: number }>> = (text) =>
   new Map(
     listOf((route) => {
       const [domain = '', target = '', more] = route.split('=')
@@ -118,7 +118,7 @@ export const routes: Read<ReadonlyMap<string, { host: string; port: number }>> =
 export const keyId = matching(/^[A-Za-z0-9._-]{1,32}$/, 'must be ids of keys, each 1 to 32 of a-z, 0-9, ., _ and -')
 
 /** `id:base64,...` with 32 bytes each. */
-export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (text) => {
+export const encryptionKeys: ReadVariable<readonly { id: string; key: Buffer }[]> = (text) => {
   const keys = listOf((item) => {
     const [, id, base64] = /^([A-Za-z0-9._-]{1,32}):([A-Za-z0-9+/]{43}=?)$/.exec(item) ?? []
     if (!id || !base64) throw new Error('must be keys, each an id, a colon and 32 bytes in base64')
@@ -129,19 +129,19 @@ export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (tex
 }
 
 /** A postgres:// URL of one server or several. */
-export const databaseUrl: Read<string> = (text) => {
+export const databaseUrl: ReadVariable<string> = (text) => {
   readDatabaseUrl(text)
   return text
 }
 
 /** A postgres:// URL of one replica or several. */
-export const databaseReadUrl: Read<string> = (text) => {
+export const databaseReadUrl: ReadVariable<string> = (text) => {
   readReplicaUrls(text)
   return text
 }
 
 /** Without the final slash. */
-export const publicUrl: Read<string> = (text) => {
+export const publicUrl: ReadVariable<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
     throw new Error('must be an http:// or https:// URL without a query')
@@ -150,7 +150,7 @@ export const publicUrl: Read<string> = (text) => {
 }
 
 /** The URL of a proxy, which may hold a user and a password. */
-export const proxyUrl: Read<string> = (text) => {
+export const proxyUrl: ReadVariable<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash) {
     throw new Error('must be an http:// or https:// URL without a path')
@@ -163,7 +163,7 @@ const MOST_ATTEMPTS = 20
 const SCHEDULE_WITHIN_MS = 24 * 3_600_000
 
 /** `0,1m,5m,...`: the delay before each attempt, in milliseconds. */
-export const schedule: Read<readonly number[]> = (text) => {
+export const schedule: ReadVariable<readonly number[]> = (text) => {
   const delaysMs = listOf((item) => {
     const [, digits, unit] = /^(\d{1,8})(ms|s|m|h)$/.exec(item) ?? []
     if (item !== '0' && !unit) throw new Error('must be delays, each 0 or a whole number with ms, s, m or h')
@@ -176,14 +176,15 @@ export const schedule: Read<readonly number[]> = (text) => {
 }
 
 /** The PEM text of a certificate and its chain. */
-export const certificateFile: Read<string> = (path) => pemFile(path, 'certificate', (pem) => new X509Certificate(pem))
+export const certificateFile: ReadVariable<string> = (path) =>
+  pemFile(path, 'certificate', (pem) => new X509Certificate(pem))
 
 /** The PEM text of a private key. */
-export const privateKeyFile: Read<string> = (path) =>
+export const privateKeyFile: ReadVariable<string> = (path) =>
   pemFile(path, 'private key without a passphrase', createPrivateKey)
 
 /** The text of the file at the path. */
-export const textFile: Read<string> = (path) => {
+export const textFile: ReadVariable<string> = (path) => {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {

@@ -126,7 +126,7 @@ export type SamplerName = (typeof SAMPLERS)[number]
 
 export interface Variable<T> {
   name: string
-  read: values.Read<T>
+  read: values.ReadVariable<T>
   example: string
   required?: 'always' | 'in production'
   /** Its value may be in a file instead, which `<name>_FILE` names. */

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
 
@@ -26,7 +26,7 @@ export async function databaseTime(db: Database): Promise<number> {
 }
 
 /** Measures the offset between the database's clock and this process's monotonic clock, now and every minute. */
-export async function databaseClock(db: Database): Promise<DatabaseClock> {
+export async function createDatabaseClock(db: Database): Promise<DatabaseClock> {
   let offset = 0
   /** Uses the quickest of several measurements: the result is wrong by half the round trip at most. */
   const measure = async () => {
@@ -42,6 +42,6 @@ export async function databaseClock(db: Database): Promise<DatabaseClock> {
   }
   await measure()
   // A failed measurement keeps the last offset: the monotonic clock drifts by less than a millisecond a minute.
-  const { stop } = every(MEASURE_EVERY_MS, measure, () => {})
+  const { stop } = runEvery(MEASURE_EVERY_MS, measure, () => {})
   return { now: () => offset + performance.now(), stop }
 }

@@ -60,7 +60,7 @@ export type NoteBatch = (rows: number, seconds: number) => void
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
  * `callers` a row waits for those of the other callers, as above.
  */
-export function collector<Row extends { json: string }, Result>(
+export function createCollector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
   { lingerMs = 0, callers, note }: CollectorOptions = {},
 ): (row: Row) => Promise<Result> {

@@ -27,12 +27,12 @@ interface EventFields
 /** The outcome of a recipient, as its rows have it: ids are UUIDs, status and reason their short names. */
 export interface DeliveryEvent extends EventFields {
   event: 'email.delivery'
-  smtp: Evidence | null
+  smtp: PayloadEvidence | null
   inDoubt: boolean
   retryable: boolean
 }
 
-export interface Evidence {
+export interface PayloadEvidence {
   mx?: string
   code?: number
   enhanced?: string
@@ -43,8 +43,8 @@ export interface Evidence {
  * The part of an outcome's evidence, JSON of `verdict.v1.SmtpEvidence`, that payloads carry. null when nothing of it is
  * there: no server was asked.
  */
-export function evidenceOf(smtp: unknown): Evidence | null {
-  const { mx, code, enhanced, reply } = (smtp ?? {}) as Evidence
+export function evidenceOf(smtp: unknown): PayloadEvidence | null {
+  const { mx, code, enhanced, reply } = (smtp ?? {}) as PayloadEvidence
   const evidence = { mx, code, enhanced, reply }
   return Object.values(evidence).some((field) => field !== undefined) ? evidence : null
 }

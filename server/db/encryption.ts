@@ -12,7 +12,7 @@ export interface EncryptionKey {
 }
 
 /** The column and row that a value belongs to. A value that was moved to another place no longer opens. */
-export interface Place {
+export interface SealedPlace {
   table: string
   column: string
   /** The row's id. */
@@ -20,9 +20,9 @@ export interface Place {
 }
 
 export interface Sealer {
-  seal(plaintext: Uint8Array, place: Place): Buffer
+  seal(plaintext: Uint8Array, place: SealedPlace): Buffer
   /** Throws when the value was changed, belongs to another place, or its key is no longer configured. */
-  open(sealed: Uint8Array, place: Place): Buffer
+  open(sealed: Uint8Array, place: SealedPlace): Buffer
   /**
    * One 32-byte key per encryption key for another purpose (HKDF-SHA-256, RFC 5869): sign with the first, verify with
    * all.
@@ -90,6 +90,6 @@ export function headOf(keyId: string): Buffer {
   return Buffer.concat([Buffer.from([VERSION, id.length]), id])
 }
 
-function additionalData(head: Uint8Array, { table, column, id }: Place): Buffer {
+function additionalData(head: Uint8Array, { table, column, id }: SealedPlace): Buffer {
   return Buffer.concat([head, Buffer.from(JSON.stringify([table, column, id]))])
 }

@@ -3,10 +3,10 @@ import type { Sql } from 'postgres'
 import { sqlStateOf } from './collector.ts'
 
 /** Why PostgreSQL refuses to write. */
-export type Refusal = 'disk_full' | 'read_only'
+export type WriteRefusal = 'disk_full' | 'read_only'
 
 /** What failed statements say about the database as a whole. */
-export interface Health {
+export interface DatabaseHealth {
   /**
    * Whether the database's disk is full: from the first statement that failed for it until there is room again. Then
    * no send may reach its marker: its outcome could not be stored.
@@ -16,7 +16,7 @@ export interface Health {
   note(error: unknown): void
 }
 
-const REFUSALS: Record<string, Refusal> = { '53100': 'disk_full', '25006': 'read_only' }
+const REFUSALS: Record<string, WriteRefusal> = { '53100': 'disk_full', '25006': 'read_only' }
 const PROBE_EVERY_MS = 1_000
 
 /** Writes four megabytes, and gives them back at its end. */
@@ -27,7 +27,7 @@ const PROBE = `create temporary table verdict_room on commit drop as
  * Why PostgreSQL refused a statement, if the whole database takes no writes. Nothing of the statement was done. The
  * query builder wraps the driver's errors.
  */
-export function refusalOf(error: unknown): Refusal | undefined {
+export function refusalOf(error: unknown): WriteRefusal | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const refusal = REFUSALS[sqlStateOf(cause)]
     if (refusal) return refusal
@@ -36,7 +36,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
 }
 
 /** `suspectServer` is called when the server is read-only. */
-export function createHealth(client: Sql, suspectServer: () => void): Health {
+export function createHealth(client: Sql, suspectServer: () => void): DatabaseHealth {
   let isFull = false
 
   async function waitForRoom(): Promise<void> {

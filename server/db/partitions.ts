@@ -1,4 +1,4 @@
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { databaseTime } from './clock.ts'
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'
@@ -51,5 +51,5 @@ async function makePartition(db: Database, table: string, day: number): Promise<
  * partition would be missing.
  */
 export function keepPartitions(make: () => Promise<unknown>, report: (error: unknown) => void): { stop(): void } {
-  return every(EVERY_MS, make, report)
+  return runEvery(EVERY_MS, make, report)
 }

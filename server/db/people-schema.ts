@@ -12,7 +12,7 @@ import {
   uniqueIndex,
   uuid,
 } from './drizzle.ts'
-import { accounts, at, bytea, count, oneOf } from './schema.ts'
+import { accounts, at, bytea, checkOneOf, count } from './schema.ts'
 
 // What the dashboard keeps: people and their sessions, the audit log, and the work that people start.
 
@@ -128,7 +128,11 @@ export const members = pgTable(
     role: text({ enum: ROLES }).notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
   },
-  (t) => [primaryKey({ columns: [t.accountId, t.personId] }), index('members_person').on(t.personId), oneOf(t.role)],
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.personId] }),
+    index('members_person').on(t.personId),
+    checkOneOf(t.role),
+  ],
 )
 
 /** Links that make their holders people of an account. */
@@ -153,7 +157,7 @@ export const invitations = pgTable(
   (t) => [
     uniqueIndex('invitations_token').on(t.tokenHash),
     index('invitations_account').on(t.accountId),
-    oneOf(t.role),
+    checkOneOf(t.role),
   ],
 )
 
@@ -178,7 +182,7 @@ export const auditEntries = pgTable(
   (t) => [
     index('audit_entries_account').on(t.accountId, t.id),
     index('audit_entries_action').on(t.accountId, t.action, t.id),
-    oneOf(t.actorKind),
+    checkOneOf(t.actorKind),
   ],
 )
 
@@ -207,7 +211,7 @@ export const rangeReplays = pgTable(
   (t) => [
     index('range_replays_account').on(t.accountId, t.id),
     index('range_replays_running').on(t.id).where(sql`state = 'running'`),
-    oneOf(t.state),
+    checkOneOf(t.state),
   ],
 )
 
@@ -236,7 +240,7 @@ export const suppressionImports = pgTable(
   (t) => [
     index('suppression_imports_account').on(t.accountId, t.id),
     uniqueIndex('suppression_imports_running').on(t.accountId, t.tenantId, t.digest).where(sql`state = 'running'`),
-    oneOf(t.state),
+    checkOneOf(t.state),
   ],
 )
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseHost } from '../config/database-url.ts'
-import { dial, type Place, watch } from './sockets.ts'
+import { dialDatabase, type ServerPlace, watch } from './sockets.ts'
 
 /** What a server of the database says about itself. */
 export interface ServerState {
@@ -113,12 +113,12 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
 
   return {
     async open({ host, port, path }) {
-      const place: Place = path ? { path } : { host: host[0]!, port: port[0]! }
+      const place: ServerPlace = path ? { path } : { host: host[0]!, port: port[0]! }
       try {
         const found = hosts.length === 0 ? undefined : (primary ?? (await search()))
-        return keep(dial(found ?? place), found)
+        return keep(dialDatabase(found ?? place), found)
       } catch (error) {
-        const socket = dial(place)
+        const socket = dialDatabase(place)
         setImmediate(() => socket.destroy(error as Error))
         return socket
       }

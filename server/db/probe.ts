@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
 import { addressOf, type Probe, type ServerState } from './primary.ts'
-import { dial } from './sockets.ts'
+import { dialDatabase } from './sockets.ts'
 
 const PROBE_MS = 2_000
 
@@ -18,7 +18,7 @@ const TIMELINE = `select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))
 export function createProbe(url: string): Probe {
   return async function probe({ host, port }: DatabaseHost): Promise<ServerState> {
     let socket: Socket
-    const options = { socket: () => (socket = dial({ host, port })) }
+    const options = { socket: () => (socket = dialDatabase({ host, port })) }
     const sql = postgres(url, {
       ...options,
       host,

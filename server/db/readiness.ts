@@ -1,19 +1,19 @@
 import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { sql } from './drizzle.ts'
-import { type Refusal, refusalOf } from './health.ts'
+import { refusalOf, type WriteRefusal } from './health.ts'
 import { migrationsApplied } from './migrations.ts'
 import { heartbeat } from './schema.ts'
 
-export interface Readiness {
-  database: 'ok' | 'failing' | Refusal
+export interface DatabaseReadiness {
+  database: 'ok' | 'failing' | WriteRefusal
   migrations: 'ok' | 'pending' | 'unknown'
 }
 
 const TIMEOUT_MS = 3_000
 
 /** Says whether the database takes writes and has the tables of this version. Answers within three seconds. */
-export function databaseReadiness(db: Database): () => Promise<Readiness> {
+export function createDatabaseReadiness(db: Database): () => Promise<DatabaseReadiness> {
   return async () => {
     try {
       const readiness = await inTime(checkDatabase(db), TIMEOUT_MS)
@@ -27,7 +27,7 @@ export function databaseReadiness(db: Database): () => Promise<Readiness> {
 }
 
 /** Writes to the database once. Rejects when a statement fails; the driver's error is the cause. */
-export async function checkDatabase(db: Database): Promise<Readiness> {
+export async function checkDatabase(db: Database): Promise<DatabaseReadiness> {
   const migrations = (await migrationsApplied(db)) ? 'ok' : 'pending'
   if (migrations === 'pending') return { database: 'ok', migrations }
   const beatAt = sql`now()`

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
 import type { Database } from './connect.ts'
 import { type Beat, beat, type Followed, follow } from './replication.ts'
 
 /** Runs a read that may lag: on a replica that follows closely, or else on the primary. */
-export type Read = <Result>(work: (db: Database) => Promise<Result>) => Promise<Result>
+export type ReplicaRead = <Result>(work: (db: Database) => Promise<Result>) => Promise<Result>
 
 /** Runs every read on one database. */
 export const readOn =
-  (db: Database): Read =>
+  (db: Database): ReplicaRead =>
   (work) =>
     work(db)
 
@@ -35,7 +35,7 @@ interface ReplicasParts {
 }
 
 export interface Replicas {
-  read: Read
+  read: ReplicaRead
   all: readonly Replica[]
   /** The worst state of all. */
   state(): ReplicaState
@@ -79,7 +79,7 @@ export async function watchReplicas({ primary, replicas, onChange, onRead }: Rep
   newest = await beat(primary)
   await sleep(SETTLE_MS)
   await look()
-  const { stop } = every(LOOK_EVERY_MS, look, () => {})
+  const { stop } = runEvery(LOOK_EVERY_MS, look, () => {})
 
   return {
     all,

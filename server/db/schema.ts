@@ -37,7 +37,7 @@ export const at = (name: string) => timestamp(name, { withTimezone: true, precis
 export const count = (name: string) => integer(name).notNull().default(0)
 
 /** The check that a column declared with `enum` holds one of those values. Its name is `<table>_<column>`. */
-export function oneOf({ table, name }: PgColumn) {
+export function checkOneOf({ table, name }: PgColumn) {
   const { enumValues } = Object.values(getTableColumns(table)).find((column) => column.name === name)!
   const values = enumValues!.map((value) => `'${value}'`)
   return check(`${getTableName(table)}_${name}`, sql.raw(`${name} in (${values.join(', ')})`))
@@ -116,7 +116,7 @@ export const domains = pgTable(
     // A verified name belongs to one account.
     uniqueIndex('domains_verified_name').on(t.name).where(sql`status = 'verified'`),
     index('domains_next_check').on(t.nextCheckAt).where(sql`next_check_at is not null`),
-    oneOf(t.status),
+    checkOneOf(t.status),
   ],
 )
 
@@ -141,7 +141,7 @@ export const dkimKeys = pgTable(
     retiresAt: at('retires_at'),
     createdAt: at('created_at').notNull().defaultNow(),
   },
-  (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), oneOf(t.algorithm), oneOf(t.state)],
+  (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), checkOneOf(t.algorithm), checkOneOf(t.state)],
 )
 
 /** The keys that sign receipts: see receipts/keys.ts. The public keys of all are shown for ever. */
@@ -221,7 +221,7 @@ export const openRecipients = pgTable(
     /** Set just before the final dot: after that the message may have arrived. */
     markedAt: at('marked_at'),
   },
-  (t) => [primaryKey({ columns: [t.messageId, t.position] }), oneOf(t.kind)],
+  (t) => [primaryKey({ columns: [t.messageId, t.position] }), checkOneOf(t.kind)],
 )
 
 // History: rows are inserted once and never changed. Partitioned by the time in the id; a day is dropped after 90 days.
@@ -259,8 +259,8 @@ export const messages = pgTable(
     index('messages_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
     index('messages_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('messages_mentions').on(t.id).where(sql.raw(MENTIONS.messages)),
-    oneOf(t.status),
-    oneOf(t.reason),
+    checkOneOf(t.status),
+    checkOneOf(t.reason),
   ],
 )
 
@@ -288,9 +288,9 @@ export const recipients = pgTable(
     // Emails are listed by recipient.
     index('recipients_email').on(t.accountId, sql`lower(email)`, t.messageId),
     index('recipients_mentions').on(t.messageId).where(sql.raw(MENTIONS.recipients)),
-    oneOf(t.kind),
-    oneOf(t.status),
-    oneOf(t.reason),
+    checkOneOf(t.kind),
+    checkOneOf(t.status),
+    checkOneOf(t.reason),
   ],
 )
 
@@ -327,11 +327,11 @@ export const events = pgTable(
     index('events_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('events_feedback').on(t.accountId, t.id).where(sql`event = 'email.feedback'`),
     index('events_mentions').on(t.id).where(sql.raw(MENTIONS.events)),
-    oneOf(t.event),
-    oneOf(t.status),
-    oneOf(t.reason),
-    oneOf(t.kind),
-    oneOf(t.feedback),
+    checkOneOf(t.event),
+    checkOneOf(t.status),
+    checkOneOf(t.reason),
+    checkOneOf(t.kind),
+    checkOneOf(t.feedback),
   ],
 )
 
@@ -349,7 +349,11 @@ export const dispatches = pgTable(
     createdAt: at('created_at').notNull(),
     endedAt: at('ended_at').notNull(),
   },
-  (t) => [index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`), oneOf(t.kind), oneOf(t.state)],
+  (t) => [
+    index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
+    checkOneOf(t.kind),
+    checkOneOf(t.state),
+  ],
 )
 
 /** Ended POSTs of events. One number may have several rows: attempts with an unknown end, and the last attempt. */
@@ -369,7 +373,7 @@ export const attempts = pgTable(
     excerptCut: boolean('excerpt_cut').notNull().default(false),
     nextAttemptAt: at('next_attempt_at'),
   },
-  (t) => [primaryKey({ columns: [t.dispatchId, t.number, t.startedAt] }), oneOf(t.outcome)],
+  (t) => [primaryKey({ columns: [t.dispatchId, t.number, t.startedAt] }), checkOneOf(t.outcome)],
 )
 
 /** The history tables, each with the column whose time determines the partition. */
@@ -453,7 +457,7 @@ export const openDispatches = pgTable(
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
     index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),
     index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),
-    oneOf(t.kind),
+    checkOneOf(t.kind),
   ],
 )
 
@@ -518,7 +522,7 @@ export const suppressions = pgTable(
     uniqueIndex('suppressions_email').on(t.accountId, t.email, t.tenantId),
     index('suppressions_account').on(t.accountId, t.id),
     index('suppressions_expiry').on(t.expiresAt).where(sql`expires_at is not null`),
-    oneOf(t.reason),
+    checkOneOf(t.reason),
   ],
 )
 
@@ -536,7 +540,7 @@ export const suppressionStrikes = pgTable(
   (t) => [
     index('suppression_strikes_email').on(t.accountId, t.email),
     index('suppression_strikes_created').on(t.createdAt),
-    oneOf(t.kind),
+    checkOneOf(t.kind),
   ],
 )
 
@@ -562,8 +566,8 @@ export const feedback = pgTable(
     // A report that arrives twice is stored once.
     uniqueIndex('feedback_report').on(t.messageId, sql`lower(recipient)`, t.kind),
     index('feedback_reported').on(t.reportedAt),
-    oneOf(t.kind),
-    oneOf(t.reason),
+    checkOneOf(t.kind),
+    checkOneOf(t.reason),
   ],
 )
 
@@ -596,7 +600,7 @@ export const breakers = pgTable(
     minute: at('minute'),
     admitted: integer().notNull().default(0),
   },
-  (t) => [primaryKey({ columns: [t.accountId, t.domain] }), oneOf(t.state), oneOf(t.cause)],
+  (t) => [primaryKey({ columns: [t.accountId, t.domain] }), checkOneOf(t.state), checkOneOf(t.cause)],
 )
 
 export const STATS_COUNTS: readonly string[] = [

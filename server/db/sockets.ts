@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 
 /** Where a server listens. */
-export type Place = { host: string; port: number } | { path: string }
+export type ServerPlace = { host: string; port: number } | { path: string }
 
 const LOOKS = 12
 
 /** Opens a socket for postgres.js, which checks the server's certificate against the socket's `host`. */
-export function dial(place: Place): Socket {
+export function dialDatabase(place: ServerPlace): Socket {
   const socket = connect({ ...place, noDelay: true })
   closeWithError(socket)
   return Object.assign(socket, place)

@@ -3,7 +3,7 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, isNull } from '../db/drizzle.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import { domains } from '../db/schema.ts'
-import { type DkimKey, type Domain, findDomainById } from './domains.ts'
+import { type DkimKeyRow, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
 import { activateNext } from './rotation.ts'
 import { afterCheck, type CheckOutcome, nextAwaited, type Standing } from './verification-schedule.ts'
@@ -103,7 +103,7 @@ function refused(check: RecordCheck, { name }: Domain): RecordCheck {
 }
 
 /** The record of a next key is looked up as often as the records of a new domain. */
-function soonest(nextCheckAt: Date | null, next: DkimKey | undefined, now: Date): Date | null {
+function soonest(nextCheckAt: Date | null, next: DkimKeyRow | undefined, now: Date): Date | null {
   const awaited = next && nextCheckAt && nextAwaited(next.createdAt, now)
   return awaited && nextCheckAt && awaited < nextCheckAt ? awaited : nextCheckAt
 }

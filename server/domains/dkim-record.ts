@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { DomainDns } from './authoritative.ts'
 import type { Domain } from './domains.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
-import type { DnsRecord } from './records.ts'
+import type { PublishedRecord } from './records.ts'
 
 /**
  * Whether verifiers find our key at the name in a signature (RFC 6376 3.6.1), or what is wrong. `all` are the domain's
@@ -11,8 +11,8 @@ import type { DnsRecord } from './records.ts'
 export async function checkDkim(
   dns: DomainDns,
   domain: Domain,
-  record: DnsRecord,
-  all: readonly DnsRecord[],
+  record: PublishedRecord,
+  all: readonly PublishedRecord[],
 ): Promise<Finding> {
   const { host } = record
   const answer = await dns.find(host, 'TXT')
@@ -26,7 +26,7 @@ export async function checkDkim(
 }
 
 /** RFC 6376 3.6.2.2: with several records, a verifier may take any. */
-function severalOf(values: string[], record: DnsRecord): string {
+function severalOf(values: string[], record: PublishedRecord): string {
   const isSplit = [values, values.toReversed()].some((parts) => !faultOf(parts.join(''), record))
   return isSplit
     ? `The value is split over ${values.length} TXT records. Make it one record, of several strings where one is too long.`
@@ -37,7 +37,11 @@ function severalOf(values: string[], record: DnsRecord): string {
  * The fault of a value in place of a key record, as a sentence; undefined when it works as well as the record's own
  * value.
  */
-export function faultOf(value: string, record: DnsRecord, all: readonly DnsRecord[] = []): string | undefined {
+export function faultOf(
+  value: string,
+  record: PublishedRecord,
+  all: readonly PublishedRecord[] = [],
+): string | undefined {
   if (/["\\]/.test(value)) return 'The value has quotation marks or backslashes in it. Enter it without them.'
   const tags = readTags(value)
   if (!tags?.has('p')) return 'What stands there is no DKIM key. Put this value in its place.'
@@ -83,7 +87,7 @@ const RULES: Rule[] = [
   },
 ]
 
-function keyFaultOf(text: string, record: DnsRecord, all: readonly DnsRecord[]): string | undefined {
+function keyFaultOf(text: string, record: PublishedRecord, all: readonly PublishedRecord[]): string | undefined {
   if (text === '') return 'The record says that the key is revoked (p= is empty). Put this value in its place.'
   const ours = tagOf(record, 'p')
   // A key has only one text form without white space.
@@ -105,7 +109,7 @@ function bitsOf(der: Buffer): number | undefined {
   }
 }
 
-const tagOf = ({ value }: DnsRecord, tag: string) => readTags(value)?.get(tag) ?? ''
+const tagOf = ({ value }: PublishedRecord, tag: string) => readTags(value)?.get(tag) ?? ''
 
 /**
  * The list of tags (RFC 6376 3.2), without white space in values. Returns undefined when it is no such list, or a tag

@@ -2,13 +2,13 @@ import { getDomain } from 'tldts'
 import type { DomainDns } from './authoritative.ts'
 import type { Domain } from './domains.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
-import type { DnsRecord } from './records.ts'
+import type { PublishedRecord } from './records.ts'
 
 /**
  * Whether receivers find a DMARC policy for the domain: at its own name, or else at its organisational domain (RFC 9989
  * 4.10.1). Any policy counts.
  */
-export async function checkDmarc(dns: DomainDns, { name }: Domain, record: DnsRecord): Promise<Finding> {
+export async function checkDmarc(dns: DomainDns, { name }: Domain, record: PublishedRecord): Promise<Finding> {
   const organisation = getDomain(name, { allowPrivateDomains: true }) ?? name
   for (const holder of new Set([name, organisation])) {
     const host = `_dmarc.${holder}`
@@ -26,7 +26,7 @@ export async function checkDmarc(dns: DomainDns, { name }: Domain, record: DnsRe
   return missingPolicy(dns, name, record)
 }
 
-async function missingPolicy(dns: DomainDns, name: string, record: DnsRecord): Promise<Finding> {
+async function missingPolicy(dns: DomainDns, name: string, record: PublishedRecord): Promise<Finding> {
   const own = await dns.find(record.host, 'TXT')
   if (own.kind === 'records') {
     return failed(own.values, `What stands at ${record.host} is no DMARC policy. Add one that begins with v=DMARC1.`)

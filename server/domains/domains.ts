@@ -10,10 +10,10 @@ import { newId, publicId } from '../db/ids.ts'
 import { dkimKeys, domains } from '../db/schema.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
-export type DkimKey = typeof dkimKeys.$inferSelect
+export type DkimKeyRow = typeof dkimKeys.$inferSelect
 
 /** A domain with its DKIM keys, the oldest key first. */
-export type Domain = typeof domains.$inferSelect & { dkimKeys: DkimKey[] }
+export type Domain = typeof domains.$inferSelect & { dkimKeys: DkimKeyRow[] }
 
 export interface DomainParts {
   db: Database

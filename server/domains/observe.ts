@@ -2,7 +2,7 @@ import { escapeOctets } from '../../mail/dns/message.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import type { DomainAnswer, DomainDns } from './authoritative.ts'
-import type { DnsRecord } from './records.ts'
+import type { PublishedRecord } from './records.ts'
 
 /** The result of a check of one record. */
 export type Finding = Omit<RecordCheck, 'checked_at'>
@@ -35,7 +35,7 @@ export function unanswered(host: string, { cause }: Unanswered): Finding {
 export async function missing(
   dns: DomainDns,
   domain: string,
-  { host, type }: Pick<DnsRecord, 'host' | 'type'>,
+  { host, type }: Pick<PublishedRecord, 'host' | 'type'>,
   { aliases, circular }: Pick<Missing, 'aliases' | 'circular'>,
   isIt: (values: string[], aliases: string[]) => boolean,
 ): Promise<Finding> {

@@ -1,12 +1,12 @@
 import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { RecordCheck } from '../db/json-columns.ts'
-import type { DkimKey, Domain } from './domains.ts'
+import type { DkimKeyRow, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
 import { detectSources } from './source-addresses.ts'
 
 /** A DNS record that the account owner publishes. */
-export interface DnsRecord {
+export interface PublishedRecord {
   record: 'SPF' | 'RETURN_PATH' | 'DKIM' | 'DMARC'
   type: 'TXT' | 'MX' | 'CNAME'
   /** The full name, without the last dot. */
@@ -65,12 +65,15 @@ export function sendingHosts(
  * The records that a domain publishes: the return path with its SPF (RFC 7208) and the MX of its bounces, or one CNAME
  * to the operator's name with both; its DKIM keys (RFC 6376 3.6.1); and a first DMARC policy (RFC 7489).
  */
-export function recordsOf({ name, dkimKeys }: Pick<Domain, 'name' | 'dkimKeys'>, hosts: SendingHosts): DnsRecord[] {
+export function recordsOf(
+  { name, dkimKeys }: Pick<Domain, 'name' | 'dkimKeys'>,
+  hosts: SendingHosts,
+): PublishedRecord[] {
   return [...returnPathRecords(name, hosts), ...dkimKeys.map((key) => dkimRecord(name, key)), dmarcRecord(name)]
 }
 
 /** A record, and the result of its last check. */
-export interface CheckedRecord extends DnsRecord {
+export interface CheckedRecord extends PublishedRecord {
   status: RecordCheck['status']
   observed: string[]
   error?: string
@@ -95,7 +98,7 @@ export function returnPathHostOf(name: string): string {
   return `rp.${name}`
 }
 
-function returnPathRecords(name: string, hosts: SendingHosts): DnsRecord[] {
+function returnPathRecords(name: string, hosts: SendingHosts): PublishedRecord[] {
   const host = returnPathHostOf(name)
   const { returnPathHost } = hosts
   if (returnPathHost === undefined) return hostRecords(host, hosts)
@@ -104,7 +107,7 @@ function returnPathRecords(name: string, hosts: SendingHosts): DnsRecord[] {
 }
 
 /** The records of a return path host: SPF with the service's addresses, and the MX of bounces. */
-export function hostRecords(host: string, { sourceAddresses, bounceHost }: SendingHosts): DnsRecord[] {
+export function hostRecords(host: string, { sourceAddresses, bounceHost }: SendingHosts): PublishedRecord[] {
   const sources = sourceAddresses.map((address) => `${isIPv6(address) ? 'ip6' : 'ip4'}:${address}`)
   const spf = { record: 'SPF', type: 'TXT', host, required: true, check: 'SPF' } as const
   const mx = { record: 'RETURN_PATH', type: 'MX', host, required: true, check: 'RETURN_PATH' } as const
@@ -126,7 +129,7 @@ function unknownSetting(what: string, variable: string): string {
   return `The service does not know ${what} yet: its operator sets ${variable}.`
 }
 
-function dkimRecord(name: string, { selector, algorithm, publicKey, state }: DkimKey): DnsRecord {
+function dkimRecord(name: string, { selector, algorithm, publicKey, state }: DkimKeyRow): PublishedRecord {
   return {
     record: 'DKIM',
     type: 'TXT',
@@ -137,7 +140,7 @@ function dkimRecord(name: string, { selector, algorithm, publicKey, state }: Dki
   }
 }
 
-function dmarcRecord(name: string): DnsRecord {
+function dmarcRecord(name: string): PublishedRecord {
   const value = 'v=DMARC1; p=none'
   return { record: 'DMARC', type: 'TXT', host: `_dmarc.${name}`, value, required: true, check: 'DMARC' }
 }
@@ -154,7 +157,7 @@ export function stringsOf(value: string): string[] {
 }
 
 /** The line of a record in a zone file (RFC 1035 5.1). */
-export function zoneLine({ host, type, value }: Pick<DnsRecord, 'host' | 'type' | 'value'>): string {
+export function zoneLine({ host, type, value }: Pick<PublishedRecord, 'host' | 'type' | 'value'>): string {
   const shown =
     type === 'TXT'
       ? stringsOf(value)

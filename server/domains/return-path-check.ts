@@ -1,20 +1,20 @@
 import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import type { Domain } from './domains.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
-import type { DnsRecord, SendingHosts } from './records.ts'
+import type { PublishedRecord, SendingHosts } from './records.ts'
 import { checkSpf } from './spf-check.ts'
 
 /** Whether bounces reach us, by an MX record of the return path or by its alias, which SPF follows too. */
 export function checkReturnPath(
   dns: DomainDns,
   { name }: Domain,
-  record: DnsRecord,
+  record: PublishedRecord,
   hosts: SendingHosts,
 ): Promise<Finding> {
   return record.type === 'CNAME' ? checkAlias(dns, name, record, hosts) : checkExchanger(dns, name, record)
 }
 
-async function checkExchanger(dns: DomainDns, domain: string, record: DnsRecord): Promise<Finding> {
+async function checkExchanger(dns: DomainDns, domain: string, record: PublishedRecord): Promise<Finding> {
   const { host, value } = record
   const expected = nameOf(value)
   const answer = await dns.find(host, 'MX')
@@ -36,7 +36,12 @@ async function checkExchanger(dns: DomainDns, domain: string, record: DnsRecord)
  * Accepts the alias itself, or records with the same effect: the exchangers of the operator's host, and SPF that
  * permits it.
  */
-async function checkAlias(dns: DomainDns, domain: string, record: DnsRecord, hosts: SendingHosts): Promise<Finding> {
+async function checkAlias(
+  dns: DomainDns,
+  domain: string,
+  record: PublishedRecord,
+  hosts: SendingHosts,
+): Promise<Finding> {
   const { host, value } = record
   const [own, target] = await Promise.all([dns.find(host, 'MX'), dns.find(value, 'MX')])
   if (own.kind === 'unanswered') return unanswered(host, own)

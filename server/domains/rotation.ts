@@ -15,7 +15,7 @@ import type { DomainParts } from './domains.ts'
 export const RETIRED_DAYS = 14
 
 /** Makes the next key of a domain without one, and has DNS checked at once. Does nothing for a deleted domain. */
-export async function makeNextKey(
+export async function makeNextDkimKey(
   { db, sealer, clock }: DomainParts,
   domainId: string,
   requester?: Requester,

@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { recent } from '../async/read-cache.ts'
+import { createReadCache } from '../async/read-cache.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { openDkimKey } from './dkim-key.ts'
-import { type DkimKey, type Domain, findDomain } from './domains.ts'
+import { type DkimKeyRow, type Domain, findDomain } from './domains.ts'
 import { returnPathHostOf } from './records.ts'
 
 /** A domain of an account, as a send needs it. */
@@ -41,7 +41,7 @@ export function createSenderDomains({ db, sealer }: { db: Database; sealer: Seal
   // A key never changes, so it is decrypted and parsed once and not at each read of the domain.
   const keys = createBoundedMap<KeyObject>({ maxEntries: MAX_KEYS })
 
-  function keyOf(row: DkimKey): KeyObject {
+  function keyOf(row: DkimKeyRow): KeyObject {
     const cached = keys.get(row.id)
     if (cached) return cached
     const key = openDkimKey(sealer, row)
@@ -61,6 +61,6 @@ export function createSenderDomains({ db, sealer }: { db: Database; sealer: Seal
     return { id, name, status, verifiedAt, warmsUp, requiresTls, returnPathHost: returnPathHostOf(name), dkimKeys }
   }
 
-  const find = recent({ read, ...KEEP })
+  const find = createReadCache({ read, ...KEEP })
   return { find: (accountId, name) => find(accountId + name) }
 }

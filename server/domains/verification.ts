@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSlots } from '../../net/slots.ts'
+import { createFairSlots } from '../../net/slots.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
@@ -7,7 +7,7 @@ import { beginCheck, type Domain, findDomainById } from './domains.ts'
 import type { Verifier } from './verify.ts'
 
 /** The API calls `verifyNow` when an account owner asks for it; a scheduled workflow calls `verifyDue` every minute. */
-export interface Verification {
+export interface DomainVerification {
   /**
    * Checks the DNS of a domain and stores the result. When another check of the domain began within the last 5 s, waits
    * for its result instead, whichever process makes it. Throws `rate_limit_exceeded` when MAX_WAITING calls wait.
@@ -64,10 +64,10 @@ const CLAIM = `
   )
   returning id, account_id as "accountId"`
 
-export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
+export function createDomainVerification(parts: ApplyParts & { verifier: Verifier }): DomainVerification {
   const { db, verifier } = parts
   const inFlight = new Map<string, Promise<void>>()
-  const slots = createSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
+  const slots = createFairSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
 
   /** Returns the new status; undefined when the domain was deleted or `signal` aborted. */
   async function verify(domainId: string, { signal, onChange }: Partial<VerifyDueOptions> = {}) {

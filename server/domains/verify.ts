@@ -3,7 +3,7 @@ import { checkDkim } from './dkim-record.ts'
 import { checkDmarc } from './dmarc-record.ts'
 import type { Domain } from './domains.ts'
 import type { Finding } from './observe.ts'
-import { type DnsRecord, recordsOf, type SendingHosts } from './records.ts'
+import { type PublishedRecord, recordsOf, type SendingHosts } from './records.ts'
 import { checkReturnPath } from './return-path-check.ts'
 import { checkSpf } from './spf-check.ts'
 
@@ -21,12 +21,12 @@ export interface Verifier {
 type Judge = (
   dns: DomainDns,
   domain: Domain,
-  record: DnsRecord,
+  record: PublishedRecord,
   hosts: SendingHosts,
-  all: readonly DnsRecord[],
+  all: readonly PublishedRecord[],
 ) => Promise<Finding>
 
-const JUDGES: Record<DnsRecord['record'], Judge> = {
+const JUDGES: Record<PublishedRecord['record'], Judge> = {
   SPF: (dns, { name }, { host }, { sourceAddresses }) => checkSpf(dns, name, { host, sourceAddresses }),
   RETURN_PATH: checkReturnPath,
   DKIM: (dns, domain, record, _, all) => checkDkim(dns, domain, record, all),

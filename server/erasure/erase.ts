@@ -7,21 +7,21 @@ import type { Database } from '../db/connect.ts'
 import { firstIdAt, newId } from '../db/ids.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { type Kind, PLACES, type Place, replaced, writeAnswer } from './places.ts'
-import { meterOf, type Progress } from './progress.ts'
-import { rest } from './rest.ts'
+import { type AddressPlace, type Kind, PLACES, replaced, writeAnswer } from './places.ts'
+import { type ErasureProgress, meterOf } from './progress.ts'
+import { pauseAfter } from './rest.ts'
 import { type Found, find, type Part, partsOf, type Range, rangesOf } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
 /** The changed rows, by account and table. */
-export type Counts = Record<string, Record<string, number>>
+export type ErasedRows = Record<string, Record<string, number>>
 
 export interface ErasureParts {
   db: Database
   clock: DatabaseClock
   /** The operator, as the author of an account's entry in the audit log. */
   authorOf(accountId: string): Author
-  progress?(progress: Progress): void
+  progress?(progress: ErasureProgress): void
   /** How long to wait for sends to the address that have not ended. */
   waitMs?: number
 }
@@ -33,7 +33,7 @@ export interface Erasure {
 }
 
 export interface ErasureResult {
-  counts: Counts
+  counts: ErasedRows
   isResumed: boolean
 }
 
@@ -63,8 +63,8 @@ export async function erase(parts: ErasureParts, erasure: Erasure): Promise<Eras
 }
 
 /** Counts the rows that an erasure would change. Changes nothing. */
-export async function countMentions({ db, progress }: ErasureParts, erasure: Erasure): Promise<Counts> {
-  const counts: Counts = {}
+export async function countMentions({ db, progress }: ErasureParts, erasure: Erasure): Promise<ErasedRows> {
+  const counts: ErasedRows = {}
   for await (const { part, found } of mentionsOf(db, erasure, progress)) add(counts, part.place, found)
   return counts
 }
@@ -91,7 +91,7 @@ interface State {
   id: string
   place: string
   block: number
-  counts: Counts
+  counts: ErasedRows
   isResumed: boolean
   /** Unix milliseconds, by the clock of the database. */
   startedAtMs: number
@@ -137,7 +137,7 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
     for await (const range of rangesOf(parts.db, part, fromBlock, erasure.wanted)) {
       const found = await eraseRange(parts.db, part, range, erasure, state)
       meter(part, range, found.length)
-      await rest(parts.db, performance.now() - startedAt)
+      await pauseAfter(parts.db, performance.now() - startedAt)
       startedAt = performance.now()
     }
   }
@@ -187,7 +187,7 @@ function reachedBy({ name }: Pick<Part, 'name'>, range: Range): Pick<State, 'pla
 const ROWS_PER_STATEMENT = 25
 
 /** Replaces the address in rows of the same table or day. */
-async function replaceRows(tx: TransactionSql, place: Place, found: Found[], wanted: Wanted): Promise<void> {
+async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found[], wanted: Wanted): Promise<void> {
   const columns = Object.entries(place.columns)
   const rows = found.map(({ at, row }) => {
     const kept = replaced(place, row, wanted)
@@ -280,7 +280,7 @@ async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id,
   })
 }
 
-function add(counts: Counts, { table }: Place, found: Found[]): void {
+function add(counts: ErasedRows, { table }: AddressPlace, found: Found[]): void {
   for (const { accountId } of found) {
     const ofAccount = counts[accountId] ?? {}
     counts[accountId] = { ...ofAccount, [table]: (ofAccount[table] ?? 0) + 1 }

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { type Erasure, type ErasureParts, mentionsOf } from './erase.ts'
-import type { Place } from './places.ts'
+import type { AddressPlace } from './places.ts'
 import { readAnswer } from './places.ts'
 
 const ROWS = `select row_to_json(t)::text as json from %part t where t.ctid = any($1::tid[])`
@@ -16,7 +16,7 @@ export async function* exportOf(
   { now, progress }: { now: Date; progress?: ErasureParts['progress'] },
 ): AsyncGenerator<string> {
   yield `{"address":${JSON.stringify(erasure.wanted.email)},"exported_at":"${now.toISOString()}","tables":{`
-  let current: Place | undefined
+  let current: AddressPlace | undefined
   for await (const { part, found } of mentionsOf(db, erasure, progress)) {
     const places = found.map(({ at }) => `"${at}"`)
     const rows = await run<{ json: string }>(db, ROWS.replace('%part', part.name), [`{${places}}`])
@@ -31,7 +31,7 @@ export async function* exportOf(
 }
 
 /** A column with the answer of a batch is shown as the batch's JSON, and secrets of the account are left out. */
-function readableRow({ columns, secrets = [] }: Place, json: string): string {
+function readableRow({ columns, secrets = [] }: AddressPlace, json: string): string {
   const [answer] = Object.keys(columns).filter((column) => columns[column] === 'answer')
   if (answer === undefined && secrets.length === 0) return json
   const row = Object.fromEntries(Object.entries(JSON.parse(json)).filter(([column]) => !secrets.includes(column)))

@@ -19,7 +19,7 @@ export type Kind = 'text' | 'mailbox' | 'json' | 'request' | 'answer'
 /** Puts a value among the parameters of a statement, and returns its name there. */
 export type Parameter = (value: string) => string
 
-export interface Place {
+export interface AddressPlace {
   table: string
   columns: Record<string, Kind>
   /** SQL: the account of a row of `t`. */
@@ -42,7 +42,7 @@ export interface Place {
 const OWN_ACCOUNT = 't.account_id'
 const DISPATCHES = '(select id, account_id from dispatches union all select id, account_id from open_dispatches)'
 
-export const PLACES: readonly Place[] = [
+export const PLACES: readonly AddressPlace[] = [
   // Messages come before their recipients, by which they are found.
   {
     table: 'messages',
@@ -136,7 +136,7 @@ const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 
 /** The row with the address replaced wherever it occurs. */
-export function replaced({ columns }: Place, row: Fields, wanted: Wanted): Fields {
+export function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted): Fields {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
 
   function replacedValue(kind: Kind, value: unknown): unknown {
@@ -145,11 +145,11 @@ export function replaced({ columns }: Place, row: Fields, wanted: Wanted): Field
   }
 }
 
-export const mentions = (place: Place, row: Fields, wanted: Wanted): boolean =>
+export const mentions = (place: AddressPlace, row: Fields, wanted: Wanted): boolean =>
   !isDeepStrictEqual(replaced(place, row, wanted), row)
 
 /** A report or a reply about the address itself goes as a whole: it may name the person in other words. */
-function withDetailOf(addressColumn: string): Place['erase'] {
+function withDetailOf(addressColumn: string): AddressPlace['erase'] {
   return (row, wanted, replaced) => {
     const isAboutIt = wanted.isIt(row[addressColumn] as string)
     return isAboutIt && row.detail !== null ? { ...replaced, detail: ERASED_TEXT } : replaced

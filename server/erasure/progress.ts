@@ -1,6 +1,6 @@
 import type { Part, Range } from './scan.ts'
 
-export interface Progress {
+export interface ErasureProgress {
   /** The table or the day that is searched. */
   part: string
   blocksDone: number
@@ -9,8 +9,8 @@ export interface Progress {
 }
 
 /** Reports after a batch, and without one at the end of a part. */
-export function meterOf(all: Part[], progress?: (progress: Progress) => void) {
-  const done: Progress = { part: '', blocksDone: 0, blocks: 0, rows: 0 }
+export function meterOf(all: Part[], progress?: (progress: ErasureProgress) => void) {
+  const done: ErasureProgress = { part: '', blocksDone: 0, blocks: 0, rows: 0 }
   const blocksBefore = new Map<Part, number>()
   for (const part of all) {
     blocksBefore.set(part, done.blocks)

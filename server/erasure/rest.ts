@@ -16,7 +16,7 @@ const AT_WORK = `
   where (state = 'active' or state_change > clock_timestamp() - interval '100 ms')
     and backend_type = 'client backend' and pid <> pg_backend_pid()`
 
-export async function rest(db: Database, workMs: number): Promise<void> {
+export async function pauseAfter(db: Database, workMs: number): Promise<void> {
   const [atWork] = await run<{ connections: number }>(db, AT_WORK)
   await sleep(Math.min(workMs * Math.min(LEAST + PER_CONNECTION * atWork!.connections, MOST), MOST_MS))
 }

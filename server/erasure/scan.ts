@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { type Fields, isHistory, mentions, type Parameter, PLACES, type Place, readAnswer } from './places.ts'
+import { type AddressPlace, type Fields, isHistory, mentions, type Parameter, PLACES, readAnswer } from './places.ts'
 import type { Wanted } from './spellings.ts'
 
 // Most of history is searched through indexes. The other tables, and days from before there were such indexes, are read
@@ -15,7 +15,7 @@ const MOST_CANDIDATES = 250_000
 
 /** A table, or a day of history, with the place that it belongs to. */
 export interface Part {
-  place: Place
+  place: AddressPlace
   name: string
   blocks: number
   /** Whether it has the indexes that lead to the candidates of its place. */
@@ -155,14 +155,14 @@ function stemOf([first = '', ...others]: string[]): string {
 /** The collation "C" turns A to Z into lower case, and is several times as fast as one that knows all letters. */
 const collationFor = (needles: string[]): string => (/^[\x00-\x7f]*$/.test(needles.join('')) ? 'collate "C"' : '')
 
-const textOf = (place: Place, column: string): string =>
+const textOf = (place: AddressPlace, column: string): string =>
   place.columns[column] === 'answer' ? `encode(t.${column}, 'hex')` : `t.${column}::text`
 
 /** In the "escape" format ASCII is as it is. */
-const searchedText = (place: Place, column: string): string =>
+const searchedText = (place: AddressPlace, column: string): string =>
   place.columns[column] === 'answer' ? `encode(t.${column}, 'escape')` : `t.${column}::text`
 
-function parsedValue(place: Place, column: string, text: string | null): unknown {
+function parsedValue(place: AddressPlace, column: string, text: string | null): unknown {
   if (text === null) return null
   switch (place.columns[column]) {
     case 'json':

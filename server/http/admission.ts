@@ -21,7 +21,7 @@ export type Gate = (call: {
 export type Admit = (call: Call) => Promise<void>
 
 /** Calls the gate, which counts every request, and puts what is left into the headers of the response. */
-export function counting(gate: Gate, keyOptional: boolean): Admit {
+export function createKeyAdmission(gate: Gate, keyOptional: boolean): Admit {
   return async (call) => {
     const { method, remoteAddress } = call
     const authorization = call.raw.headers.authorization ?? null
@@ -32,7 +32,7 @@ export function counting(gate: Gate, keyOptional: boolean): Admit {
 }
 
 /** Counts every request for its address, whatever key it brings, and puts what is left into the headers. */
-export function countingAddress(gate: Gate): Admit {
+export function createAddressAdmission(gate: Gate): Admit {
   return async ({ remoteAddress, reply }) => {
     const tellRate = (rate: Rate) => void reply.headers(rateHeaders(rate))
     await gate({ method: undefined, authorization: null, keyOptional: true, remoteAddress, tellRate })

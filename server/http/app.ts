@@ -3,20 +3,20 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
-import { type Admit, counting, countingAddress, type Gate, undrained } from './admission.ts'
+import { type Admit, createAddressAdmission, createKeyAdmission, type Gate, undrained } from './admission.ts'
 import type { Pace } from './body/arriving.ts'
 import { type BodyLimits, shortBodies } from './body/body.ts'
 import { createByteBudget } from './body/byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
-import { errors, text } from './interceptors.ts'
+import { refuseUnfitText, showErrors } from './interceptors.ts'
 import { createRequestLog } from './request-log.ts'
 import { endSpan, traced } from './request-span.ts'
-import { collectPaths, notFound, otherMethods, type Path } from './rest/other-methods.ts'
+import { collectPaths, createNotFoundHandler, otherMethods, type Path } from './rest/other-methods.ts'
 import { type ProtocolParts, restRoutes } from './rest/rest.ts'
-import { type OpenCalls, openServices } from './rpc/open-services.ts'
+import { type OpenCallBounds, openServices } from './rpc/open-services.ts'
 import { rpcRoutes } from './rpc/rpc.ts'
-import { byKeyOrSession, bySession, type SessionGate } from './session-calls.ts'
+import { createKeyOrSessionAdmission, createSessionAdmission, type SessionGate } from './session-calls.ts'
 import { type Frames, frameRoutes } from './site/frames.ts'
 import type { KeySet } from './site/key-set.ts'
 import { type Checks, shareReadiness } from './site/readiness.ts'
@@ -39,7 +39,7 @@ export interface AppParts {
   /** They run around the implementation of each call, after its request was read and checked. */
   interceptors?: Interceptor[]
   gate: Gate
-  openCalls: OpenCalls
+  openCalls: OpenCallBounds
   log: Logger
   tracing?: Tracing
   /** The state of each thing the server depends on: see readiness.ts. Resolves within a few seconds. */
@@ -121,7 +121,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const leaving = new AbortController()
   const draining = new AbortController()
   const inFlight = new Set<Call>()
-  const visit = counting(gate, true)
+  const visit = createKeyAdmission(gate, true)
   const logEnd = createRequestLog(parts.log)
   const ended = (call: Call, responded: boolean) => {
     logEnd(call, responded)
@@ -130,10 +130,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
   const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
-  const interceptors = [errors, text, ...(parts.interceptors ?? [])]
+  const interceptors = [showErrors, refuseUnfitText, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
-  const contract = { services, interceptors, limits, admit: admitted(counting(gate, false)) }
+  const contract = { services, interceptors, limits, admit: admitted(createKeyAdmission(gate, false)) }
 
   const fastify = createFastify({ trustProxy, records, visit })
   const collect = collectPaths(fastify)
@@ -150,14 +150,14 @@ export async function createApp(parts: AppParts): Promise<App> {
     await fastify.register(dashboardServices, {
       ...contract,
       ...parts.dashboard,
-      admit: admitted(bySession(parts.dashboard.gate)),
-      countAddress: countingAddress(gate),
+      admit: admitted(createSessionAdmission(parts.dashboard.gate)),
+      countAddress: createAddressAdmission(gate),
       draining: draining.signal,
     })
   await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
   const paths = collect()
   await fastify.register(otherMethods, { paths, visit })
-  fastify.setNotFoundHandler(notFound(paths, visit))
+  fastify.setNotFoundHandler(createNotFoundHandler(paths, visit))
   await fastify.ready()
 
   return {
@@ -177,8 +177,8 @@ export async function createApp(parts: AppParts): Promise<App> {
 
 /** Admits RPCs by their key, or by a session where the dashboard is served. */
 function rpcAdmit({ gate, dashboard }: AppParts): Admit {
-  const byKey = counting(gate, false)
-  return dashboard ? byKeyOrSession(byKey, dashboard.gate, dashboard.hasSession) : byKey
+  const byKey = createKeyAdmission(gate, false)
+  return dashboard ? createKeyOrSessionAdmission(byKey, dashboard.gate, dashboard.hasSession) : byKey
 }
 
 interface DashboardServices extends DashboardParts, Pick<ProtocolParts, 'interceptors' | 'limits' | 'admit'> {

@@ -4,7 +4,7 @@ import { fail } from '../errors.ts'
 import type { SharedReadiness } from './site/readiness.ts'
 
 /** `grpc.health.v1`: every service is as ready as the server. The empty name is the server's own. */
-export function healthService({ read, follow }: SharedReadiness, names: string[]): ServiceImplSpec {
+export function createHealthService({ read, follow }: SharedReadiness, names: string[]): ServiceImplSpec {
   const serviceNames = new Set(['', ...names])
   const serverStatus = async () => statusOf((await read()).status === 'ready')
 

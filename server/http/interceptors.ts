@@ -8,7 +8,7 @@ import { callKey, LEFT, shown } from './call.ts'
 type Request = Parameters<ReturnType<Interceptor>>[0]
 
 /** The outermost interceptor: turns everything thrown into an error that the caller may see, and logs its cause. */
-export const errors: Interceptor = (next) => async (request) => {
+export const showErrors: Interceptor = (next) => async (request) => {
   const call = request.contextValues.get(callKey)!
   // No work starts for a caller that has left: one packet can cancel a thousand requests.
   if (call.left) throw LEFT
@@ -42,7 +42,7 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: Requ
 }
 
 /** Refuses text that neither the database nor a mail can hold. */
-export const text: Interceptor = (next) => (request) => {
+export const refuseUnfitText: Interceptor = (next) => (request) => {
   if (request.stream) return next(request)
   const faults = textFaults(request.method.input, request.message)
   const { items } = faults

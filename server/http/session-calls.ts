@@ -19,7 +19,7 @@ export type SessionGate = (call: {
 }) => Promise<Caller | undefined>
 
 /** Admits calls of the dashboard's own services: over Connect alone, with a session. */
-export function bySession(gate: SessionGate): Admit {
+export function createSessionAdmission(gate: SessionGate): Admit {
   return async (call) => {
     if (call.protocol !== 'connect') {
       throw fail('method_not_allowed', 'The calls of the dashboard are served over Connect only.')
@@ -56,8 +56,12 @@ export async function identify(
  * Admits calls of the public services by their API key. A Connect call without a key may bring a session instead, if
  * it has the protocol's header: no form of another site can send that.
  */
-export function byKeyOrSession(byKey: Admit, gate: SessionGate, hasSession: (cookie: string) => boolean): Admit {
-  const session = bySession(gate)
+export function createKeyOrSessionAdmission(
+  byKey: Admit,
+  gate: SessionGate,
+  hasSession: (cookie: string) => boolean,
+): Admit {
+  const session = createSessionAdmission(gate)
   return (call) => {
     const { cookie, authorization } = call.raw.headers
     const isSession =

@@ -6,7 +6,7 @@ import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
 // got the same return path.
 
 /** A recipient of a message in history. */
-export interface Recipient {
+export interface HistoryRecipient {
   email: string
   status: string
   kind: string
@@ -18,15 +18,15 @@ export interface Recipient {
 /** The recipients that a report can be about. */
 export interface Concerned {
   /** Returns the recipient that a report with these addresses is about. */
-  find(addresses: string[]): Recipient | undefined
+  find(addresses: string[]): HistoryRecipient | undefined
   /** Every domain of the message knows the return path: a report is kept, and suppresses no address. */
   isKnownToOthers: boolean
 }
 
 /** The recipients who may have the message and whose domain the return path names. */
-export function concernedBy({ position }: ReturnPath, recipients: Recipient[]): Concerned {
+export function concernedBy({ position }: ReturnPath, recipients: HistoryRecipient[]): Concerned {
   const first = recipients.find((recipient) => recipient.position === position)
-  const isOfDomain = (recipient: Recipient) =>
+  const isOfDomain = (recipient: HistoryRecipient) =>
     position === undefined || recipient === first || (first !== undefined && shareDomain(recipient, first))
   const concerned = recipients.filter((recipient) => recipient.mayHaveIt && isOfDomain(recipient))
   const isSole = concerned.length === 1 && !recipients.some((other) => other !== concerned[0] && isHidden(other))
@@ -42,9 +42,9 @@ export function concernedBy({ position }: ReturnPath, recipients: Recipient[]): 
 }
 
 /** Erasure has replaced the address, and nothing tells its domain. */
-const isHidden = (recipient: Recipient) => recipient.mayHaveIt && domainOf(recipient) === ERASED_DOMAIN
+const isHidden = (recipient: HistoryRecipient) => recipient.mayHaveIt && domainOf(recipient) === ERASED_DOMAIN
 
-const shareDomain = (one: Recipient, other: Recipient) =>
+const shareDomain = (one: HistoryRecipient, other: HistoryRecipient) =>
   domainOf(one) === domainOf(other) && domainOf(one) !== ERASED_DOMAIN
 
-const domainOf = ({ email }: Recipient) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+const domainOf = ({ email }: HistoryRecipient) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()

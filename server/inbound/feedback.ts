@@ -11,7 +11,7 @@ import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { strikeOfReading } from '../reputation/strikes.ts'
-import { type Concerned, concernedBy, type Recipient } from './concerned.ts'
+import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
 
@@ -38,11 +38,11 @@ interface Message {
   from: string
   tag: string | null
   metadata: Record<string, string> | null
-  recipients: Recipient[]
+  recipients: HistoryRecipient[]
 }
 
 // One statement looks in both places: between two statements, a message could move from one to the other.
-export const MESSAGE = `
+export const REPORTED_MESSAGE = `
   select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
     request ->> 'from' as "from", tag, request -> 'metadata' as metadata, (
       select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind, 'position', position,
@@ -127,7 +127,7 @@ const UNPREPARED = { prepare: false }
 const COUNTED_SHARE = 0.05
 
 /** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
-export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock }) {
+export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClock }) {
   function store(messageId: string, rows: RowOf<typeof ROW>[], mostCounted: number): Promise<object[]> {
     const storing = db.$client.begin(async (tx) => {
       await run(tx, LOCK, [messageId], UNPREPARED)
@@ -139,7 +139,7 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
   return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
     const { messageId } = returnPath
     if (isExpired(messageId, clock)) return 'unknown'
-    const [message] = await inTime(run<Message>(db, MESSAGE, [messageId], UNPREPARED), STATEMENT_MS)
+    const [message] = await inTime(run<Message>(db, REPORTED_MESSAGE, [messageId], UNPREPARED), STATEMENT_MS)
     const { isRunning, accountId: account_id, tenantId: tenant_id, sandbox, from, recipients, tag, metadata } = message!
     if (isRunning) return 'running'
     if (account_id === null) return 'unknown'
@@ -185,7 +185,7 @@ function complaintOf(addresses: string[], type: string, { find }: Concerned) {
 }
 
 function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
-  const failures = new Map<Recipient, FailedRecipient>()
+  const failures = new Map<HistoryRecipient, FailedRecipient>()
   for (const failure of reported) {
     const recipient = find(failure.addresses)
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
@@ -199,6 +199,6 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
   }))
 }
 
-function fieldsOf({ email, status, kind }: Recipient) {
+function fieldsOf({ email, status, kind }: HistoryRecipient) {
   return { recipient: email, strike_email: email.toLowerCase(), status, recipient_kind: kind }
 }

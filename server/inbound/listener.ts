@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Addressee } from './addressee.ts'
 import { type Condenser, createCondenser } from './condense.ts'
-import type { Mail } from './receive.ts'
+import type { InboundMail } from './receive.ts'
 import { createVisitors } from './visitors.ts'
 
 export interface ListenerParts {
@@ -16,7 +16,7 @@ export interface ListenerParts {
   tls?: { cert: string; key: string }
   addresseeOf(address: string): Addressee | undefined
   /** Rejects when the mail could not be processed: its sender is then told to try again. */
-  receive(mail: Mail): Promise<void>
+  receive(mail: InboundMail): Promise<void>
   failed(error: unknown): void
   limits?: Partial<ListenerLimits>
 }
@@ -123,7 +123,7 @@ type ReplyToMail = (error: Error | null, message?: string) => void
 /** Reads what matters of a mail and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
   let heldBytes = 0
-  return (stream: SMTPServerDataStream, mail: Omit<Mail, 'content'>, reply: ReplyToMail) => {
+  return (stream: SMTPServerDataStream, mail: Omit<InboundMail, 'content'>, reply: ReplyToMail) => {
     let condenser: Condenser | undefined = createCondenser()
     let bytes = 0
     let isBusy = false

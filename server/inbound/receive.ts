@@ -3,7 +3,7 @@ import type { Addressee } from './addressee.ts'
 import type { FeedbackResult } from './feedback.ts'
 import { type Report, readReport } from './report.ts'
 
-export interface Mail extends Addressee {
+export interface InboundMail extends Addressee {
   content: Buffer
   /** False when the envelope names a sender: such mail is no notice of a mail system. */
   hasNullSender?: boolean
@@ -32,10 +32,10 @@ export function createReceiver({
   returnPathKeys: readonly Uint8Array[]
   keep(returnPath: ReturnPath, report: Report): Promise<FeedbackResult>
   report(mail: ReceivedMail): void
-}): (mail: Mail) => Promise<void> {
+}): (mail: InboundMail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function processMail({ content, hasNullSender = true, returnPath: addressed }: Mail): Promise<void> {
+  async function processMail({ content, hasNullSender = true, returnPath: addressed }: InboundMail): Promise<void> {
     // A complaint quotes the message, whose return path proves that the service sent it.
     const returnPath = addressed ?? findReturnPath(returnPathKeys, content.toString('latin1'))
     const mailReport = returnPath && (await readReport(content, { hasNullSender }))

@@ -12,7 +12,7 @@ export type Report =
   /** The notice of a mail system about a failure that it does not tell in a way we can read. */
   | { kind: 'unread' }
 
-export interface Envelope {
+export interface ReportEnvelope {
   /** The mail has the null sender, as notices of mail systems have. */
   hasNullSender: boolean
 }
@@ -20,7 +20,7 @@ export interface Envelope {
 /** The report in a mail; undefined when it reports no failure, or is no report. */
 export async function readReport(
   mail: Buffer,
-  { hasNullSender }: Envelope = { hasNullSender: true },
+  { hasNullSender }: ReportEnvelope = { hasNullSender: true },
 ): Promise<Report | undefined> {
   const parts = await readParts(mail)
   if (!parts) return undefined

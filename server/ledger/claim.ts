@@ -1,11 +1,11 @@
 import { inTime } from '../async/timeout.ts'
-import { collector, jsonArray } from '../db/collector.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import { run } from '../db/statement.ts'
 import { takeKeysOf } from './keys.ts'
-import { inputOf, RECIPIENT, SEND, type SendRow } from './rows.ts'
+import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 
 // The commits of a send, in their order. Each is one statement over the rows of many sends (db/collector.ts).
 //
@@ -105,7 +105,7 @@ const openSendsOf = (sends: string) => `
   recipient as (
     insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
     select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
-    from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(RECIPIENT)})
+    from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(CLAIMED_RECIPIENT)})
   )`
 
 // Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
@@ -169,8 +169,8 @@ const CLAIM_MS = 5_000
  * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
  * unknown; the sweeper removes what may have been stored.
  */
-export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> {
-  const commit = collector<{ json: string; id: string; isFree: boolean }, RowResult>(
+export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult> {
+  const commit = createCollector<{ json: string; id: string; isFree: boolean }, RowResult>(
     async (rows) => {
       const statement = rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM
       const results = await run<{ id: string; result: RowResult }>(db, statement, [jsonArray(rows)])

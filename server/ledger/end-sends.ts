@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { collector, jsonArray, LANES } from '../db/collector.ts'
+import { createCollector, jsonArray, LANES } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { type DeliveryEvent, evidenceOf, PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { idAt } from '../db/ids.ts'
@@ -37,13 +37,13 @@ interface EndedRow {
  * Runs a statement of a record or a settlement for all sends that end at the same moment. Returns true when the send's
  * rows were stored; its events have been offered for their first attempts then.
  */
-export function endSends(
+export function createEndSends(
   db: Database,
   name: 'record' | 'settle',
   statementFor: (sends: readonly EndingSend[]) => string,
   { leaseMs, offer }: FirstAttempts,
 ): (send: EndingSend) => Promise<boolean> {
-  return collector<EndingSend, boolean>(
+  return createCollector<EndingSend, boolean>(
     async (sends, lane) => {
       const rows = await run<EndedRow>(db, statementFor(sends), [jsonArray(sends), shardOf(lane), leaseMs])
       const rowById = new Map(rows.map((row) => [row.id, row]))
@@ -57,7 +57,7 @@ export function endSends(
   )
 }
 
-/** The events that have a dispatch, as `readEvents` (webhooks/begin.ts) would read them. */
+/** The events that have a dispatch, as `createReadEvent` (webhooks/begin.ts) would read them. */
 function eventsOf({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DeliveryEvent[] {
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request

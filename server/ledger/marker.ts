@@ -1,4 +1,4 @@
-import { collector, jsonArray } from '../db/collector.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
@@ -29,10 +29,10 @@ export const MARK = `
  * Returns false when the claim or its lease is no longer ours for any of them. When it throws, the result is unknown.
  * The dot may be sent only after true.
  */
-export function markerStep(
+export function createMarker(
   db: Database,
 ): (messageId: string, claimId: string, positions: number[]) => Promise<boolean> {
-  const commit = collector<Marker, boolean>(
+  const commit = createCollector<Marker, boolean>(
     async (markers) => {
       const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
       const markedRecipients = new Set(rows.map(({ message_id, position }) => `${message_id}/${position}`))

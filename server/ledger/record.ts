@@ -1,7 +1,7 @@
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { Claim } from './claim.ts'
-import { type EndingSend, endSends, TAIL_PARAMETERS } from './end-sends.ts'
+import { createEndSends, type EndingSend, TAIL_PARAMETERS } from './end-sends.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { FirstAttempts } from './first-attempts.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME } from './rows.ts'
@@ -45,11 +45,11 @@ const statementFor = (sends: readonly EndingSend[]) =>
  * ours: the sweeper has settled the message, or an earlier try of ours was committed. When it throws, the result is
  * unknown, and it may run again.
  */
-export function recordStep(
+export function createRecord(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, ending: EndingRow) => Promise<boolean> {
-  const end = endSends(db, 'record', statementFor, firstAttempts)
+  const end = createEndSends(db, 'record', statementFor, firstAttempts)
   return (claim, ending) => {
     const row = {
       message_id: claim.messageId,

@@ -3,14 +3,14 @@ import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 // The rows that statements of a send read as JSON. See db/columns.ts.
 
 /** A recipient as it is claimed. The random part of `event_id` stays; its time becomes that of the outcome. */
-export const RECIPIENT = {
+export const CLAIMED_RECIPIENT = {
   position: 'smallint',
   event_id: 'uuid',
   email: 'text',
   kind: 'text',
 } as const satisfies Columns
 
-/** A send as its claim stores it. `recipients` is a list of RECIPIENT. */
+/** A send as its claim stores it. `recipients` is a list of CLAIMED_RECIPIENT. */
 export const SEND = {
   id: 'uuid',
   account_id: 'uuid',
@@ -47,7 +47,7 @@ export const ENDING = {
   outcomes: 'json',
 } as const satisfies Columns
 
-export type RecipientRow = RowOf<typeof RECIPIENT>
+export type RecipientRow = RowOf<typeof CLAIMED_RECIPIENT>
 export type SendRow = RowOf<typeof SEND> & { recipients: RecipientRow[] }
 export type OutcomeRow = RowOf<typeof OUTCOME>
 export type EndingRow = RowOf<typeof ENDING> & { outcomes: OutcomeRow[] }

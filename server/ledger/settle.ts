@@ -1,11 +1,11 @@
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { type Claim, sendRow } from './claim.ts'
-import { endSends, TAIL_PARAMETERS } from './end-sends.ts'
+import { createEndSends, TAIL_PARAMETERS } from './end-sends.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { FirstAttempts } from './first-attempts.ts'
 import { takeKeysOf } from './keys.ts'
-import { ENDING, type EndingRow, inputOf, OUTCOME, RECIPIENT, SEND } from './rows.ts'
+import { CLAIMED_RECIPIENT, ENDING, type EndingRow, inputOf, OUTCOME, SEND } from './rows.ts'
 import { tail } from './tail.ts'
 
 const SETTLE_ROW = { ...SEND, sandbox: 'boolean', checks: 'json null', ...ENDING, traceparent: 'text null' } as const
@@ -20,7 +20,7 @@ export const SETTLE = `
     select m.id as message_id, r.email, r.kind, o.*,
       ${eventIdOf('r.event_id')} as event_id
     from message m
-    cross join lateral json_to_recordset(m.recipients) as r(${recordset(RECIPIENT)})
+    cross join lateral json_to_recordset(m.recipients) as r(${recordset(CLAIMED_RECIPIENT)})
     join lateral json_to_recordset(m.outcomes) as o(
       ${recordset(OUTCOME)}) on o.position = r.position
   ),
@@ -34,11 +34,11 @@ export interface Settlement extends EndingRow {
 }
 
 /** Settle: claim and record in one commit. Returns false, and stores nothing, when its key belongs to another send. */
-export function settleStep(
+export function createSettle(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, settlement: Settlement) => Promise<boolean> {
-  const end = endSends(db, 'settle', () => SETTLE, firstAttempts)
+  const end = createEndSends(db, 'settle', () => SETTLE, firstAttempts)
   return (claim, settlement) => {
     const row = { ...sendRow(claim), ...settlement, traceparent: claim.traceparent } satisfies RowOf<typeof SETTLE_ROW>
     return end({ json: JSON.stringify(row), claim, outcomes: settlement.outcomes, sandbox: settlement.sandbox })

@@ -1,4 +1,4 @@
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
@@ -89,5 +89,5 @@ export function keepSweeping(db: Database, { report, wrap = (round) => round }: 
       if (result.settled + result.released < MESSAGES_PER_ROUND) break
     }
   }
-  return every(EVERY_MS, wrap(round), (error) => report({ error }))
+  return runEvery(EVERY_MS, wrap(round), (error) => report({ error }))
 }

@@ -1,7 +1,7 @@
 import type { Sealer } from '../db/encryption.ts'
 import { publicId } from '../db/ids.ts'
 import { addresseesOf } from '../inbound/addressee.ts'
-import { feedbackStep } from '../inbound/feedback.ts'
+import { createFeedback } from '../inbound/feedback.ts'
 import { listenForBounces } from '../inbound/listener.ts'
 import { createReceiver } from '../inbound/receive.ts'
 import type { Certificate } from './certificate.ts'
@@ -35,7 +35,7 @@ export function createReports({ config, db, clock, log, metrics }: Program, seal
     addresseeOf: addresseesOf({ returnPathKeys, returnPathHost: config.returnPathHost }),
     receive: createReceiver({
       returnPathKeys,
-      keep: feedbackStep({ db, clock }),
+      keep: createFeedback({ db, clock }),
       report({ messageId, report, kept }) {
         metrics.inboundMails.add({ report, result: kept ?? 'none' })
         log.info({ message_id: messageId && publicId('msg', messageId), report, kept }, 'mail came back')

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { type CertificateFiles, type KeyPair, readKeyPair } from '../config/key-pair.ts'
 import type { Program } from './program.ts'
 
@@ -48,7 +48,7 @@ export function keepCertificate({ log, ends }: Pick<Program, 'log' | 'ends'>, fi
   }
 
   process.on('SIGHUP', look)
-  const timer = every(
+  const timer = runEvery(
     LOOK_EVERY_MS,
     async () => look(),
     () => {},

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino'
 import { createResolver } from '../../mail/dns/resolver.ts'
-import { lookupWith } from '../../net/lookup.ts'
+import { createLookup } from '../../net/lookup.ts'
 import type { Config } from '../config/config.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { countAnswers, watchResolver } from '../telemetry/parts.ts'
+import { createAnswerCounter, watchResolver } from '../telemetry/parts.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { attemptLog } from '../webhooks/attempt-log.ts'
-import { type AttemptReport, createDeliveries } from '../webhooks/deliver-once.ts'
+import { createAttemptLog } from '../webhooks/attempt-log.ts'
+import { type AttemptReport, createAttempts } from '../webhooks/deliver-once.ts'
 import { createPost } from '../webhooks/post.ts'
 
 interface Parts {
@@ -21,20 +21,20 @@ interface Parts {
 }
 
 /** The attempts of webhooks, with their own connections. The thread of first attempts and the worker each have one. */
-export function deliveriesOf(config: Config, { db, clock, log, metrics, tracing }: Parts) {
-  const resolver = createResolver({ servers: config.dnsServers, onAnswer: countAnswers(metrics) })
+export function createProcessAttempts(config: Config, { db, clock, log, metrics, tracing }: Parts) {
+  const resolver = createResolver({ servers: config.dnsServers, onAnswer: createAnswerCounter(metrics) })
   watchResolver(metrics, resolver)
   const { post, close } = createPost({
     allowSubnets: config.webhookAllowSubnets,
-    lookup: lookupWith(resolver),
+    lookup: createLookup(resolver),
     proxy: config.webhookProxy,
   })
   const sealer = createSealer(config.encryptionKeys)
-  const logAttempt = attemptLog(log)
+  const logAttempt = createAttemptLog(log)
   const report = (attempt: AttemptReport) => {
     logAttempt(attempt)
     metrics.webhookAttempts.add({ attempt: attempt.number === 1 ? 'first' : 'retry', outcome: attempt.outcome })
     metrics.webhookSeconds.observe({}, attempt.durationMs / 1_000)
   }
-  return { ...createDeliveries({ db, clock, sealer, post, tracing, report }), close }
+  return { ...createAttempts({ db, clock, sealer, post, tracing, report }), close }
 }

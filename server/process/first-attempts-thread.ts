@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { databaseClock } from '../db/clock.ts'
+import { createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { databaseFault } from '../db/database-fault.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { countBatches, watchDatabase } from '../telemetry/parts.ts'
+import { createBatchCounter, watchDatabase } from '../telemetry/parts.ts'
 import { watchEventLoop } from '../telemetry/process-state.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
 import { createDispatcher } from '../webhooks/dispatcher.ts'
-import { deliveriesOf } from './deliveries.ts'
+import { createProcessAttempts } from './deliveries.ts'
 import { createLogger } from './log.ts'
 import { releaseMemory } from './release-memory.ts'
 
@@ -35,7 +35,7 @@ setTimeout(lowerPriority, NICE_AFTER_MS)
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const metrics = createMetrics('api')
-const db = connect(config.databaseUrl, { connections: 3, batchNotes: countBatches(metrics) })
+const db = connect(config.databaseUrl, { connections: 3, batchNotes: createBatchCounter(metrics) })
 watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()
@@ -50,7 +50,7 @@ parentPort!.on('message', async (message: ThreadMessage) => {
 async function start() {
   const clock = await startClock()
   const tracing = await startTracing({ config, service: 'verdict-api', version: packageJson.version, log })
-  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log, metrics, tracing })
+  const { deliverFirst, close } = createProcessAttempts(config, { db, clock, log, metrics, tracing })
   const dispatcher = createDispatcher({
     db,
     clock,
@@ -78,7 +78,7 @@ async function startClock() {
   for (;;) {
     await waitForDatabase(db, (what) => log.warn(what), Number.POSITIVE_INFINITY)
     try {
-      return await databaseClock(db)
+      return await createDatabaseClock(db)
     } catch (error) {
       if (!databaseFault(error)?.canPass) throw error
     }

@@ -4,19 +4,19 @@ import { createEngine } from '../../mail/smtp/engine.ts'
 import { createStsPolicies } from '../../mail/smtp/sts-policies.ts'
 import type { Guard } from '../../net/guard.ts'
 import { createHttpsGet } from '../../net/https-get.ts'
-import { lookupWith } from '../../net/lookup.ts'
+import { createLookup } from '../../net/lookup.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { makeReturnPath, readReturnPath } from '../domains/return-path.ts'
 import { createSenderDomains } from '../domains/sender.ts'
 import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts.ts'
 import type { Breaker } from '../reputation/breaker.ts'
-import { suppressionLookup } from '../reputation/suppression.ts'
-import { dailyVolume } from '../reputation/warm-up.ts'
+import { createSuppressionLookup } from '../reputation/suppression.ts'
+import { createDailyVolume } from '../reputation/warm-up.ts'
 import { sendsInProgress } from '../sending/in-progress.ts'
 import { createSend, type Send } from '../sending/send.ts'
 import { createInbox, type Inbox } from '../simulator/inbox.ts'
-import { type MailBack, sendBack } from '../simulator/reports.ts'
+import { createSendBack, type MailBack } from '../simulator/reports.ts'
 import { createSimulator } from '../simulator/simulator.ts'
 import { countPolicies, watchEngine } from '../telemetry/parts.ts'
 import { countSends } from '../telemetry/sends.ts'
@@ -70,9 +70,9 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
         sendBudgetMs: config.sendBudgetMs,
         storeContent: config.storeContent,
         warmUpSteps: config.limits.warmUp,
-        dailyVolume: dailyVolume(db),
+        dailyVolume: createDailyVolume(db),
         breaker,
-        suppressed: suppressionLookup(db, sealer),
+        suppressed: createSuppressionLookup(db, sealer),
       }),
       { metrics, domains: config.metricsDomains },
     ),
@@ -93,7 +93,7 @@ function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
 /** The simulator's reports take the way of those that the bounce listener receives, whether or not it listens. */
 function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) => void {
   const { addresseeOf, receive } = createReports(program, sealer)
-  return sendBack(async ({ to, content }) => {
+  return createSendBack(async ({ to, content }) => {
     const addressee = addresseeOf(to)
     if (addressee) await receive({ ...addressee, content })
   })
@@ -106,7 +106,7 @@ function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: P
     policyOf: countPolicies(
       createStsPolicies({
         resolver,
-        httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
+        httpsGet: createHttpsGet({ lookup: createLookup(resolver), mayDial }),
         onTrouble(domain, cause) {
           metrics.stsFailures.add({})
           log.warn({ domain, cause }, 'an MTA-STS policy could not be read')

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig, reportFaults } from '../config/config.ts'
-import { type DatabaseClock, databaseClock } from '../db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../db/clock.ts'
 import { connect, type Database } from '../db/connect.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
-import { countBatches, watchDatabase } from '../telemetry/parts.ts'
+import { createBatchCounter, watchDatabase } from '../telemetry/parts.ts'
 import { startTelemetry } from '../telemetry/start.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -41,7 +41,7 @@ export interface Process {
  * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A
  * process that cannot start says why and exits with 1.
  */
-export async function run({ name, check, start }: Process): Promise<void> {
+export async function runProcess({ name, check, start }: Process): Promise<void> {
   surviveHangUp()
   const settings = readConfig(process.env)
   if ('faults' in settings) reportFaults(settings.faults)
@@ -59,11 +59,11 @@ export async function run({ name, check, start }: Process): Promise<void> {
     })
     ends.defer(() => tracing.close())
     const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
-    const db = connect(config.databaseUrl, { connections: 10, batchNotes: countBatches(metrics) })
+    const db = connect(config.databaseUrl, { connections: 10, batchNotes: createBatchCounter(metrics) })
     watchDatabase(metrics, db)
     ends.defer(() => db.$client.end({ timeout: 5 }))
     await waitForDatabase(db, (what) => log.warn(what))
-    const clock = await databaseClock(db)
+    const clock = await createDatabaseClock(db)
     ends.defer(() => clock.stop())
     const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
     ends.defer(() => telemetry.stop())

@@ -1,4 +1,4 @@
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { removeExpired } from '../db/expiry.ts'
 import { keepPartitions, makePartitions } from '../db/partitions.ts'
 import { keepSweeping } from '../ledger/sweep.ts'
@@ -17,7 +17,7 @@ export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<
   await make()
   const partitions = keepPartitions(make, (error) => log.error({ err: error }, 'partitions could not be created'))
   ends.defer(() => partitions.stop())
-  const upkeep = every(
+  const upkeep = runEvery(
     UPKEEP_EVERY_MS,
     task('upkeep', async () => {
       await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))

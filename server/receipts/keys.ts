@@ -60,10 +60,10 @@ const INSERT_NEXT = `
   )`
 
 /** Creates the first key, unless there is one. */
-export const makeFirstKey = (parts: KeyParts) => insertKey(parts, INSERT_FIRST)
+export const makeFirstReceiptKey = (parts: KeyParts) => insertKey(parts, INSERT_FIRST)
 
 /** Creates the next key, unless there is one that does not sign yet. Without any key it creates the first. */
-export const makeNextKey = (parts: KeyParts) => insertKey(parts, INSERT_NEXT)
+export const makeNextReceiptKey = (parts: KeyParts) => insertKey(parts, INSERT_NEXT)
 
 async function insertKey({ db, clock, sealer }: KeyParts, statement: string): Promise<void> {
   const id = newId(clock.now())

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { CompactSign, type JSONWebKeySet } from 'jose'
-import { recent } from '../async/read-cache.ts'
+import { createReadCache } from '../async/read-cache.ts'
 import { RECEIPT_ALGORITHM, RECEIPT_TYPE, type ReceiptClaims } from './claims.ts'
-import { activeKeyOf, type KeyParts, keyIdOf, makeFirstKey, openKey, publicJwk, readKeys } from './keys.ts'
+import { activeKeyOf, type KeyParts, keyIdOf, makeFirstReceiptKey, openKey, publicJwk, readKeys } from './keys.ts'
 
 export interface ReceiptSigner {
   /** Returns the receipt as a compact JWS (RFC 7515 3.1). Throws when the private key cannot be opened. */
@@ -19,12 +19,12 @@ export function createReceiptSigner(parts: KeyParts): ReceiptSigner {
   const { db, clock, sealer } = parts
   let opened: { id: string; key: KeyObject } | undefined
 
-  const read = recent({
+  const read = createReadCache({
     ...KEEP,
     async read() {
       let keys = await readKeys(db)
       if (keys.length === 0) {
-        await makeFirstKey(parts)
+        await makeFirstReceiptKey(parts)
         keys = await readKeys(db)
       }
       return { keys, set: { keys: keys.map(publicJwk) } }

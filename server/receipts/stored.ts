@@ -1,5 +1,5 @@
 import { inTime } from '../async/timeout.ts'
-import { collector } from '../db/collector.ts'
+import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
@@ -28,8 +28,10 @@ const READ_MS = 5_000
  * Reads what a receipt states of a message of the account from history: undefined while its send runs, or when there is
  * no such message. Two statements serve all requests that ask at the same moment.
  */
-export function storedMessages(db: Database): (accountId: string, id: string) => Promise<StoredMessage | undefined> {
-  const read = collector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(
+export function createReadSentMessage(
+  db: Database,
+): (accountId: string, id: string) => Promise<StoredMessage | undefined> {
+  const read = createCollector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(
     async (requests) => {
       const parameters = idsAndBounds(requests.map(({ json }) => json))
       const [messages, recipients] = await Promise.all([

@@ -11,7 +11,7 @@ export type ReceiptFault =
   | 'forged'
   | 'wrong_issuer'
 
-export type Verification =
+export type ReceiptVerification =
   | { claims: ReceiptClaims; kid: string }
   /** `why` is a sentence about the receipt. */
   | { fault: ReceiptFault; why: string }
@@ -28,7 +28,7 @@ const SIGNATURE_BYTES = 64
  * Verifies a receipt against a key set, without any other source. With `issuer`, the receipt must be from there: a key
  * set of one service must not vouch for receipts in the name of another.
  */
-export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?: string): Promise<Verification> {
+export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?: string): Promise<ReceiptVerification> {
   const parts = jws.split('.')
   const header = readJson(parts[0]!) as Header | undefined
   if (!header) return refuse('not_a_receipt', 'It is not a JSON Web Signature.')
@@ -66,7 +66,7 @@ const show = (value: unknown) => (value === undefined ? 'missing' : JSON.stringi
 /** base64url has spare bits in its last character. Only one of the spellings of a value is what the service signed. */
 const isCanonical = (part: string) => Buffer.from(part, 'base64url').toString('base64url') === part
 
-function faultOf(error: unknown, kid: string): Verification {
+function faultOf(error: unknown, kid: string): ReceiptVerification {
   if (error instanceof errors.JWSSignatureVerificationFailed) {
     return refuse('forged', 'The signature does not match: the receipt was changed, or another key signed it.')
   }

@@ -1,4 +1,4 @@
-import { recent } from '../async/read-cache.ts'
+import { createReadCache } from '../async/read-cache.ts'
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
@@ -11,7 +11,7 @@ import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
  */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
-export interface Refusal {
+export interface BreakerRefusal {
   state: 'throttled' | 'paused'
   /** Whole seconds, at least 1. */
   retryAfterSeconds: number
@@ -22,7 +22,7 @@ export interface Breaker {
    * Returns undefined when a message of `emails` emails may be sent from this domain, otherwise the refusal. A
    * half-open breaker counts the emails of the current minute. The domain is as stored: lower case, A-labels.
    */
-  admit(accountId: string, domain: string, emails: number): Promise<Refusal | undefined>
+  admit(accountId: string, domain: string, emails: number): Promise<BreakerRefusal | undefined>
   /**
    * For sandbox sends: reads the state and counts nothing. `retryAfterSeconds` is set when an email would be refused.
    */
@@ -70,7 +70,7 @@ export function createBreaker({ db, thresholds, onChange }: BreakerParts): Break
     const current = transition ? await read() : reading
     return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
   }
-  const recentState = recent({
+  const recentState = createReadCache({
     read: (key) => readState(...(key.split(' ') as [string, string])),
     keepMs: CACHED_MS,
     missingMs: CACHED_MS,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { run } from '../db/statement.ts'
-import { erasedForms } from './erased-form.ts'
+import { createErasedForm } from './erased-form.ts'
 
 // The key of the hashes is a random one in the database, sealed with ENCRYPTION_KEYS. A key derived from those would
 // be lost when they are replaced, and with it every suppression of an erased address.
@@ -29,5 +29,5 @@ export async function makeErasureKey(db: Database, sealer: Sealer): Promise<Buff
 /** Returns an address, and its erased form when addresses have been erased: an entry may have either. */
 export async function spellingsOf(db: Database, sealer: Sealer, email: string): Promise<string[]> {
   const key = await readErasureKey(db, sealer)
-  return key ? [email, erasedForms(key)(email)] : [email]
+  return key ? [email, createErasedForm(key)(email)] : [email]
 }

@@ -15,13 +15,13 @@ export interface StatisticsQuery {
   tenantId?: string
 }
 
-export interface Counts {
+export interface OutcomeCounts {
   delivered: number
   bounced: number
   rejected: number
 }
 
-export interface Statistics extends Counts {
+export interface Statistics extends OutcomeCounts {
   complaints: number
   lateBounces: number
   /** Emails by the name of their reason, including the reasons without any. */
@@ -29,7 +29,7 @@ export interface Statistics extends Counts {
   /** Emails in each bucket of latency-buckets.ts. */
   latencies: number[]
   /** One for each period, in order. */
-  series: Counts[]
+  series: OutcomeCounts[]
   /** Counts of the tenant may be missing: in some hour it was counted together with others. See merge-statistics.ts. */
   isIncomplete: boolean
 }

@@ -8,13 +8,13 @@ import {
   SuppressionScope,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { inTime } from '../async/timeout.ts'
-import { collector, jsonArray } from '../db/collector.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { type ErasedFormOf, erasedForms } from './erased-form.ts'
+import { createErasedForm, type ErasedFormOf } from './erased-form.ts'
 import { readErasureKey } from './erasure-key.ts'
 
 export const suppressionReasonNames = enumNames<SuppressionReason>(SuppressionReasonSchema)
@@ -67,7 +67,7 @@ interface EntryRow {
  * One statement serves all sends that look up at the same moment. Expiry is by the database's clock. When it throws,
  * the result is unknown, and nothing may be sent.
  */
-export function suppressionLookup(
+export function createSuppressionLookup(
   db: Database,
   sealer: Sealer,
 ): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
@@ -78,7 +78,7 @@ export function suppressionLookup(
     const lookedUp = formOf ? queries.map((query) => withForms(query, formOf!)) : queries
     const rows = await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(lookedUp)])
     if (!formOf && rows.some(({ n }) => n === ERASED_EXIST)) {
-      formOf = erasedForms((await readErasureKey(db, sealer))!)
+      formOf = createErasedForm((await readErasureKey(db, sealer))!)
       return findEntries(queries)
     }
     const entriesOf = queries.map(() => new Map<string, Suppression>())
@@ -94,7 +94,7 @@ export function suppressionLookup(
     }
     return entriesOf
   }
-  const find = collector<Query, Map<string, Suppression>>(findEntries, {
+  const find = createCollector<Query, Map<string, Suppression>>(findEntries, {
     callers: () => db.load.sends,
     note: db.noteBatch('find_suppressions'),
   })

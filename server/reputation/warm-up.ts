@@ -37,7 +37,7 @@ export const DAILY_VOLUME = `
   select emails from warm_ups where account_id = $1 and domain = $2 and day = $3`
 
 /** Reads how many emails a domain has sent on a day so far. Creates the day's row, which the claims of the day lock. */
-export function dailyVolume(db: Database): DailyVolume {
+export function createDailyVolume(db: Database): DailyVolume {
   return async (accountId, domain, date) => {
     const [row] = await run<{ emails: number }>(db, DAILY_VOLUME, [accountId, domain, date])
     return row?.emails ?? 0

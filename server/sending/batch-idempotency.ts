@@ -7,7 +7,7 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './key.ts'
-import { createSharing, type FirstResponse, pauses, type SharedResponse } from './sharing.ts'
+import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
 
 export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
@@ -80,7 +80,7 @@ export function createBatchIdempotency(db: Database, sendLeaseMs: number): Batch
     send: () => Promise<BatchRun>,
     untilMs: number,
   ): Promise<FirstResponse<SendBatchResponse>> {
-    for (const pause = pauses(untilMs); ; await pause()) {
+    for (const pause = createPauses(untilMs); ; await pause()) {
       const [batch] = await runInTime<BatchRow>(FIND_BATCH, keyColumns(key))
       if (batch?.answer) {
         const response = fromBinary(SendBatchResponseSchema, batch.answer)

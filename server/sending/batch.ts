@@ -18,7 +18,7 @@ import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, Out
 import { passedOn, step, type Trace } from '../telemetry/tracing.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
-import { readMessage } from './message.ts'
+import { readSendRequest } from './message.ts'
 import type { Send } from './send.ts'
 
 /**
@@ -120,7 +120,7 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     // One span for each message: the steps of a thousand sends would be too many spans for one trace.
     const sendUntil = (until: AbortSignal) =>
       step(trace, 'send', async (span = trace) =>
-        send(readMessage(request), {
+        send(readSendRequest(request), {
           ...{ accountId, sandbox, inBatch: true, key, signal: until },
           trace: passedOn(span?.traceparent),
         }),

@@ -13,7 +13,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
-import type { suppressionLookup } from '../reputation/suppression.ts'
+import type { createSuppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
 import { bounced, inTenths, rejected } from './outcome.ts'
 import type { Recipient } from './recipients.ts'
@@ -62,11 +62,11 @@ export interface Rules {
   /** Emails of a domain on a day so far. */
   dailyVolume: DailyVolume
   breaker: Breaker
-  suppressed: ReturnType<typeof suppressionLookup>
+  suppressed: ReturnType<typeof createSuppressionLookup>
 }
 
 /** Why a check refuses a recipient: its outcome, and a sentence for a dry run. */
-export interface Refusal {
+export interface CheckRefusal {
   outcome: RecipientOutcome
   detail: string
 }
@@ -75,7 +75,7 @@ export interface Refusal {
  * One check of the recipients that are still undecided. Returns a refusal for each that it refuses, and throws an error
  * when it refuses the whole message.
  */
-export type Check = (recipients: CheckedRecipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
+export type Check = (recipients: CheckedRecipient[], context: CheckContext) => Promise<(CheckRefusal | undefined)[]>
 
 /** The sending domain, which belongs to the account, must be verified. */
 export const domainIsVerified: Check = async (recipients, { domain }) =>
@@ -148,7 +148,7 @@ export const addressIsNotSuppressed: Check = async (recipients, { accountId, ten
   })
 }
 
-function suppressedAddress(recipient: Recipient, detail: string, entry?: Suppression): Refusal {
+function suppressedAddress(recipient: Recipient, detail: string, entry?: Suppression): CheckRefusal {
   const outcome = rejected(recipient, Reason.SUPPRESSION_LIST)
   outcome.suppression = entry
   return { outcome, detail }
@@ -161,7 +161,7 @@ export const exchangerIsKnown: Check = async (recipients, { signal, ...context }
   const leave = () => lookUps.abort(LEFT)
   signal.addEventListener('abort', leave)
   if (signal.aborted) leave()
-  const refusals: (Refusal | undefined)[] = []
+  const refusals: (CheckRefusal | undefined)[] = []
   const queue = recipients.entries()
   async function lookUpFromQueue(): Promise<void> {
     for (const [i, recipient] of queue)
@@ -191,7 +191,7 @@ const NEEDLESS = 'another look-up of the message failed'
 async function findExchanger(
   recipient: CheckedRecipient,
   { accountId, domain, engine, simulated, startedAtMs, sendBudgetMs, signal }: CheckContext,
-): Promise<Refusal | undefined> {
+): Promise<CheckRefusal | undefined> {
   const { address } = recipient
   if (signal.reason === NEEDLESS) return undefined
   const beganMs = performance.now()
@@ -228,6 +228,6 @@ async function findExchanger(
   }
 }
 
-function neverMailed(recipient: Recipient, detail: string): Refusal {
+function neverMailed(recipient: Recipient, detail: string): CheckRefusal {
   return { outcome: rejected(recipient, Reason.INVALID_ADDRESS), detail }
 }

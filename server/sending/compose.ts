@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { showMailbox } from '../../mail/address.ts'
 import { attachmentType, buildMessage } from '../../mail/mime/builder.ts'
 import { signMessage } from '../../mail/mime/dkim.ts'
-import { createTurns } from '../async/turns.ts'
+import { createPauseQueue } from '../async/turns.ts'
 import { publicId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
@@ -23,7 +23,7 @@ const LARGE = 256 * 1024
  * Building a large message takes tens of milliseconds. The large messages of a batch become due at the same moment; the
  * event loop serves all other calls between two of them.
  */
-const nextTurn = createTurns(() => setImmediate())
+const nextTurn = createPauseQueue(() => setImmediate())
 
 /**
  * Builds and signs a message, the step of a send between claim and SMTP. Date and boundaries come from the claim, so

@@ -4,7 +4,7 @@ import { refusalOf } from '../db/health.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { Trace } from '../telemetry/tracing.ts'
 import type { CheckedRecipient } from './checks.ts'
-import { outcomeOf } from './outcome.ts'
+import { outcomeOfAttempt } from './outcome.ts'
 
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */
@@ -56,7 +56,7 @@ export async function deliver(
   })
   const outcomes = recipients.map(
     (recipient, position) =>
-      recipient.outcome ?? outcomeOf(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),
+      recipient.outcome ?? outcomeOfAttempt(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),
   )
   trace?.set({ 'verdict.outcomes': [...new Set(outcomes.map(outcomeName))] })
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))

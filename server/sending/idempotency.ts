@@ -1,14 +1,14 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { inTime } from '../async/timeout.ts'
 import { CALL_TIMES } from '../config/limits.ts'
-import { collector, jsonArray } from '../db/collector.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import type { IdempotencyKey } from './key.ts'
-import { createSharing, type FirstResponse, pauses, type SharedResponse } from './sharing.ts'
-import { storedResponses } from './stored.ts'
+import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
+import { createReadResponse } from './stored.ts'
 
 export interface Idempotency {
   /**
@@ -45,7 +45,7 @@ const FIND_MS = 5_000
  */
 export function createIdempotency(db: Database, leaseMs: number): Idempotency {
   const findHolder = keyLookup(db)
-  const storedResponse = storedResponses(db)
+  const storedResponse = createReadResponse(db)
   const { share, idle } = createSharing<SendResponse>()
 
   /** Serves the first request with this key in this process. Other processes may serve one with it too. */
@@ -54,7 +54,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
     send: () => Promise<SendResponse | undefined>,
     untilMs: number,
   ): Promise<FirstResponse<SendResponse>> {
-    for (const pause = pauses(untilMs); ; await pause()) {
+    for (const pause = createPauses(untilMs); ; await pause()) {
       const holder = await findHolder(key)
       if (!holder) {
         const response = await send().catch((error) => unlessTaken(key, error))
@@ -85,7 +85,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
 
 /** Finds the holder of a key. One statement serves all requests that look up at the same moment. */
 function keyLookup(db: Database): (key: IdempotencyKey) => Promise<KeyHolder | undefined> {
-  const find = collector<{ json: string }, KeyHolder | undefined>(
+  const find = createCollector<{ json: string }, KeyHolder | undefined>(
     async (keys) => {
       const rows = await run<KeyHolder & { n: number }>(db, FIND_KEYS, [jsonArray(keys)])
       const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))

@@ -7,17 +7,17 @@ import { failFields } from '../errors.ts'
 import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
 import {
-  type Faults,
   MAX_RECIPIENTS,
   MAX_REPLY_TO,
   type Recipients,
   readMailbox,
   readRecipients,
   readReplyTo,
+  type SendFaults,
 } from './recipients.ts'
 
 /** Limits of one message. The gateway limits the request as a whole. */
-export const LIMITS = {
+export const MESSAGE_LIMITS = {
   recipients: MAX_RECIPIENTS,
   ...ATTACHMENT_LIMITS,
   bodyBytes: 2 * 1024 * 1024,
@@ -50,8 +50,8 @@ export interface Message extends Recipients {
  * The first step of a send: checks every field of the request and returns the message. Throws all faults at once:
  * `invalid_address` when only addresses have faults, `invalid_payload` otherwise.
  */
-export function readMessage(request: SendRequest): Message {
-  const faults: Faults = { payload: [], addresses: [] }
+export function readSendRequest(request: SendRequest): Message {
+  const faults: SendFaults = { payload: [], addresses: [] }
   const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
   const recipients = readRecipients(request, faults)
@@ -90,8 +90,11 @@ type Refuse = (field: string, message: string) => void
 
 function checkSubject(subject: string, refuse: Refuse): void {
   if (subject === '') refuse('subject', 'is required')
-  if (subject.length > LIMITS.subjectCharacters) {
-    return void refuse('subject', `has ${subject.length} characters; at most ${LIMITS.subjectCharacters} are allowed`)
+  if (subject.length > MESSAGE_LIMITS.subjectCharacters) {
+    return void refuse(
+      'subject',
+      `has ${subject.length} characters; at most ${MESSAGE_LIMITS.subjectCharacters} are allowed`,
+    )
   }
   if (hasControls(subject)) refuse('subject', 'holds a line break or another control character')
 }
@@ -101,15 +104,16 @@ function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
   for (const [field, body] of Object.entries({ html, text })) {
     if (body === undefined) continue
     const bytes = Buffer.byteLength(body)
-    if (bytes > LIMITS.bodyBytes) refuse(field, `has ${bytes} bytes; at most ${LIMITS.bodyBytes} (2 MiB) are allowed`)
+    if (bytes > MESSAGE_LIMITS.bodyBytes)
+      refuse(field, `has ${bytes} bytes; at most ${MESSAGE_LIMITS.bodyBytes} (2 MiB) are allowed`)
     else if (hasBrokenText(body)) refuse(field, 'holds a NUL character or half a surrogate pair')
   }
 }
 
 function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {
   const names = Object.keys(headers)
-  if (names.length > LIMITS.headers) {
-    refuse('headers', `holds ${names.length} headers; a message has at most ${LIMITS.headers}`)
+  if (names.length > MESSAGE_LIMITS.headers) {
+    refuse('headers', `holds ${names.length} headers; a message has at most ${MESSAGE_LIMITS.headers}`)
     return
   }
   const earlierNames = new Set<string>()
@@ -132,4 +136,5 @@ function checkTag(tag: string | undefined, refuse: Refuse): void {
 }
 
 /** Describes the fault of a tenant id; undefined when it has none. */
-export const tenantFault = (tenantId: string): string | undefined => nameFault(tenantId, LIMITS.tenantIdCharacters)
+export const tenantFault = (tenantId: string): string | undefined =>
+  nameFault(tenantId, MESSAGE_LIMITS.tenantIdCharacters)

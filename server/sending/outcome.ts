@@ -58,7 +58,7 @@ export function inDoubt(recipient: Recipient, smtp?: Evidence): RecipientOutcome
  * The outcome of one attempt of the engine, once the message has a marker or none of its attempts failed by our fault.
  * @param dnsMs how long the look-up of the recipient's exchangers took
  */
-export function outcomeOf(recipient: Recipient, attempt: SmtpAttempt, dnsMs?: number): RecipientOutcome {
+export function outcomeOfAttempt(recipient: Recipient, attempt: SmtpAttempt, dnsMs?: number): RecipientOutcome {
   const smtp = evidenceOf(attempt, dnsMs)
   switch (attempt.outcome.kind) {
     case 'delivered':

@@ -23,7 +23,7 @@ export interface Recipients {
 }
 
 /** The faults of a request. Those of addresses are apart, because they have an error code of their own. */
-export interface Faults {
+export interface SendFaults {
   payload: FieldFault[]
   addresses: FieldFault[]
 }
@@ -31,7 +31,7 @@ export interface Faults {
 /** In the order in which an address counts. */
 const FIELDS = ['to', 'cc', 'bcc'] as const
 
-export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number]>, faults: Faults): Recipients {
+export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number]>, faults: SendFaults): Recipients {
   if (request.to.length === 0) {
     faults.payload.push({ field: 'to', message: 'is required: one recipient address or a list of them' })
   }
@@ -56,7 +56,7 @@ export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number
   return { ...given, recipients: [...distinct.values()] }
 }
 
-export function readReplyTo(texts: string[], faults: Faults): Mailbox[] {
+export function readReplyTo(texts: string[], faults: SendFaults): Mailbox[] {
   if (texts.length > MAX_REPLY_TO) {
     const message = `holds ${texts.length} addresses; a message has at most ${MAX_REPLY_TO}`
     faults.payload.push({ field: 'reply_to', message })
@@ -70,7 +70,7 @@ export function readReplyTo(texts: string[], faults: Faults): Mailbox[] {
   })
 }
 
-export function readMailbox(field: string, text: string, faults: Faults): Mailbox | undefined {
+export function readMailbox(field: string, text: string, faults: SendFaults): Mailbox | undefined {
   const mailbox = parseMailbox(text)
   if (!mailbox) faults.addresses.push({ field, message: addressFault(field, text) })
   return mailbox

@@ -7,9 +7,9 @@ import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
-import { type Claim, claimStep, type KeyToTake } from '../ledger/claim.ts'
+import { type Claim, createClaim, type KeyToTake } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts.ts'
-import { markerStep } from '../ledger/marker.ts'
+import { createMarker } from '../ledger/marker.ts'
 import { release } from '../ledger/release.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { step, type Trace } from '../telemetry/tracing.ts'
@@ -32,8 +32,8 @@ import { deliver } from './deliver.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
 import { type DryRunCheck, sendResponse } from './response.ts'
-import { recordUntil } from './until-stored.ts'
-import { endWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
+import { createRecordUntilStored } from './until-stored.ts'
+import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
 
 // The recipe of a send. What it calls, in this order:
 //
@@ -93,10 +93,10 @@ const CHECKS = [
  */
 export function createSend(parts: SendParts): Send {
   const { db, engine } = parts
-  const claimSend = claimStep(db)
-  const mark = markerStep(db)
-  const record = recordUntil(db, parts.firstAttempts)
-  const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
+  const claimSend = createClaim(db)
+  const mark = createMarker(db)
+  const record = createRecordUntilStored(db, parts.firstAttempts)
+  const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
 
   return (message, options) => inFlight(db.load, () => send(message, options))
 

@@ -61,7 +61,7 @@ export function createSharing<Response>() {
 }
 
 /** Returns a function that pauses, each time longer than the last. It throws `transient_failure` after `untilMs`. */
-export function pauses(untilMs: number): () => Promise<void> {
+export function createPauses(untilMs: number): () => Promise<void> {
   let waitMs = POLL_MS.first
   return async () => {
     if (performance.now() >= untilMs) throw tooLong()

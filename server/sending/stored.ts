@@ -7,7 +7,7 @@ import {
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { inTime } from '../async/timeout.ts'
-import { collector } from '../db/collector.ts'
+import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
@@ -49,8 +49,8 @@ interface SendRow {
  * Reads the response of a send from history, undefined while the send runs. Two statements serve all requests that ask
  * at the same moment.
  */
-export function storedResponses(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
-  const read = collector<{ json: string }, SendResponse | undefined>(
+export function createReadResponse(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
+  const read = createCollector<{ json: string }, SendResponse | undefined>(
     async (requests) => {
       const ids = requests.map(({ json }) => json)
       const parameters = idsAndBounds(ids)

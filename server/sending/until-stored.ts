@@ -6,8 +6,8 @@ import type { Database } from '../db/connect.ts'
 import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Claim, ClaimResult } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts.ts'
-import { recordStep } from '../ledger/record.ts'
-import { settleStep } from '../ledger/settle.ts'
+import { createRecord } from '../ledger/record.ts'
+import { createSettle } from '../ledger/settle.ts'
 import { endingRow, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored.ts'
 
@@ -26,11 +26,11 @@ export interface RecordedSend {
  * removed the message because no marker was set, and OutcomeUnknown when the result is still unknown at the end of the
  * lease: the sweeper will settle it.
  */
-export function recordUntil(
+export function createRecordUntilStored(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
-  const record = recordStep(db, firstAttempts)
+  const record = createRecord(db, firstAttempts)
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
     return tryUntil(leaseUntilMs, async () => {
@@ -63,11 +63,11 @@ const UNIQUE_VIOLATION = '23505'
  * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to
  * another send. Throws OutcomeUnknown when the result is unknown for the time of a lease.
  */
-export function settleUntil(
+export function createSettleUntilStored(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, settled: SettledSend) => Promise<Exclude<ClaimResult, 'over_warm_up'>> {
-  const settle = settleStep(db, firstAttempts)
+  const settle = createSettle(db, firstAttempts)
   return (claim, { outcomes: complete, sandbox, checks }) => {
     let outcomes = complete
     /** True when an earlier try stored it, whose result was lost. */

@@ -7,7 +7,7 @@ import type { FirstAttempts } from '../ledger/first-attempts.ts'
 import type { Message } from './message.ts'
 import { rejected } from './outcome.ts'
 import { type DryRunCheck, sendResponse } from './response.ts'
-import { settleUntil } from './until-stored.ts'
+import { createSettleUntilStored } from './until-stored.ts'
 
 /** How the checks decided a send that ends without SMTP. */
 export interface Decision {
@@ -24,11 +24,11 @@ const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema
  * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send. Only a
  * dry run stores and shows its checks.
  */
-export function endWithoutSmtp(
+export function createEndWithoutSmtp(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, decision: Decision, sandbox: boolean) => Promise<SendResponse | undefined> {
-  const settle = settleUntil(db, firstAttempts)
+  const settle = createSettleUntilStored(db, firstAttempts)
   return async (claim, { outcomes, checks }, sandbox) => {
     const result = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
     return result === 'claimed' ? sendResponse(claim, outcomes, sandbox ? checks : undefined) : undefined

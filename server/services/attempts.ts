@@ -5,7 +5,7 @@ import { enumNames } from '../db/enum-names.ts'
 const outcomeNames = enumNames<AttemptOutcome>(AttemptOutcomeSchema)
 
 /** How an attempt ended: the columns of a stored attempt, and the result of a test POST. Phases in milliseconds. */
-export interface AttemptEnd {
+export interface EndedAttempt {
   outcome: string
   /** The code of the connection's error. A stored attempt has none. */
   code?: string
@@ -16,7 +16,7 @@ export interface AttemptEnd {
 }
 
 /** The fields that every response about an attempt has. */
-export function shownEnd({ outcome, code, statusCode, phases, excerpt, excerptCut }: AttemptEnd) {
+export function shownEnd({ outcome, code, statusCode, phases, excerpt, excerptCut }: EndedAttempt) {
   return {
     outcome: outcomeNames.value(outcome),
     detail: causeOf(code) ?? DETAILS[outcome]?.(statusCode ?? undefined),
@@ -58,7 +58,7 @@ function causeOf(code: string | undefined): string | undefined {
   return cause && `${cause} (${code})`
 }
 
-function shownPhases(phases: NonNullable<AttemptEnd['phases']>): MessageInitShape<typeof AttemptPhasesSchema> {
+function shownPhases(phases: NonNullable<EndedAttempt['phases']>): MessageInitShape<typeof AttemptPhasesSchema> {
   const { dns, connect, tls, head, body } = phases
   return { dnsMs: dns, connectMs: connect, tlsMs: tls, headMs: head, bodyMs: body }
 }

@@ -13,7 +13,7 @@ export interface BatchMethodParts {
   batchIdempotency: BatchIdempotency
 }
 
-export function batchMethod({
+export function createSendBatch({
   sendBatch,
   batchIdempotency,
 }: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {

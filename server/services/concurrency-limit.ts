@@ -1,4 +1,4 @@
-import { createTally } from '../../net/tally.ts'
+import { createKeyedAmounts } from '../../net/tally.ts'
 import { fail } from '../errors.ts'
 
 /** Runs a piece of work for an account. Throws `rate_limit_exceeded`, without running it, when too many are running. */
@@ -8,8 +8,8 @@ export type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) =>
  * Limits work that costs more than an ordinary request to `maxPerAccount` pieces at a time, in this process. Nothing
  * waits; where requests may wait, `net/slots.ts` is used.
  */
-export function limitConcurrency(maxPerAccount: number, retryAfterSeconds: number): ConcurrencyLimit {
-  const running = createTally()
+export function createConcurrencyLimit(maxPerAccount: number, retryAfterSeconds: number): ConcurrencyLimit {
+  const running = createKeyedAmounts()
   return async (accountId, work) => {
     if (running.of(accountId) >= maxPerAccount) {
       const message = `${maxPerAccount} such calls of this account are running. Wait ${retryAfterSeconds} s.`

@@ -17,11 +17,11 @@ import {
   setRequiresTls,
 } from '../domains/domains.ts'
 import { readSendingDomain } from '../domains/name.ts'
-import { makeNextKey } from '../domains/rotation.ts'
+import { makeNextDkimKey } from '../domains/rotation.ts'
 import { fail } from '../errors.ts'
-import { limitConcurrency } from './concurrency-limit.ts'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { refuse } from './listing.ts'
-import { type ShownParts, showDomains } from './shown-domains.ts'
+import { createShowDomains, type ShownParts } from './shown-domains.ts'
 
 /** The most domains of an account: List domains returns all of them in one response. */
 const MAX_DOMAINS = 1_000
@@ -35,10 +35,10 @@ export interface DomainServiceParts extends ShownParts {
   verifyNow(domainId: string): Promise<void>
 }
 
-export function domainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
+export function createDomainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
   const { db, verifyNow } = parts
-  const show = showDomains(parts)
-  const limited = limitConcurrency(MAX_CONCURRENT, RETRY_SECONDS)
+  const show = createShowDomains(parts)
+  const limited = createConcurrencyLimit(MAX_CONCURRENT, RETRY_SECONDS)
 
   const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
 
@@ -101,7 +101,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     async rotateDkim({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
-      await limited(accountId, () => makeNextKey(parts, domain.id, requesterOf(context.values)))
+      await limited(accountId, () => makeNextDkimKey(parts, domain.id, requesterOf(context.values)))
       return shown(await readOwn(accountId, id))
     },
   }

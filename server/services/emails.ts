@@ -18,14 +18,14 @@ import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
-import { type Message, readMessage } from '../sending/message.ts'
+import { type Message, readSendRequest } from '../sending/message.ts'
 import { summarise } from '../sending/outcome.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
-import { type BatchMethodParts, batchMethod } from './batch.ts'
-import { EMAIL, notFound, readKeptId } from './kept-ids.ts'
-import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
+import { type BatchMethodParts, createSendBatch } from './batch.ts'
+import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
+import { createListEmails, type ListEmailsParts } from './list-emails.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
 export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
@@ -36,7 +36,7 @@ export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
   hashAddress(address: string): string
 }
 
-export function emailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
+export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
   const { db, clock, send, idempotency, hashAddress } = parts
 
   /** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
@@ -45,7 +45,7 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
     const log = context.values.get(logFieldsKey)
     log.sandbox = sandbox
     const run = (signal: AbortSignal, key?: IdempotencyKey) => {
-      const message = readMessage(request)
+      const message = readSendRequest(request)
       log.recipients = recipientsInLog(message, hashAddress)
       return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })
     }
@@ -74,14 +74,14 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
       return sendOne(request, context, true)
     },
 
-    sendBatch: batchMethod(parts),
+    sendBatch: createSendBatch(parts),
 
-    listEmails: listEmailsMethod(parts),
+    listEmails: createListEmails(parts),
 
     async getEmail({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const email = await storedEmail(db, accountId, readKeptId(EMAIL, id, clock))
-      if (!email) throw notFound(EMAIL, id)
+      const email = await storedEmail(db, accountId, readKeptId(KEPT_EMAIL, id, clock))
+      if (!email) throw unknownId(KEPT_EMAIL, id)
       return email
     },
   }

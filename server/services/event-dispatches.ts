@@ -11,7 +11,7 @@ import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
-import { type AttemptEnd, shownEnd } from './attempts.ts'
+import { type EndedAttempt, shownEnd } from './attempts.ts'
 
 // The way of events to the endpoint. Waiting dispatches are in one table, ended ones in another. One statement reads
 // both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a
@@ -49,7 +49,7 @@ const SUMMARIES = `
   from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
   group by d.event_id`
 
-export interface Summary {
+export interface DispatchSummary {
   attempts: number
   /** Unix milliseconds. */
   acknowledgedMs: number | null
@@ -57,7 +57,7 @@ export interface Summary {
   nextMs: number | null
 }
 
-const NO_ATTEMPTS: Summary = { attempts: 0, acknowledgedMs: null, nextMs: null }
+const NO_ATTEMPTS: DispatchSummary = { attempts: 0, acknowledgedMs: null, nextMs: null }
 
 /**
  * Reads how often each event of an account was posted, when it was first acknowledged, and when the next attempt is
@@ -67,11 +67,11 @@ export async function summariesOf(
   db: Database,
   accountId: string,
   eventIds: string[],
-): Promise<(eventId: string) => Summary> {
+): Promise<(eventId: string) => DispatchSummary> {
   if (eventIds.length === 0) return () => NO_ATTEMPTS
   const ids = eventIds.toSorted()
   const parameters = [uuidArray(ids), lowerBound(ids[0]!), ids.at(-1)!, accountId]
-  const rows = await run<Summary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
+  const rows = await run<DispatchSummary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
   const byEvent = new Map(rows.map((row) => [row.eventId, row]))
   return (eventId) => byEvent.get(eventId) ?? NO_ATTEMPTS
 }
@@ -113,7 +113,7 @@ interface DispatchRow {
   attempts: AttemptRow[]
 }
 
-interface AttemptRow extends AttemptEnd {
+interface AttemptRow extends EndedAttempt {
   number: number
   startedMs: number
   finishedMs: number | null

@@ -17,7 +17,7 @@ interface EvidenceRow {
   inDoubt: boolean
 }
 
-export interface Evidence {
+export interface EventEvidence {
   smtp?: SmtpEvidence
   retryable?: boolean
   inDoubt?: boolean
@@ -29,7 +29,7 @@ export interface Evidence {
 export async function evidencesOf(
   db: Database,
   events: readonly { id: string; messageId: string; event: string }[],
-): Promise<(eventId: string) => Evidence> {
+): Promise<(eventId: string) => EventEvidence> {
   const outcomes = events.filter(({ event }) => event === 'email.delivery')
   if (outcomes.length === 0) return () => ({})
   const messageIds = outcomes.map(({ messageId }) => messageId)
@@ -40,7 +40,7 @@ export async function evidencesOf(
   return (eventId) => byEvent.get(eventId) ?? {}
 }
 
-const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): Evidence => ({
+const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): EventEvidence => ({
   smtp: readStored(SmtpEvidenceSchema, smtp),
   retryable: retryable || undefined,
   inDoubt: inDoubt || undefined,

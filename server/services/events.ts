@@ -15,15 +15,15 @@ import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import { type Read, readOn } from '../db/replicas.ts'
+import { type ReplicaRead, readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
 import { NO_ENDPOINT, type Replay, type ReplayReceipt } from '../webhooks/replays/replay.ts'
-import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
-import { type Evidence, evidencesOf } from './event-evidence.ts'
-import { EVENT, expired, MESSAGE, notFound, readKeptId } from './kept-ids.ts'
+import { type DispatchSummary, dispatchesOf, summariesOf } from './event-dispatches.ts'
+import { type EventEvidence, evidencesOf } from './event-evidence.ts'
+import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
 import {
   isEventKind,
   ONE_OF_KINDS,
@@ -40,7 +40,7 @@ import { type IdRange, newestRows } from './newest-rows.ts'
 export interface EventServiceParts {
   db: Database
   /** Events that were stored a moment ago may be missing. */
-  read: Read
+  read: ReplicaRead
   clock: DatabaseClock
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
@@ -49,23 +49,23 @@ export interface EventServiceParts {
   workflowUrl(workflowId: string): string | undefined
 }
 
-export function eventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
+export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
   const { db, clock, matchingForm, replay, workflowUrl } = parts
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
-    const id = readKeptId(EVENT, shown, clock)
+    const id = readKeptId(KEPT_EVENT, shown, clock)
     const [row] = await db
       .select()
       .from(events)
       .where(and(eq(events.id, id), eq(events.accountId, accountId)))
-    if (!row) throw notFound(EVENT, shown)
+    if (!row) throw unknownId(KEPT_EVENT, shown)
     return row
   }
 
   /** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
   async function readWholeEvent(accountId: string, shown: string): Promise<EventRow> {
     const row = await readEvent(accountId, shown)
-    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expired(EVENT, shown)
+    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expiredId(KEPT_EVENT, shown)
     return row
   }
 
@@ -109,8 +109,8 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 
     async replayMessage({ messageId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const rows = await eventsInOrder(db, accountId, readKeptId(MESSAGE, messageId, clock))
-      if (rows.length === 0) throw notFound(MESSAGE, messageId)
+      const rows = await eventsInOrder(db, accountId, readKeptId(KEPT_MESSAGE, messageId, clock))
+      if (rows.length === 0) throw unknownId(KEPT_MESSAGE, messageId)
       const endpoint = await findEndpoint(db, accountId)
       if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
       const pushed = rows.filter(({ event }) => endpoint.events.includes(event))
@@ -193,7 +193,7 @@ async function fieldsOfEvents(db: Database, accountId: string, rows: EventRow[])
   return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
 }
 
-function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: Summary, evidence: Evidence) {
+function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchSummary, evidence: EventEvidence) {
   return {
     eventId: publicId('evt', row.id),
     messageId: publicId('msg', row.messageId),

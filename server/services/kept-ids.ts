@@ -13,10 +13,10 @@ interface Kept {
   kept: string
 }
 
-export const EMAIL: Kept = { prefix: 'msg', name: 'email', kept: 'emails' }
-export const EVENT: Kept = { prefix: 'evt', name: 'event', kept: 'events' }
+export const KEPT_EMAIL: Kept = { prefix: 'msg', name: 'email', kept: 'emails' }
+export const KEPT_EVENT: Kept = { prefix: 'evt', name: 'event', kept: 'events' }
 /** A message whose events are asked for. */
-export const MESSAGE: Kept = { prefix: 'msg', name: 'message', kept: 'events' }
+export const KEPT_MESSAGE: Kept = { prefix: 'msg', name: 'message', kept: 'events' }
 
 /**
  * Returns the UUID in a public id. Throws `event_expired` by the id's own time, for every caller, and `not_found` for a
@@ -24,15 +24,15 @@ export const MESSAGE: Kept = { prefix: 'msg', name: 'message', kept: 'events' }
  */
 export function readKeptId(what: Kept, shown: string, clock: DatabaseClock): string {
   const id = parsePublicId(what.prefix, shown)
-  if (id === undefined) throw notFound(what, shown)
-  if (isExpired(id, clock)) throw expired(what, shown)
+  if (id === undefined) throw unknownId(what, shown)
+  if (isExpired(id, clock)) throw expiredId(what, shown)
   return id
 }
 
-export function notFound({ name }: Kept, shown: string): ConnectError {
+export function unknownId({ name }: Kept, shown: string): ConnectError {
   return fail('not_found', `There is no ${name} ${JSON.stringify(shown.slice(0, 64))} in this account.`)
 }
 
-export function expired({ kept }: Kept, shown: string): ConnectError {
+export function expiredId({ kept }: Kept, shown: string): ConnectError {
   return fail('event_expired', `${shown} is older than the 90 days that ${kept} are kept.`)
 }

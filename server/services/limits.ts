@@ -8,34 +8,34 @@ import { accounts } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
-import { LIMITS } from '../sending/message.ts'
+import { MESSAGE_LIMITS } from '../sending/message.ts'
 
 const SIZES = {
   requestBytes: REQUEST_LIMITS.bytes,
-  htmlBytes: LIMITS.bodyBytes,
-  textBytes: LIMITS.bodyBytes,
-  attachmentsBytes: LIMITS.attachmentBytes,
-  subjectCharacters: LIMITS.subjectCharacters,
-  headerValueCharacters: LIMITS.headerValueCharacters,
-  tenantIdCharacters: LIMITS.tenantIdCharacters,
-  metadataBytes: LIMITS.metadataBytes,
-  metadataKeyCharacters: LIMITS.metadataKeyCharacters,
-  metadataValueCharacters: LIMITS.metadataValueCharacters,
-  tagCharacters: LIMITS.tagCharacters,
-  filenameCharacters: LIMITS.filenameCharacters,
+  htmlBytes: MESSAGE_LIMITS.bodyBytes,
+  textBytes: MESSAGE_LIMITS.bodyBytes,
+  attachmentsBytes: MESSAGE_LIMITS.attachmentBytes,
+  subjectCharacters: MESSAGE_LIMITS.subjectCharacters,
+  headerValueCharacters: MESSAGE_LIMITS.headerValueCharacters,
+  tenantIdCharacters: MESSAGE_LIMITS.tenantIdCharacters,
+  metadataBytes: MESSAGE_LIMITS.metadataBytes,
+  metadataKeyCharacters: MESSAGE_LIMITS.metadataKeyCharacters,
+  metadataValueCharacters: MESSAGE_LIMITS.metadataValueCharacters,
+  tagCharacters: MESSAGE_LIMITS.tagCharacters,
+  filenameCharacters: MESSAGE_LIMITS.filenameCharacters,
 }
 
 const COUNTS = {
-  recipients: LIMITS.recipients,
-  attachments: LIMITS.attachments,
-  headers: LIMITS.headers,
+  recipients: MESSAGE_LIMITS.recipients,
+  attachments: MESSAGE_LIMITS.attachments,
+  headers: MESSAGE_LIMITS.headers,
   batchEmails: REQUEST_LIMITS.batchEmails,
   importAddresses: REQUEST_LIMITS.importAddresses,
-  replyTo: LIMITS.replyTo,
-  metadataPairs: LIMITS.metadataPairs,
+  replyTo: MESSAGE_LIMITS.replyTo,
+  metadataPairs: MESSAGE_LIMITS.metadataPairs,
 }
 
-export function limitsService({
+export function createLimitsService({
   db,
   limits,
 }: {

@@ -14,7 +14,7 @@ import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { Read } from '../db/replicas.ts'
+import type { ReplicaRead } from '../db/replicas.ts'
 import { messages, recipients } from '../db/schema.ts'
 import {
   pageOf,
@@ -30,13 +30,13 @@ import { type IdRange, newestRows } from './newest-rows.ts'
 
 export interface ListEmailsParts {
   /** Emails that ended a moment ago may be missing. */
-  read: Read
+  read: ReplicaRead
   clock: DatabaseClock
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
 }
 
-export function listEmailsMethod(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
+export function createListEmails(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
   const { read, clock, matchingForm } = parts
   return async (request, context) => {
     const { accountId } = context.values.get(callerKey)!

@@ -7,7 +7,7 @@ import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
 import { failFields } from '../errors.ts'
-import { LIMITS, tenantFault } from '../sending/message.ts'
+import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
 import { METADATA_LIMITS } from '../sending/metadata.ts'
 import { type IdRange, pageRange } from './newest-rows.ts'
 
@@ -50,7 +50,7 @@ export function readTenant(tenantId: string | undefined): string | undefined {
 // A filter may have characters that are refused now: an earlier version stored tenants and tags with them.
 
 export const readTenantFilter = (tenantId: string | undefined, field = 'tenant_id') =>
-  readFilter(field, tenantId, LIMITS.tenantIdCharacters)
+  readFilter(field, tenantId, MESSAGE_LIMITS.tenantIdCharacters)
 
 export const readTagFilter = (tag: string | undefined, field = 'tag') =>
   readFilter(field, tag, METADATA_LIMITS.tagCharacters)

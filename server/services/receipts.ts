@@ -5,8 +5,8 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { claimsOf } from '../receipts/claims.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
-import { storedMessages } from '../receipts/stored.ts'
-import { EMAIL, notFound, readKeptId } from './kept-ids.ts'
+import { createReadSentMessage } from '../receipts/stored.ts'
+import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
 
 interface ReceiptServiceParts {
   db: Database
@@ -16,15 +16,15 @@ interface ReceiptServiceParts {
   publicUrl(): string
 }
 
-export function receiptService(parts: ReceiptServiceParts): ServiceImpl<typeof ReceiptService> {
+export function createReceiptService(parts: ReceiptServiceParts): ServiceImpl<typeof ReceiptService> {
   const { db, clock, signer, publicUrl } = parts
-  const read = storedMessages(db)
+  const read = createReadSentMessage(db)
   return {
     async getReceipt({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const messageId = readKeptId(EMAIL, id, clock)
+      const messageId = readKeptId(KEPT_EMAIL, id, clock)
       const stored = await read(accountId, messageId)
-      if (!stored) throw notFound(EMAIL, id)
+      if (!stored) throw unknownId(KEPT_EMAIL, id)
       const claims = claimsOf(stored.message, stored.recipients, { issuer: publicUrl(), nowMs: clock.now() })
       return { receipt: await signer.sign(claims) }
     },

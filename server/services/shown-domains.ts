@@ -20,7 +20,7 @@ import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
 import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
-import type { DkimKey, Domain } from '../domains/domains.ts'
+import type { DkimKeyRow, Domain } from '../domains/domains.ts'
 import { type CheckedRecord, checkedRecords, type SendingHosts, stringsOf } from '../domains/records.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
@@ -44,7 +44,7 @@ export interface ShownParts {
  * Creates the function that shows domains of one account: with their records and what they may send and have sent
  * today.
  */
-export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownParts) {
+export function createShowDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownParts) {
   return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
     const names = domains.map(({ name }) => name)
     const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
@@ -105,13 +105,13 @@ function shownRecord({ record, type, host, value, required, status, observed, er
  * Shows the key that signs. A domain always has one; with two algorithms it is the RSA key, which every receiver
  * supports.
  */
-function shownKeys(keys: readonly DkimKey[]) {
+function shownKeys(keys: readonly DkimKeyRow[]) {
   const active = keys.filter(({ state }) => state === 'active')
   const signing = active.find(({ algorithm }) => algorithm === 'rsa') ?? active[0]
   return signing && { selector: signing.selector, keyBits: bitsOf(signing), keys: keys.map(shownKey) }
 }
 
-function shownKey(key: DkimKey) {
+function shownKey(key: DkimKeyRow) {
   return create(DkimKeySchema, {
     selector: key.selector,
     state: keyNames.value(key.state),

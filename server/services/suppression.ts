@@ -43,7 +43,7 @@ export interface SuppressionServiceParts {
   matchingForm(text: string): string | undefined
 }
 
-export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
+export function createSuppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
   const { db, clock, sealer, matchingForm } = parts
 
   function readEmail(text: string): string {

@@ -20,11 +20,11 @@ import {
   putEndpoint,
   rotateSecret,
 } from '../webhooks/endpoints.ts'
-import { type Health, healthOf } from '../webhooks/health.ts'
+import { type EndpointHealth, healthOf } from '../webhooks/health.ts'
 import type { Post } from '../webhooks/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { signedHeaders } from '../webhooks/signature.ts'
-import { targets } from '../webhooks/target.ts'
+import { createOpenTarget } from '../webhooks/target.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { shownEnd } from './attempts.ts'
 import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
@@ -43,9 +43,9 @@ export interface WebhookServiceParts {
 
 const TOO_MANY_TESTS = 'Too many tests of this endpoint are running. Wait for some of them to end, then try again.'
 
-export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof WebhookService> {
+export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<typeof WebhookService> {
   const { db, clock, sealer, post, faultOf, workflows, report } = parts
-  const targetOf = targets(sealer)
+  const targetOf = createOpenTarget(sealer)
 
   const shown = async (accountId: string, webhook: EndpointWithSecret) =>
     webhookOf(webhook, await healthOf(db, accountId))
@@ -119,7 +119,7 @@ function readStatuses(given: DeliveryStatus[]) {
   return given.length === 0 ? undefined : inOrder.map(statusNames.name)
 }
 
-function webhookOf({ endpoint, secret }: EndpointWithSecret, health: Health): Webhook {
+function webhookOf({ endpoint, secret }: EndpointWithSecret, health: EndpointHealth): Webhook {
   const { acknowledged, failed, consecutiveFailures, waiting } = health
   const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
   return create(WebhookSchema, {

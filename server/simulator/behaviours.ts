@@ -1,7 +1,7 @@
 import type { MxLookup } from '../../mail/smtp/attempt.ts'
 
 /** How the mail server refuses, in its own words. */
-export interface Refusal {
+export interface SimulatedReply {
   code: number
   text: string
 }
@@ -12,9 +12,9 @@ export interface Behaviour {
   /** The outcome of the look-up, when no mail server is involved. */
   route?: { kind: 'suppression_list' } | Exclude<MxLookup, { kind: 'site' }>
   /** How the mail server refuses the recipient; it never breaks a silence. It accepts the recipient when absent. */
-  rcpt?: Refusal | 'silence'
+  rcpt?: SimulatedReply | 'silence'
   /** How the mail server refuses the message at the final dot. It delivers the message when absent. */
-  dot?: Refusal
+  dot?: SimulatedReply
   /** What comes back after the message was delivered. */
   report?: 'complaint' | 'late_bounce'
 }

@@ -1,5 +1,5 @@
 import { SMTPServer } from 'smtp-server'
-import { behaviourOf, type Refusal } from './behaviours.ts'
+import { behaviourOf, type SimulatedReply } from './behaviours.ts'
 import type { Inbox } from './inbox.ts'
 import { DOMAIN } from './names.ts'
 import { type MailBack, reportAbout } from './reports.ts'
@@ -60,6 +60,6 @@ function split(address: string): { local: string; domain: string } {
   return { local: address.slice(0, at), domain: address.slice(at + 1).toLowerCase() }
 }
 
-function errorOf({ code, text }: Refusal): Error {
+function errorOf({ code, text }: SimulatedReply): Error {
   return Object.assign(new Error(text), { responseCode: code })
 }

@@ -68,7 +68,7 @@ const FIRST_TRY_MS = 1_000
 const TRIES = 8
 
 /** Delivers reports a moment later, and again while they are refused, as their senders do. */
-export function sendBack(deliver: (mail: MailBack) => Promise<void>): (mail: MailBack) => void {
+export function createSendBack(deliver: (mail: MailBack) => Promise<void>): (mail: MailBack) => void {
   function schedule(mail: MailBack, attempt: number): void {
     if (attempt === TRIES) return
     const again = () => deliver(mail).catch(() => schedule(mail, attempt + 1))

@@ -3,7 +3,7 @@ import type { Call } from '../http/call.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Counts each call when it has ended. */
-export function countCalls(metrics: Metrics): (call: Call) => void {
+export function createCallCounter(metrics: Metrics): (call: Call) => void {
   const names = new Map<Call['method'], string>([[undefined, 'none']])
   return ({ method, protocol, code, startedAt }) => {
     let rpc = names.get(method)

@@ -11,7 +11,7 @@ const seconds = (time: string) => `coalesce(extract(epoch from clock_timestamp()
 
 // The open tables are small, and the catalogue knows the rest: nothing scans history. The day in a partition's name
 // says which ids it holds.
-export const INSTALLATION = `
+export const READ_INSTALLATION = `
   select waiting.*, sends.*, days.*, domains.*, breakers.*,
     (select greatest(reltuples, 0)::float8 from pg_class where oid = 'suppressions'::regclass) as suppressions,
     pg_database_size(current_database())::float8 as "databaseBytes"
@@ -73,7 +73,7 @@ type Reading = Record<
 
 /** Reads what only the database knows, at scrapes and at most every ten seconds. */
 export function watchInstallation(metrics: Metrics, db: Database): void {
-  const read = async () => (await inTime(run<Reading>(db, INSTALLATION), READ_MS))[0]
+  const read = async () => (await inTime(run<Reading>(db, READ_INSTALLATION), READ_MS))[0]
   const fresh = keepFresh<Reading | undefined>(read, undefined)
   metrics.refresh(fresh.renew)
   /** Shows nothing until the first reading. */

@@ -32,11 +32,11 @@ export interface Point {
   counts?: number[]
 }
 
-export type Reading<Labels> = [labels: Labels, value: number]
+export type LabelledValue<Labels> = [labels: Labels, value: number]
 
 interface Readable<Labels> {
   /** Adds a source of values, which is read at each scrape. Values of the same labels add up. */
-  read(source: () => Reading<Labels>[]): void
+  read(source: () => LabelledValue<Labels>[]): void
   points(): Point[]
 }
 
@@ -71,9 +71,9 @@ type Labels = Record<string, string>
 export function createInstrument(definition: Definition): Instrument<Definition> {
   const { kind, bounds = [] } = definition
   const series = createSeries(definition)
-  const sources: (() => Reading<Labels>[])[] = []
+  const sources: (() => LabelledValue<Labels>[])[] = []
   return {
-    read: (source: () => Reading<Labels>[]) => void sources.push(source),
+    read: (source: () => LabelledValue<Labels>[]) => void sources.push(source),
     points: () => (sources.length === 0 ? (kind === 'gauge' ? [] : series.points()) : readPoints(definition, sources)),
     add(labels: Labels, amount = 1) {
       series.of(labels).value += amount
@@ -88,7 +88,7 @@ export function createInstrument(definition: Definition): Instrument<Definition>
   } as Instrument<Definition>
 }
 
-function readPoints(definition: Definition, sources: (() => Reading<Labels>[])[]): Point[] {
+function readPoints(definition: Definition, sources: (() => LabelledValue<Labels>[])[]): Point[] {
   const series = createSeries(definition)
   for (const source of sources) for (const [labels, value] of source()) series.of(labels).value += value
   return series.points()

@@ -27,7 +27,7 @@ export function watchReplicaStates(metrics: Pick<Metrics, 'replicas' | 'replicaL
 }
 
 /** Creates what the batches of a shared statement are noted with. */
-export function countBatches({ batchRows, statementSeconds }: Pick<Metrics, 'batchRows' | 'statementSeconds'>) {
+export function createBatchCounter({ batchRows, statementSeconds }: Pick<Metrics, 'batchRows' | 'statementSeconds'>) {
   return (statement: string) => {
     const labels = { statement }
     return (rows: number, seconds: number) => {
@@ -60,7 +60,7 @@ export function watchResolver(metrics: Metrics, resolver: WatchedResolver): void
 }
 
 /** What a resolver reports its answers to. */
-export function countAnswers({ dnsAnswers }: Pick<Metrics, 'dnsAnswers'>) {
+export function createAnswerCounter({ dnsAnswers }: Pick<Metrics, 'dnsAnswers'>) {
   return (type: string, source: string, result: string) => dnsAnswers.add({ type, source, result })
 }
 

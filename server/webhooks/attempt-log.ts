@@ -3,7 +3,7 @@ import { publicId } from '../db/ids.ts'
 import type { AttemptReport } from './deliver-once.ts'
 
 /** Logs one line for each attempt. The body of the response stays out of the log, because it may say anything. */
-export function attemptLog(log: Logger): (attempt: AttemptReport) => void {
+export function createAttemptLog(log: Logger): (attempt: AttemptReport) => void {
   return ({ dispatchId, eventId, number, outcome, statusCode, durationMs, phases, traceId }) =>
     log.info(
       {

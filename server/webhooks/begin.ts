@@ -1,4 +1,4 @@
-import { collector, jsonArray } from '../db/collector.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
@@ -21,8 +21,8 @@ export const FIRST = `
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
 /** Returns the target of a dispatch's first attempt; undefined when this process no longer holds the lease. */
-export function beginFirst(db: Database): (dispatchId: string) => Promise<CurrentTarget | undefined> {
-  const begin = collector<{ json: string }, CurrentTarget | undefined>(
+export function createBeginFirst(db: Database): (dispatchId: string) => Promise<CurrentTarget | undefined> {
+  const begin = createCollector<{ json: string }, CurrentTarget | undefined>(
     async (requests) => {
       const ids = requests.map(({ json }) => json)
       const rows = await run<CurrentTarget & { id: string }>(db, FIRST, [uuidArray(ids)])
@@ -85,8 +85,8 @@ export const BEGIN = `
   left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'`
 
 /** Begins an attempt, which then counts as made. Returns undefined when the dispatch is over. */
-export function beginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
-  const begin = collector<{ json: string; id: string }, OpenDispatch | undefined>(
+export function createBeginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
+  const begin = createCollector<{ json: string; id: string }, OpenDispatch | undefined>(
     async (requests) => {
       const rows = await run<OpenDispatch & { id: string }>(db, BEGIN, [jsonArray(requests)])
       const byId = new Map(rows.map((row) => [row.id, row]))
@@ -130,8 +130,8 @@ export interface EventKey {
  * Reads an event by its id and that of its message. Returns undefined when its retention is over, or that of its
  * message: a payload without the evidence would have other bytes than before.
  */
-export function readEvents(db: Database): (key: EventKey) => Promise<StoredEvent | undefined> {
-  const read = collector<EventKey & { json: string }, StoredEvent | undefined>(
+export function createReadEvent(db: Database): (key: EventKey) => Promise<StoredEvent | undefined> {
+  const read = createCollector<EventKey & { json: string }, StoredEvent | undefined>(
     async (requests) => {
       const ids = idsAndBounds(requests.map(({ eventId }) => eventId))
       const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))

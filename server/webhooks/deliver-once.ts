@@ -7,12 +7,19 @@ import { publicId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
 import { traceIdOf } from '../telemetry/traceparent.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
-import { beginFirst, beginNext, type CurrentTarget, type NextAttempt, readEvents, undoBegin } from './begin.ts'
-import { endStep, finishDispatches } from './end.ts'
+import {
+  type CurrentTarget,
+  createBeginFirst,
+  createBeginNext,
+  createReadEvent,
+  type NextAttempt,
+  undoBegin,
+} from './begin.ts'
+import { createEndAttempt, finishDispatches } from './end.ts'
 import { payloadOf } from './payload.ts'
 import type { Post, PostOutcome, PostResult } from './post.ts'
 import { signedHeaders } from './signature.ts'
-import { type TargetRow, targets } from './target.ts'
+import { createOpenTarget, type TargetRow } from './target.ts'
 
 export interface DispatchAttempt extends NextAttempt {
   /** The delay of the next attempt, should this one fail; undefined for the last attempt. */
@@ -37,7 +44,7 @@ export interface AttemptResult {
  */
 export type DeliverOnce = (attempt: DispatchAttempt) => Promise<AttemptResult>
 
-export interface DeliveryParts {
+export interface AttemptParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
@@ -59,12 +66,12 @@ export interface AttemptReport extends PostResult {
  * One attempt: begin it on the row -> read the current endpoint and secret -> sign the event's payload -> POST ->
  * store.
  */
-export function createDeliveries({ db, clock, sealer, post, tracing = NO_TRACING, report }: DeliveryParts) {
-  const targetOf = targets(sealer)
-  const first = beginFirst(db)
-  const next = beginNext(db)
-  const eventOf = readEvents(db)
-  const end = endStep(db)
+export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, report }: AttemptParts) {
+  const targetOf = createOpenTarget(sealer)
+  const first = createBeginFirst(db)
+  const next = createBeginNext(db)
+  const eventOf = createReadEvent(db)
+  const end = createEndAttempt(db)
 
   /** Returns undefined when no slot at the endpoint's origin became free for the account: nothing was posted. */
   async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {

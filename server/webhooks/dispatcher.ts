@@ -1,10 +1,10 @@
 import type { DatabaseClock } from '../db/clock.ts'
-import { collector } from '../db/collector.ts'
+import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
-import type { createDeliveries } from './deliver-once.ts'
+import type { createAttempts } from './deliver-once.ts'
 import { keepTrying } from './end.ts'
 
 // A dispatch, in the order of the files. Its row comes in the commit of the outcome (ledger/tail.ts).
@@ -38,7 +38,7 @@ export interface Dispatcher {
 export interface DispatcherParts {
   db: Database
   clock: Pick<DatabaseClock, 'now'>
-  deliverFirst: ReturnType<typeof createDeliveries>['deliverFirst']
+  deliverFirst: ReturnType<typeof createAttempts>['deliverFirst']
   /** The delay of the second attempt; undefined when the schedule has only one. */
   nextDelayMs: number | undefined
   /** Is called for each event whose first attempt is left to a workflow. */
@@ -111,7 +111,7 @@ export const GIVE_UP_LEASE = `
   update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 
 function giveUpStep(db: Database): (id: string) => Promise<boolean> {
-  const giveUp = collector<{ json: string }, boolean>(
+  const giveUp = createCollector<{ json: string }, boolean>(
     async (rows) => {
       await run(db, GIVE_UP_LEASE, [uuidArray(rows.map(({ json }) => json))])
       return rows.map(() => true)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { collector, isRowFault, jsonArray } from '../db/collector.ts'
+import { createCollector, isRowFault, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import type { PostResult } from './post.ts'
@@ -83,8 +83,8 @@ const TRY_MS = 15_000
  * Stores how an attempt ended. Throws when the outcome could not be stored. The attempt is then recorded as `unknown`
  * and made again under the same number.
  */
-export function endStep(db: Database): (end: AttemptEnd) => Promise<void> {
-  const commit = collector<{ json: string }, true>(
+export function createEndAttempt(db: Database): (end: AttemptEnd) => Promise<void> {
+  const commit = createCollector<{ json: string }, true>(
     async (rows) => {
       await run(db, END, [jsonArray(rows)])
       return rows.map(() => true)

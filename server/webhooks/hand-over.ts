@@ -1,4 +1,4 @@
-import { every } from '../async/interval.ts'
+import { runEvery } from '../async/interval.ts'
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'
@@ -53,7 +53,7 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
     const started = await startAssigned(db, workflows)
     if (started > 0) report({ started, revived })
   }
-  return every(EVERY_MS, wrap(pass), (error) => report({ error }))
+  return runEvery(EVERY_MS, wrap(pass), (error) => report({ error }))
 }
 
 // When the lease of a first attempt is over, the process that held it is gone. Whether it had posted is unknown.

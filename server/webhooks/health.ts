@@ -7,7 +7,7 @@ import { run } from '../db/statement.ts'
  * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
  * milliseconds.
  */
-export interface Health {
+export interface EndpointHealth {
   acknowledged: number
   failed: number
   lastSuccessMs: number | null
@@ -52,13 +52,13 @@ const HEALTH = `
   )
   select * from attempts, waiting`
 
-export async function healthOf(db: Database, accountId: string): Promise<Health> {
-  const [health] = await run<Health>(db, HEALTH, [accountId])
+export async function healthOf(db: Database, accountId: string): Promise<EndpointHealth> {
+  const [health] = await run<EndpointHealth>(db, HEALTH, [accountId])
   return health!
 }
 
 /** Attempts of one period. */
-export interface Attempts {
+export interface AttemptCounts {
   acknowledged: number
   failed: number
 }
@@ -79,9 +79,12 @@ const ATTEMPTS = `
   group by 1`
 
 /** Counts the attempts of an account for each period from `from` to `to`, in order. */
-export async function attemptsOf(db: Database, { accountId, from, to, stepMs }: AttemptsQuery): Promise<Attempts[]> {
+export async function attemptsOf(
+  db: Database,
+  { accountId, from, to, stepMs }: AttemptsQuery,
+): Promise<AttemptCounts[]> {
   const parameters = [accountId, from / 1_000, to / 1_000, stepMs]
-  const rows = await run<Attempts & { periodMs: number }>(db, ATTEMPTS, parameters)
+  const rows = await run<AttemptCounts & { periodMs: number }>(db, ATTEMPTS, parameters)
   const rowOf = new Map(rows.map((row) => [row.periodMs, row]))
   return Array.from({ length: (to - from) / stepMs }, (_, period) => {
     const { acknowledged, failed } = rowOf.get(from + period * stepMs) ?? NO_ATTEMPTS
@@ -89,7 +92,7 @@ export async function attemptsOf(db: Database, { accountId, from, to, stepMs }: 
   })
 }
 
-const NO_ATTEMPTS: Attempts = { acknowledged: 0, failed: 0 }
+const NO_ATTEMPTS: AttemptCounts = { acknowledged: 0, failed: 0 }
 
 /** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
 export interface FailingEndpoint {

@@ -1,6 +1,6 @@
 import { createDial, type DialFailure, type Phases } from '../../net/dial.ts'
 import type { Lookup } from '../../net/lookup.ts'
-import { createKeyedSlots } from '../../net/slots.ts'
+import { createFairSlotsByKey } from '../../net/slots.ts'
 import { createUrlGuard, type Destination } from '../../net/url.ts'
 import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
@@ -80,7 +80,7 @@ const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
 export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }: PostOptions) {
   const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
-  const slots = createKeyedSlots(ORIGIN_SLOTS)
+  const slots = createFairSlotsByKey(ORIGIN_SLOTS)
   const connections = createConnections(createDial({ lookup, proxy, ca }))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { remember } from '../../net/memo.ts'
+import { memoize } from '../../net/memo.ts'
 
 interface SignedParts {
   /** The exact octets of the request's body. */
@@ -55,7 +55,7 @@ export function newSecret(): string {
 }
 
 /** Returns both HMAC keys of a secret. They are cached, because creating them costs as much as a signature. */
-const keysOf = remember((secret) => ({
+const keysOf = memoize((secret) => ({
   own: createSecretKey(secret, 'utf8'),
   standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
 }))

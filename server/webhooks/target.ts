@@ -1,4 +1,4 @@
-import { remember } from '../../net/memo.ts'
+import { memoize } from '../../net/memo.ts'
 import type { Sealer } from '../db/encryption.ts'
 
 /** The account's current endpoint, as an attempt reads it. */
@@ -23,8 +23,8 @@ export interface Target {
 }
 
 /** Decrypts the secrets of endpoints, each once: they stay sealed in the database, and every attempt needs them. */
-export function targets(sealer: Sealer): (row: TargetRow) => Target {
-  const open = remember((sealed, column: string, accountId: string) => {
+export function createOpenTarget(sealer: Sealer): (row: TargetRow) => Target {
+  const open = memoize((sealed, column: string, accountId: string) => {
     const place = { table: 'webhook_endpoints', column, id: accountId }
     return sealer.open(Buffer.from(sealed, 'base64'), place).toString()
   })

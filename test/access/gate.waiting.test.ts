@@ -12,7 +12,7 @@ import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { type Call, createGate } from '../../server/access/gate.ts'
+import { createKeyGate, type GatedCall } from '../../server/access/gate.ts'
 import { makeKey } from '../../server/access/key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
 import { SCOPES, SCOPES_OF, scopeOf } from '../../server/access/scopes.ts'
@@ -44,16 +44,16 @@ const ListEvents = EventService.method.listEvents
 const newKey = (more: { accountId?: string; kind?: 'live' | 'test'; scopes?: string[]; expiresAt?: Date } = {}) =>
   createKey(db, clock, { accountId, name: 'a key', kind: 'live', scopes: ['emails.send'], ...more })
 
-const gateOf = (parts: { db: Database; clock: DatabaseClock }) => createGate({ ...parts, limits: DEFAULT_LIMITS })
+const gateOf = (parts: { db: Database; clock: DatabaseClock }) => createKeyGate({ ...parts, limits: DEFAULT_LIMITS })
 
-const calling = (method: Call['method'], authorization: string | null): Call => ({
+const calling = (method: GatedCall['method'], authorization: string | null): GatedCall => ({
   method,
   authorization,
   remoteAddress: '192.0.2.1',
   tellRate() {},
 })
 
-const call = (key: string | null, method: Call['method'] = Send) =>
+const call = (key: string | null, method: GatedCall['method'] = Send) =>
   calling(method, key === null ? null : `Bearer ${key}`)
 
 /** The reason and the message of a refusal. */
@@ -186,9 +186,9 @@ test('every request with a valid key counts, including those refused for their s
   const own = await createAccount(db, clock, 'Counted')
   const { key } = await newKey({ accountId: own.id })
   const other = await newKey({ accountId: own.id, kind: 'test' })
-  const gate = createGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
+  const gate = createKeyGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
   const rates: Rate[] = []
-  const asks = (key: string, method = Send as Call['method']) =>
+  const asks = (key: string, method = Send as GatedCall['method']) =>
     gate({ ...call(key, method), tellRate: (rate) => void rates.push(rate) })
   await asks(key)
   await asks(other.key)
@@ -206,7 +206,7 @@ test('every request with a valid key counts, including those refused for their s
 test('where no key is needed, a caller without one counts by address; a key that is sent counts and must be valid', async () => {
   const own = await createAccount(db, clock, 'Visitor')
   const { key } = await newKey({ accountId: own.id })
-  const gate = createGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
+  const gate = createKeyGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
   const rates: Rate[] = []
   const visit = (key: string | null) =>
     gate({ ...call(key, undefined), keyOptional: true, tellRate: (rate) => void rates.push(rate) })
@@ -317,7 +317,7 @@ test.concurrent('without the database every key gets transient_failure, and keys
   const { key: unused } = await newKey()
   const proxy = await proxyOf(account.url)
   const proxied = connect(proxy.url)
-  const gate = createGate({ db: proxied, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
+  const gate = createKeyGate({ db: proxied, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
   await gate(call(key))
   proxy.cut()
   expect(await refusal(gate(call(key)))).toBe(

@@ -14,7 +14,7 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
-import { limitHeavyCalls } from '../../server/access/heavy-calls.ts'
+import { createHeavyCallLimit } from '../../server/access/heavy-calls.ts'
 import { callerKey } from '../../server/caller.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { sessions } from '../../server/db/people-schema.ts'
@@ -121,7 +121,7 @@ test.each([
   ['a key', undefined, 1_100, 1_004],
 ])('a read with %s over the number of those that may wait is refused at once', async (_, person, calls, served) => {
   const letGo = Promise.withResolvers<void>()
-  const run = limitHeavyCalls()(async () => {
+  const run = createHeavyCallLimit()(async () => {
     await letGo.promise
     return {} as UnaryResponse
   })

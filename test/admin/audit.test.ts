@@ -5,7 +5,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { ACTIONS } from '../../server/access/audit/actions.ts'
 import { type Author, record } from '../../server/access/audit/record.ts'
 import { createKey } from '../../server/access/keys.ts'
-import { auditService } from '../../server/admin/audit.ts'
+import { createAuditService } from '../../server/admin/audit.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -19,7 +19,7 @@ let operator: Author
 let log: Client<typeof AuditService>
 beforeAll(async () => {
   account = await testAccount()
-  const service = createServiceImplSpec<typeof AuditService>(AuditService, auditService(account))
+  const service = createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(account))
   dashboard = await startDashboard({ ...account, services: [service] })
   log = await logOf(account.accountId)
   operator = { accountId: account.accountId, actor: { kind: 'operator', name: 'root' } }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { importService } from '../../server/admin/imports.ts'
+import { createImportService } from '../../server/admin/imports.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -18,7 +18,7 @@ let world: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 beforeAll(async () => {
   world = await testAccount()
-  const service = importService({ ...world, matchingForm: matchingFormOf })
+  const service = createImportService({ ...world, matchingForm: matchingFormOf })
   const services = [createServiceImplSpec<typeof ImportService>(ImportService, service)]
   dashboard = await startDashboard({ ...world, services })
 })

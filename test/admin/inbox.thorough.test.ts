@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vi
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createFrames } from '../../server/admin/frames.ts'
-import { inboxService } from '../../server/admin/inbox.ts'
-import { inboxMessages } from '../../server/admin/inbox-messages.ts'
+import { createInboxService } from '../../server/admin/inbox.ts'
+import { createInboxMessages } from '../../server/admin/inbox-messages.ts'
 import { callerKey } from '../../server/caller.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -29,11 +29,11 @@ async function send(accountId: string, change: Parameters<typeof message>[0] = {
   return world.sendAlone({ storeContent })(email, { accountId, sandbox: false, signal })
 }
 
-const messages = () => inboxMessages({ db: world.db, inbox: world.inbox })
+const messages = () => createInboxMessages({ db: world.db, inbox: world.inbox })
 
 /** The calls of a person in an account. */
 function as(accountId: string) {
-  const service = inboxService(messages())
+  const service = createInboxService(messages())
   const values = createContextValues().set(callerKey, { accountId, keyId: '', test: false })
   const context = { values } as HandlerContext
   return {
@@ -173,7 +173,7 @@ test('without an inbox its frames do not exist', async () => {
 test('people read the inbox of their accounts; readers clear nothing, and frames of others do not exist', async () => {
   await send(own(), { subject: 'Mine', html: '<script>alert(1)</script>' })
   const { db, clock } = world
-  const spec = createServiceImplSpec<typeof InboxService>(InboxService, inboxService(messages()))
+  const spec = createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(messages()))
   const frames = createFrames({ db, inbox: messages() })
   const dashboard = await startDashboard({ db, clock, services: [spec], frames })
   onTestFinished(() => dashboard.stop())

@@ -6,7 +6,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createIdentify } from '../../server/access/identify.ts'
 import { kindOfKey } from '../../server/access/key.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
-import { keyService } from '../../server/admin/keys.ts'
+import { createKeyService } from '../../server/admin/keys.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
@@ -21,7 +21,7 @@ let ann: Awaited<ReturnType<typeof dashboard.person>>
 let keys: Client<typeof KeyService>
 beforeAll(async () => {
   account = await testAccount()
-  const service = createServiceImplSpec<typeof KeyService>(KeyService, keyService(account))
+  const service = createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(account))
   dashboard = await startDashboard({ ...account, services: [service] })
   ann = await dashboard.person({ accountId: account.accountId, role: 'member' })
   keys = ann.client(KeyService)

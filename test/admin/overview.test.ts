@@ -6,7 +6,7 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity, SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createKey, revokeKey } from '../../server/access/keys.ts'
-import { overviewService } from '../../server/admin/overview.ts'
+import { createOverviewService } from '../../server/admin/overview.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -31,7 +31,13 @@ beforeAll(async () => {
   account = await testAccount()
   const breaker = createBreaker({ db: account.db, thresholds: DEFAULT_LIMITS.breaker })
   const clock = { ...account.clock, now: () => nowMs ?? account.clock.now() }
-  const service = overviewService({ ...account, read: readOn(account.db), clock, breaker, limits: DEFAULT_LIMITS })
+  const service = createOverviewService({
+    ...account,
+    read: readOn(account.db),
+    clock,
+    breaker,
+    limits: DEFAULT_LIMITS,
+  })
   dashboard = await startDashboard({
     ...account,
     services: [createServiceImplSpec<typeof OverviewService>(OverviewService, service)],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { overviewService } from '../../server/admin/overview.ts'
+import { createOverviewService } from '../../server/admin/overview.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
   await run(db, 'vacuum analyze hourly_stats')
   const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
-  const service = overviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS })
+  const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS })
   const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
   dashboard = await startDashboard({ ...account, services })
   overview = (await dashboard.person({ accountId })).client(OverviewService)

@@ -7,10 +7,10 @@ import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/peo
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { inviteFirstPerson } from '../../server/access/people/invitations.ts'
-import { invitationService } from '../../server/admin/invitations.ts'
-import { keyService } from '../../server/admin/keys.ts'
-import { peopleService } from '../../server/admin/people.ts'
-import { personService } from '../../server/admin/person.ts'
+import { createInvitationService } from '../../server/admin/invitations.ts'
+import { createKeyService } from '../../server/admin/keys.ts'
+import { createPeopleService } from '../../server/admin/people.ts'
+import { createPersonService } from '../../server/admin/person.ts'
 import { and, asc, desc, eq, inArray } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, members, people } from '../../server/db/people-schema.ts'
@@ -33,12 +33,15 @@ beforeAll(async () => {
     db,
     clock,
     services: [
-      createServiceImplSpec<typeof PersonService>(PersonService, personService(parts)),
-      createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
-      createServiceImplSpec<typeof KeyService>(KeyService, keyService(parts)),
+      createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
+      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+      createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
     ],
     openServices: (people) => [
-      createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService({ ...parts, ...people })),
+      createServiceImplSpec<typeof InvitationService>(
+        InvitationService,
+        createInvitationService({ ...parts, ...people }),
+      ),
     ],
   })
 })

@@ -4,7 +4,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { type Replay, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { replayService } from '../../server/admin/replays.ts'
+import { createReplayService } from '../../server/admin/replays.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -46,7 +46,7 @@ beforeAll(async () => {
   temporal = await startTemporal({ port })
   connection = lazyConnection(temporalAt(temporal.address))
   const workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000, 60_000] })
-  const service = replayService({ ...world, workflows, workflowUrl: () => undefined, report: () => {} })
+  const service = createReplayService({ ...world, workflows, workflowUrl: () => undefined, report: () => {} })
   const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]
   dashboard = await startDashboard({ ...world, services })
   replays = connect(await dashboard.person({ accountId: world.accountId }))

@@ -6,7 +6,7 @@ import { type Replay, ReplayFilterSchema, ReplayService, ReplayState } from '../
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { countEvents, countNewest } from '../../server/admin/count-events.ts'
-import { replayService } from '../../server/admin/replays.ts'
+import { createReplayService } from '../../server/admin/replays.ts'
 import { and, asc, eq, inArray, sql } from '../../server/db/drizzle.ts'
 import { firstIdAt, newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { rangeReplays } from '../../server/db/people-schema.ts'
@@ -44,7 +44,13 @@ const report = (error: unknown) => void errors.push(error)
 beforeAll(async () => {
   world = await testAccount()
   const { db, clock } = world
-  const service = replayService({ db, clock, workflows, workflowUrl: (id) => `http://temporal.test/${id}`, report })
+  const service = createReplayService({
+    db,
+    clock,
+    workflows,
+    workflowUrl: (id) => `http://temporal.test/${id}`,
+    report,
+  })
   dashboard = await startDashboard({
     db,
     clock,

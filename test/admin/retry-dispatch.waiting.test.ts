@@ -3,7 +3,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { replayService } from '../../server/admin/replays.ts'
+import { createReplayService } from '../../server/admin/replays.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { markHandedOver } from '../../server/webhooks/hand-over.ts'
@@ -20,7 +20,7 @@ let retryNow: (workflowId: string, dispatchId: string) => Promise<void>
 const person = async (accountId = world.accountId) => (await dashboard.person({ accountId })).client(ReplayService)
 beforeAll(async () => {
   world = await testAccount()
-  const service = replayService({
+  const service = createReplayService({
     ...world,
     workflows: { startReplay: async () => {}, retryNow: (...ids) => retryNow(...ids) },
     workflowUrl: () => undefined,

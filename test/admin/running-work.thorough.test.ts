@@ -6,8 +6,8 @@ import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_p
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { importService } from '../../server/admin/imports.ts'
-import { replayService } from '../../server/admin/replays.ts'
+import { createImportService } from '../../server/admin/imports.ts'
+import { createReplayService } from '../../server/admin/replays.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -48,8 +48,8 @@ function startServer(db: Database, first?: Dashboard): Promise<Dashboard> {
   const report = (error: unknown) => {
     throw error
   }
-  const replays = replayService({ db, clock, workflows, workflowUrl: () => undefined, report })
-  const imports = importService({ db, clock, matchingForm: matchingFormOf })
+  const replays = createReplayService({ db, clock, workflows, workflowUrl: () => undefined, report })
+  const imports = createImportService({ db, clock, matchingForm: matchingFormOf })
   return startDashboard({
     db,
     clock,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { every } from '../../server/async/interval.ts'
+import { runEvery } from '../../server/async/interval.ts'
 
 /** Work that is done every millisecond. Each run ends when the test says how. */
 function workEveryMillisecond() {
@@ -10,7 +10,7 @@ function workEveryMillisecond() {
     runs.push(run)
     return run.promise
   }
-  const { stop } = every(1, work, (error) => errors.push(error))
+  const { stop } = runEvery(1, work, (error) => errors.push(error))
   onTestFinished(stop)
   return { runs, errors, stop }
 }

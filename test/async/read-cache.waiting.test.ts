@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { recent } from '../../server/async/read-cache.ts'
+import { createReadCache } from '../../server/async/read-cache.ts'
 
 const KEEP = { keepMs: 200, missingMs: 50, maxEntries: 3 }
 
@@ -11,7 +11,7 @@ function countingCache(
 ) {
   const reads: string[] = []
   const read = (key: string) => respond(key, reads.push(key))
-  return { find: recent({ read, ...KEEP, ...keep }), reads }
+  return { find: createReadCache({ read, ...KEEP, ...keep }), reads }
 }
 
 test('concurrent calls with the same key share one read', async () => {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createTurns } from '../../server/async/turns.ts'
+import { createPauseQueue } from '../../server/async/turns.ts'
 
 test('each piece of work that becomes due at the same moment runs in its own turn of the event loop', async () => {
-  const nextTurn = createTurns(() => setImmediate())
+  const nextTurn = createPauseQueue(() => setImmediate())
   let turn = 0
   let isOver = false
   const counting = (async () => {

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { run } from '../../cli/run.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { acceptInvitation } from '../../server/access/people/accept.ts'
-import { createAttempts } from '../../server/access/people/attempts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createCredentialAttempts } from '../../server/access/people/attempts.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, people } from '../../server/db/people-schema.ts'
@@ -21,7 +21,7 @@ let folder: string
 
 beforeAll(async () => {
   database = await testDatabase()
-  clock = await databaseClock(database.db)
+  clock = await createDatabaseClock(database.db)
   folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
 })
 afterAll(async () => {
@@ -42,7 +42,7 @@ async function json(...args: string[]) {
 /** Does with a link what its holder does. */
 const accept = (url: string, more: { email?: string; name?: string } = {}) =>
   acceptInvitation(
-    { db: database.db, clock, attempts: createAttempts(), noteFailedSignIn: () => {} },
+    { db: database.db, clock, attempts: createCredentialAttempts(), noteFailedSignIn: () => {} },
     { token: url.split('/').at(-1)!, name: 'Ann', password: PASSWORD, remoteAddress: '192.0.2.1', ...more },
   )
 

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createGate } from '../../server/access/gate.ts'
+import { createKeyGate } from '../../server/access/gate.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -52,9 +52,9 @@ test('an account, a key and a domain are created and usable; the key is then rev
   const account = await verdict(['accounts', 'create', 'Web shop', '--json'])
   expect(account).toMatchObject({ code: 0, stderr: '', json: { name: 'Web shop' } })
   const { key, key_id } = (await verdict(['keys', 'create', 'shop', '--json'])).json
-  const clock = await databaseClock(database.db)
+  const clock = await createDatabaseClock(database.db)
   const call = { method: undefined, authorization: `Bearer ${key}`, remoteAddress: '192.0.2.1', tellRate() {} }
-  const gate = () => createGate({ db: database.db, clock, limits: DEFAULT_LIMITS })
+  const gate = () => createKeyGate({ db: database.db, clock, limits: DEFAULT_LIMITS })
   const { accountId } = (await gate()(call))!
   expect(publicId('acc', accountId)).toBe(account.json.account_id)
 

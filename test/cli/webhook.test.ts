@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { followEvents } from '../../cli/follow-events.ts'
 import { run } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
-import { feedbackStep } from '../../server/inbound/feedback.ts'
+import { createFeedback } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -128,7 +128,7 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
 
 test('events are found by tag and kind, and feedback shows what was reported', async () => {
   const { message_id } = (await api.send({ to: 'ann@example.net', tag: 'orders' })).json
-  const keep = feedbackStep({ db: api.world.db, clock: api.world.clock })
+  const keep = createFeedback({ db: api.world.db, clock: api.world.clock })
   const returnPath = { messageId: parsePublicId('msg', message_id)!, position: 0 }
   await keep(returnPath, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
   const { json, text } = await run(['events', '--tag', 'orders', '--event', 'email.feedback'])

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { collector } from '../../server/db/collector.ts'
+import { createCollector } from '../../server/db/collector.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 const row = (id: number) => ({ json: JSON.stringify({ id }), id })
@@ -7,7 +7,7 @@ const sqlError = (code: string) => Object.assign(new Error(code), { code })
 
 test('a row that arrives alone goes out at once', async () => {
   const batches: number[][] = []
-  const add = collector(async (rows: { json: string; id: number }[]) => {
+  const add = createCollector(async (rows: { json: string; id: number }[]) => {
     batches.push(rows.map((r) => r.id))
     return rows.map((r) => r.id * 2)
   })
@@ -18,7 +18,7 @@ test('a row that arrives alone goes out at once', async () => {
 test('rows that arrive while a statement runs go out as one statement, each with its own result', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
-  const add = collector(async (rows: { json: string; id: number }[]) => {
+  const add = createCollector(async (rows: { json: string; id: number }[]) => {
     batches.push(rows.map((r) => r.id))
     await gate.promise
     return rows.map((r) => r.id * 10)
@@ -31,7 +31,7 @@ test('rows that arrive while a statement runs go out as one statement, each with
 
 test('with a linger time, a row waits that long for others; a full batch does not wait', async () => {
   const batches: number[] = []
-  const add = collector(
+  const add = createCollector(
     async (rows: { json: string; id: number }[]) => {
       batches.push(rows.length)
       return rows.map((r) => r.id)
@@ -55,7 +55,7 @@ describe('with several callers', () => {
     onTestFinished(() => void vi.useRealTimers())
     const batches: number[][] = []
     let running = Promise.withResolvers<void>()
-    const add = collector(
+    const add = createCollector(
       async (rows: { json: string; id: number }[]) => {
         batches.push(rows.map((r) => r.id))
         await running.promise
@@ -128,7 +128,7 @@ describe('with several callers', () => {
 test('a slow statement, or one whose result is lost, does not delay the others', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
-  const add = collector(async (rows: { json: string; id: number }[]) => {
+  const add = createCollector(async (rows: { json: string; id: number }[]) => {
     batches.push(rows.map((r) => r.id))
     if (rows.some((r) => r.id === 1)) await gate.promise
     return rows.map((r) => r.id * 10)
@@ -146,7 +146,7 @@ test('a slow statement, or one whose result is lost, does not delay the others',
 test('a statement takes at most 100 rows, and no more than 4 MiB of them', async () => {
   const sizes: number[] = []
   const gate = Promise.withResolvers<void>()
-  const add = collector(async (rows: { json: string }[]) => {
+  const add = createCollector(async (rows: { json: string }[]) => {
     sizes.push(rows.length)
     await gate.promise
     return rows
@@ -160,7 +160,7 @@ test('a statement takes at most 100 rows, and no more than 4 MiB of them', async
 
 test('a batch that loses a deadlock runs again unchanged', async () => {
   let runs = 0
-  const add = collector(async (rows: { json: string; id: number }[]) => {
+  const add = createCollector(async (rows: { json: string; id: number }[]) => {
     if (++runs < 3) throw sqlError('40P01')
     return rows.map((r) => r.id)
   })
@@ -170,7 +170,7 @@ test('a batch that loses a deadlock runs again unchanged', async () => {
 
 test('one poisonous row fails alone', async () => {
   const gate = Promise.withResolvers<void>()
-  const add = collector(async (rows: { json: string; id: number }[]) => {
+  const add = createCollector(async (rows: { json: string; id: number }[]) => {
     await gate.promise
     if (rows.some((r) => r.id === 4)) throw sqlError('22P05')
     return rows.map((r) => r.id)
@@ -190,7 +190,7 @@ test('one poisonous row fails alone', async () => {
 test('an unknown result reaches every row of the batch, and is not run again', async () => {
   let runs = 0
   const gate = Promise.withResolvers<void>()
-  const add = collector(async (_rows: { json: string; id: number }[]): Promise<number[]> => {
+  const add = createCollector(async (_rows: { json: string; id: number }[]): Promise<number[]> => {
     runs++
     await gate.promise
     throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })

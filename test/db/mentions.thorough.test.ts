@@ -8,7 +8,7 @@ import { makePartitions } from '../../server/db/partitions.ts'
 import { run } from '../../server/db/statement.ts'
 import { find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
-import { erasedForms } from '../../server/reputation/erased-form.ts'
+import { createErasedForm } from '../../server/reputation/erased-form.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 // The upgrade to the version with the indexes that lead to addresses.
@@ -66,7 +66,7 @@ test('the upgrade builds no index over a day with many rows, later days have it,
   expect(plain).toEqual([expect.objectContaining({ name: expect.stringMatching(/^events_/) })])
 
   const part = plain[0]!
-  const wanted = wantedAddress('ann@example.com', erasedForms(Buffer.alloc(32)))
+  const wanted = wantedAddress('ann@example.com', createErasedForm(Buffer.alloc(32)))
   const found: unknown[] = []
   for await (const range of rangesOf(db, part, 0, wanted)) {
     expect(range).toHaveProperty('to')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { messages } from '../../server/db/schema.ts'
-import type { DnsRecord } from '../../server/domains/records.ts'
+import type { PublishedRecord } from '../../server/domains/records.ts'
 import { published } from '../domains/verifying.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
@@ -149,7 +149,7 @@ test('a domain is verified with a local DNS server when only DNS_SERVERS is set'
 interface Domain {
   domain_id: string
   status: string
-  records: DnsRecord[]
+  records: PublishedRecord[]
 }
 
 async function localDns() {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { outcomeOf } from '../../mail/smtp/failure.ts'
+import { judgeFailure } from '../../mail/smtp/failure.ts'
 import { readConfig } from '../../server/config/config.ts'
 import { leaseOf } from '../../server/config/limits.ts'
 
@@ -20,7 +20,7 @@ test('the guide to the API says how long a send takes at most, how long a client
 })
 
 test('the guide to going live names the reason of mail that may not leave in clear text', () => {
-  const { outcome } = outcomeOf({ kind: 'failure', phase: 'starttls', how: 'insecure' }, 'mx.example.net')
+  const { outcome } = judgeFailure({ kind: 'failure', phase: 'starttls', how: 'insecure' }, 'mx.example.net')
   const { reason } = outcome as Extract<typeof outcome, { kind: 'bounced' }>
   expect(textOf('docs/going-live.md')).toMatch(
     new RegExp(`\`require_tls\`[^#]* the email is \`bounced\` with \`${reason}\``),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKey } from '../../server/access/keys.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
@@ -101,7 +101,7 @@ test('a queue that is killed while a message is sent learns its outcome from the
 
 async function testKey(): Promise<string> {
   const { db } = instance.database
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const newKey = { accountId: instance.account.id, name: 'dry', kind: 'test', scopes: ['emails.send'] } as const
   const { key } = await createKey(db, clock, newKey)
   clock.stop()

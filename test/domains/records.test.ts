@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { DkimKey, Domain } from '../../server/domains/domains.ts'
+import type { DkimKeyRow, Domain } from '../../server/domains/domains.ts'
 import {
   checkedRecords,
   hostRecords,
@@ -18,7 +18,7 @@ const domain = {
   dkimKeys: [
     { selector: 's1', algorithm: 'rsa', publicKey: publicKeyOf(rsa), state: 'active' },
     { selector: 's2', algorithm: 'ed25519', publicKey: publicKeyOf(ed25519), state: 'next' },
-  ] as DkimKey[],
+  ] as DkimKeyRow[],
 }
 const hosts = {
   sourceAddresses: ['192.0.2.25', '2001:db8::25'],

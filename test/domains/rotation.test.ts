@@ -9,7 +9,7 @@ import { newId } from '../../server/db/ids.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createDomain, type Domain, findDomainById } from '../../server/domains/domains.ts'
 import { recordsOf } from '../../server/domains/records.ts'
-import { activateNext, makeNextKey } from '../../server/domains/rotation.ts'
+import { activateNext, makeNextDkimKey } from '../../server/domains/rotation.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
@@ -27,7 +27,7 @@ afterAll(() => account.drop())
 
 const add = (name: string, status: 'pending' | 'verified' = 'verified') =>
   createDomain({ db, sealer, clock }, { accountId, name, status })
-const next = ({ id }: Domain) => makeNextKey({ db, sealer, clock }, id)
+const next = ({ id }: Domain) => makeNextDkimKey({ db, sealer, clock }, id)
 const keysOf = async ({ id }: Domain) => (await findDomainById(db, id))!.dkimKeys
 const statesOf = async (domain: Domain) => (await keysOf(domain)).map(({ state }) => state)
 /** A sender as a new process finds it. */

@@ -16,8 +16,8 @@ import {
   setRequiresTls,
 } from '../../server/domains/domains.ts'
 import { recordsOf } from '../../server/domains/records.ts'
-import { makeNextKey } from '../../server/domains/rotation.ts'
-import { createVerification } from '../../server/domains/verification.ts'
+import { makeNextDkimKey } from '../../server/domains/rotation.ts'
+import { createDomainVerification } from '../../server/domains/verification.ts'
 import type { Findings } from '../../server/domains/verify.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -144,7 +144,7 @@ test('a next key signs once its record is seen; until then it is looked up as of
   const domain = await add()
   await apply(domain, found(domain))
   nowMs += 1_000
-  await makeNextKey({ db, sealer, clock }, domain.id)
+  await makeNextDkimKey({ db, sealer, clock }, domain.id)
   const both = await read(domain)
   const next = both.dkimKeys.find(({ state }) => state === 'next')!
   const missing = { [`DKIM:${next.selector}`]: { status: 'failed' as const, observed: [], error: 'There is none.' } }
@@ -196,7 +196,7 @@ function verification(tookMs = 5, findings = found, by = clock) {
       return findings(domain)
     },
   }
-  return { ...createVerification({ db, clock: by, hosts: HOSTS, verifier }), seen }
+  return { ...createDomainVerification({ db, clock: by, hosts: HOSTS, verifier }), seen }
 }
 
 const onError = (error: unknown) => {

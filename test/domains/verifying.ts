@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { Answer } from 'dns-packet'
-import type { DkimKey, Domain } from '../../server/domains/domains.ts'
-import { type DnsRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
+import type { DkimKeyRow, Domain } from '../../server/domains/domains.ts'
+import { type PublishedRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
 import { createVerifier } from '../../server/domains/verify.ts'
 import { cname, type DnsServerForTests, mx, startDns, txt } from '../harness/dns.ts'
 
@@ -16,12 +16,12 @@ export const HOSTS: SendingHosts = {
 /** Generated once, because keys are slow to generate. */
 export const RSA = [newKey('v20201118-0a0a0a0a'), newKey('v20201119-0b0b0b0b')] as const
 
-function newKey(selector: string, modulusLength = 2048): DkimKey {
+function newKey(selector: string, modulusLength = 2048): DkimKeyRow {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength })
   return keyOf(selector, 'rsa', publicKey.export({ format: 'der', type: 'spki' }))
 }
 
-export function newEd25519(selector: string): DkimKey {
+export function newEd25519(selector: string): DkimKeyRow {
   return keyOf(selector, 'ed25519', generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' }))
 }
 
@@ -29,7 +29,7 @@ export function publicKeyOf(modulusLength: number): Buffer {
   return newKey('', modulusLength).publicKey
 }
 
-function keyOf(selector: string, algorithm: 'rsa' | 'ed25519', publicKey: Buffer): DkimKey {
+function keyOf(selector: string, algorithm: 'rsa' | 'ed25519', publicKey: Buffer): DkimKeyRow {
   const at = new Date('2020-11-18T12:00:00Z')
   const privateKey = Buffer.alloc(0)
   return {
@@ -45,12 +45,12 @@ function keyOf(selector: string, algorithm: 'rsa' | 'ed25519', publicKey: Buffer
   }
 }
 
-export function domainOf(name: string, dkimKeys: DkimKey[] = [RSA[0]]): Domain {
+export function domainOf(name: string, dkimKeys: DkimKeyRow[] = [RSA[0]]): Domain {
   return { name, dkimKeys } as Domain
 }
 
 /** The record as its owner would publish it. */
-export function published({ type, host, value }: DnsRecord): Answer {
+export function published({ type, host, value }: PublishedRecord): Answer {
   if (type === 'TXT') return txt(host, stringsOf(value))
   return type === 'CNAME' ? cname(host, value) : mx(host, 10, value.split(' ')[1]!)
 }

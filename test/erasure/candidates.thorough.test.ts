@@ -6,7 +6,7 @@ import { run } from '../../server/db/statement.ts'
 import { PLACES } from '../../server/erasure/places.ts'
 import { type Found, find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
-import { erasedForms } from '../../server/reputation/erased-form.ts'
+import { createErasedForm } from '../../server/reputation/erased-form.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
 // Indexes lead to the rows of history that may mention an address. Here every row is also searched without them.
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const EMAIL = 'ann@xn--bcher-kva.example'
-const wanted = wantedAddress(EMAIL, erasedForms(Buffer.alloc(32)))
+const wanted = wantedAddress(EMAIL, createErasedForm(Buffer.alloc(32)))
 
 const SPELLINGS = [EMAIL, 'Ann@xn--BCHER-kva.example', 'ann@bücher.example']
 /** The address may also be in a local part. */

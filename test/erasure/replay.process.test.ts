@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { run as verdict } from '../../cli/run.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
     // A retry waits until a person asks for it.
     WEBHOOK_SCHEDULE: '0,600s',
   })
-  clock = await databaseClock(instance.database.db)
+  clock = await createDatabaseClock(instance.database.db)
   worker = startProgram(process.execPath, ['workflows/worker.ts'], instance.environment)
   await waitForOutput(worker, /"msg":"ready"/)
   const endpoint = { url: receiver.url, events: ['email.delivery', 'email.feedback'] }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
-import { erasedForms } from '../../server/reputation/erased-form.ts'
+import { createErasedForm } from '../../server/reputation/erased-form.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 // Where an address is found in a text, and where the text is about another person.
 
-const wantedOf = (email: string) => wantedAddress(email, erasedForms(Buffer.alloc(32)))
+const wantedOf = (email: string) => wantedAddress(email, createErasedForm(Buffer.alloc(32)))
 const ann = wantedOf('ann@x.test')
 const isChanged = (text: string, wanted = ann) => wanted.replaceIn(text) !== text
 

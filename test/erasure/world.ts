@@ -3,7 +3,7 @@ import { connect } from '../../server/db/connect.ts'
 import { run } from '../../server/db/statement.ts'
 import { countMentions, type Erasure, erase } from '../../server/erasure/erase.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
-import { erasedForms } from '../../server/reputation/erased-form.ts'
+import { createErasedForm } from '../../server/reputation/erased-form.ts'
 import { makeErasureKey } from '../../server/reputation/erasure-key.ts'
 import type { World } from '../sending/world.ts'
 
@@ -27,7 +27,7 @@ const decoded = (row: string) =>
   row.replace(/\bx((?:[0-9a-f]{2}){20,})/g, (_, hex) => Buffer.from(hex, 'hex').toString('latin1'))
 
 export const wantedIn = async ({ db, sealer }: World, email: string): Promise<Erasure> => ({
-  wanted: wantedAddress(email, erasedForms(await makeErasureKey(db, sealer))),
+  wanted: wantedAddress(email, createErasedForm(await makeErasureKey(db, sealer))),
 })
 
 const authorOf = (accountId: string) => ({ accountId, actor: { kind: 'operator', name: 'root' } }) as const

@@ -2,7 +2,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -16,7 +16,7 @@ export interface TestAccount extends TestDatabase {
 /** Creates a database with a clock and one account, for one test file. Drop it in `afterAll`. */
 export async function testAccount(): Promise<TestAccount> {
   const database = await testDatabase()
-  const clock = await databaseClock(database.db)
+  const clock = await createDatabaseClock(database.db)
   const { id: accountId } = await createAccount(database.db, clock, 'Test')
   return {
     ...database,
@@ -35,7 +35,7 @@ export async function testAccount(): Promise<TestAccount> {
  */
 export async function openAccount(db: Database, ENCRYPTION_KEYS: string, domain: string) {
   const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const { id } = await createAccount(db, clock, 'Test')
   const newKey = { accountId: id, name: 'test', kind: 'live', scopes: SCOPES } as const
   const { key, apiKey } = await createKey(db, clock, newKey)

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { DescService } from '@bufbuild/protobuf'
 import { type Client, createClient, type ServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { createGate } from '../../server/access/gate.ts'
-import { limitHeavyCalls } from '../../server/access/heavy-calls.ts'
+import { createKeyGate } from '../../server/access/gate.ts'
+import { createHeavyCallLimit } from '../../server/access/heavy-calls.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import type { Role } from '../../server/access/people/access.ts'
-import { SESSION_DAYS, sessionCookie } from '../../server/access/people/cookie.ts'
+import { createSessionCookie, SESSION_DAYS } from '../../server/access/people/cookie.ts'
 import { hashPassword } from '../../server/access/people/password.ts'
 import { createPeople } from '../../server/access/people/people.ts'
 import { signingKeys } from '../../server/access/people/signing-keys.ts'
@@ -72,7 +72,7 @@ export async function signIn(
     updatedAt: createdAt,
     expiresAt: new Date(now + SESSION_DAYS * 24 * HOUR_MS),
   })
-  const cookie = sessionCookie({ keys: signingKeys(sealer), secure: false }).pair(token)
+  const cookie = createSessionCookie({ keys: signingKeys(sealer), secure: false }).pair(token)
   return { personId, sessionId, email, ...callsWith(cookie, accountId) }
 }
 
@@ -134,8 +134,8 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
   const own = createPeople({ db, clock, sealer, log, limits, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
   const app = await createApp({
     services: publicServices,
-    interceptors: [limitHeavyCalls()],
-    gate: createGate({ db, clock, limits }),
+    interceptors: [createHeavyCallLimit()],
+    gate: createKeyGate({ db, clock, limits }),
     dashboard: { ...own, services, openServices: openServices?.(own) ?? [], frames },
     openCalls: createOpenCalls(),
     log,

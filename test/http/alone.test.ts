@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type SendBatchRequest, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { textFaults } from '../../server/http/body/text.ts'
-import { readMessage } from '../../server/http/rest/json-reader.ts'
+import { readJsonMessage } from '../../server/http/rest/json-reader.ts'
 
 // Lists whose elements are independent.
 
 const GOOD = { to: 'ann@example.net', from: 'a@example.test', subject: 'Hello', text: 'Hi' }
 
 function read(emails: unknown) {
-  const { message, faults } = readMessage(SendBatchRequestSchema, { emails })
+  const { message, faults } = readJsonMessage(SendBatchRequestSchema, { emails })
   return { emails: (message as SendBatchRequest)?.emails, message, faults: faults.fields, itemFaults: faults.items }
 }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { concernedBy, type Recipient } from '../../server/inbound/concerned.ts'
+import { concernedBy, type HistoryRecipient } from '../../server/inbound/concerned.ts'
 
 const messageId = '01900000-0000-7000-8000-000000000000'
-const to = (...emails: string[]): Recipient[] =>
+const to = (...emails: string[]): HistoryRecipient[] =>
   emails.map((email, position) => ({ email, position, status: 'delivered', kind: 'to', mayHaveIt: true }))
 const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
 

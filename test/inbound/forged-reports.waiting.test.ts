@@ -4,7 +4,7 @@ import { asc, sql } from '../../server/db/drizzle.ts'
 import { feedback as feedbackRows, hourlyStats, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
-import { feedbackStep } from '../../server/inbound/feedback.ts'
+import { createFeedback } from '../../server/inbound/feedback.ts'
 import type { Report } from '../../server/inbound/report.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { mx } from '../harness/dns.ts'
@@ -170,7 +170,7 @@ test('the bound is exact when the reports of a message arrive at many processes 
   const to = recipientsOf(40)
   const { id } = await world.sendMessage({ to })
   // Each step is what one process runs; within one process reports take turns.
-  const keep = feedbackStep(world)
+  const keep = createFeedback(world)
   const reports = to.flatMap((email): Report[] => [
     { kind: 'complaint', type: 'abuse', addresses: [email] },
     {

@@ -1,6 +1,6 @@
 import { parsePublicId } from '../../server/db/ids.ts'
 import { addresseesOf } from '../../server/inbound/addressee.ts'
-import { feedbackStep } from '../../server/inbound/feedback.ts'
+import { createFeedback } from '../../server/inbound/feedback.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
 import { createReceiver, type ReceivedMail } from '../../server/inbound/receive.ts'
 import { message, startSendingWorld } from '../sending/world.ts'
@@ -20,7 +20,7 @@ export async function startInboundWorld(
   const errors: unknown[] = []
   const receive = createReceiver({
     returnPathKeys,
-    keep: feedbackStep({ db, clock }),
+    keep: createFeedback({ db, clock }),
     report: (each) => void received.push(each),
   })
   const listener = await listenForBounces({

@@ -13,14 +13,14 @@ import {
   recipients,
   webhookEndpoints,
 } from '../../server/db/schema.ts'
-import { type Claim, claimStep } from '../../server/ledger/claim.ts'
+import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
-import { markerStep } from '../../server/ledger/marker.ts'
+import { createMarker } from '../../server/ledger/marker.ts'
 import { release } from '../../server/ledger/release.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
-import { recordUntil, settleUntil } from '../../server/sending/until-stored.ts'
+import { createRecordUntilStored, createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
@@ -31,17 +31,17 @@ import { recipient } from '../harness/recipient.ts'
 const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 
 let database: TestDatabase
-let claim: ReturnType<typeof claimStep>
-let mark: ReturnType<typeof markerStep>
-let record: ReturnType<typeof recordUntil>
-let settle: ReturnType<typeof settleUntil>
+let claim: ReturnType<typeof createClaim>
+let mark: ReturnType<typeof createMarker>
+let record: ReturnType<typeof createRecordUntilStored>
+let settle: ReturnType<typeof createSettleUntilStored>
 
 beforeAll(async () => {
   database = await testDatabase()
-  claim = claimStep(database.db)
-  mark = markerStep(database.db)
-  record = recordUntil(database.db, LEFT_TO_TEMPORAL)
-  settle = settleUntil(database.db, LEFT_TO_TEMPORAL)
+  claim = createClaim(database.db)
+  mark = createMarker(database.db)
+  record = createRecordUntilStored(database.db, LEFT_TO_TEMPORAL)
+  settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
 })
 afterAll(() => database.drop())
 
@@ -139,7 +139,7 @@ test('an event is offered for its first attempt under its id in history', async 
   const endpoint = { accountId, url: 'https://hooks.example/', secret: Buffer.from('x') }
   await database.db.insert(webhookEndpoints).values(endpoint)
   const offered: string[] = []
-  const offering = recordUntil(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
+  const offering = createRecordUntilStored(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
   await claim(c)
   await offering(
     { claim: c, content: CONTENT, outcomes: c.recipients.map(({ email }) => delivered(recipient(email))) },

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inArray } from '../../server/db/drizzle.ts'
 import { openMessages } from '../../server/db/schema.ts'
 import { run, uuidArray } from '../../server/db/statement.ts'
-import { claimStep } from '../../server/ledger/claim.ts'
-import { markerStep } from '../../server/ledger/marker.ts'
+import { createClaim } from '../../server/ledger/claim.ts'
+import { createMarker } from '../../server/ledger/marker.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
-let claim: ReturnType<typeof claimStep>
-let mark: ReturnType<typeof markerStep>
+let claim: ReturnType<typeof createClaim>
+let mark: ReturnType<typeof createMarker>
 
 beforeAll(async () => {
   database = await testDatabase()
-  claim = claimStep(database.db)
-  mark = markerStep(database.db)
+  claim = createClaim(database.db)
+  mark = createMarker(database.db)
 })
 afterAll(() => database.drop())
 

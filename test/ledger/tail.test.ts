@@ -5,11 +5,11 @@ import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { claimStep } from '../../server/ledger/claim.ts'
+import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
-import { recordUntil } from '../../server/sending/until-stored.ts'
+import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
@@ -163,9 +163,9 @@ test.each([
 
 test('strikes of one commit count one after the other', async () => {
   const claims = [1, 2, 3].map(() => newClaim({ accountId: world.account.id }))
-  const claimSend = claimStep(world.db)
+  const claimSend = createClaim(world.db)
   for (const claim of claims) await claimSend(claim)
-  const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
+  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
   const outcomes = [
     bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, {
       code: 550,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createKeyedSlots, createSlots } from '../../net/slots.ts'
+import { createFairSlots, createFairSlotsByKey } from '../../net/slots.ts'
 
 test('a key has a fixed number of slots, and other keys have their own', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 2, maxWaiting: 5 })
+  const slots = createFairSlotsByKey({ slotsPerKey: 2, maxWaiting: 5 })
   await slots.acquire('a')
   await slots.acquire('a')
   expect(await slots.acquire('a', { untilMs: performance.now() + 20 })).toBeUndefined()
@@ -10,7 +10,7 @@ test('a key has a fixed number of slots, and other keys have their own', async (
 })
 
 test('waiting requests get slots in order as they become free', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 1, maxWaiting: 5 })
+  const slots = createFairSlotsByKey({ slotsPerKey: 1, maxWaiting: 5 })
   const free = await slots.acquire('a')
   const order: number[] = []
   const waiting = [1, 2, 3].map(async (request) => {
@@ -24,7 +24,7 @@ test('waiting requests get slots in order as they become free', async () => {
 })
 
 test('the number of waiting requests is limited, and one that gave up leaves the queue and frees no slot', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 1, maxWaiting: 1 })
+  const slots = createFairSlotsByKey({ slotsPerKey: 1, maxWaiting: 1 })
   const free = await slots.acquire('a')
   const gaveUp = slots.acquire('a', { signal: AbortSignal.timeout(20) })
   expect(await slots.acquire('a')).toBeUndefined()
@@ -36,13 +36,13 @@ test('the number of waiting requests is limited, and one that gave up leaves the
 })
 
 test('a request whose signal has already aborted takes no slot', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 1, maxWaiting: 1 })
+  const slots = createFairSlotsByKey({ slotsPerKey: 1, maxWaiting: 1 })
   expect(await slots.acquire('a', { signal: AbortSignal.abort() })).toBeUndefined()
   expect(await slots.acquire('a')).toBeDefined()
 })
 
 test('accounts are served round-robin, and the requests of each in order', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 1, maxWaiting: 20 })
+  const slots = createFairSlotsByKey({ slotsPerKey: 1, maxWaiting: 20 })
   const free = await slots.acquire('a')
   const order: string[] = []
   const waiting = ['x1', 'x2', 'x3', 'y1', 'y2', 'z1'].map(async (name) => {
@@ -56,7 +56,7 @@ test('accounts are served round-robin, and the requests of each in order', async
 })
 
 test('one account holds at most its share of the slots, and others get the rest at once', async () => {
-  const slots = createSlots({ slots: 3, perAccount: 2 })
+  const slots = createFairSlots({ slots: 3, perAccount: 2 })
   const [first] = [slots.tryAcquire('x'), slots.tryAcquire('x')]
   expect(slots.tryAcquire('x')).toBeUndefined()
   const waits = slots.acquire({ accountId: 'x' })
@@ -67,7 +67,7 @@ test('one account holds at most its share of the slots, and others get the rest 
 })
 
 test('a wait ends at its time, by its signal and when the slots are closed', async () => {
-  const slots = createSlots({ slots: 1 })
+  const slots = createFairSlots({ slots: 1 })
   const free = slots.tryAcquire('x')
   const caller = new AbortController()
   const waiting = [
@@ -87,7 +87,7 @@ test('a wait ends at its time, by its signal and when the slots are closed', asy
 const asManyAsAreFree = (free: number) => free
 
 test('each key counts its own free slots', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 2, perAccount: asManyAsAreFree })
+  const slots = createFairSlotsByKey({ slotsPerKey: 2, perAccount: asManyAsAreFree })
   const request = () => ({ accountId: 'one', untilMs: performance.now() })
   expect(await slots.acquire('a', request())).toBeDefined()
   expect(await slots.acquire('a', request())).toBeUndefined()
@@ -95,7 +95,7 @@ test('each key counts its own free slots', async () => {
 })
 
 test('accounts that may each hold as many slots as are still free are served round-robin, and the requests of each in order', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 2, perAccount: asManyAsAreFree })
+  const slots = createFairSlotsByKey({ slotsPerKey: 2, perAccount: asManyAsAreFree })
   const slot = await slots.acquire('a', { accountId: 'one' })
   const order: string[] = []
   const wait = async (accountId: string, name: string) => {
@@ -113,7 +113,7 @@ test('accounts that may each hold as many slots as are still free are served rou
 })
 
 test('one slot that becomes free lets each account hold one more', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 6, perAccount: asManyAsAreFree })
+  const slots = createFairSlotsByKey({ slotsPerKey: 6, perAccount: asManyAsAreFree })
   const frees = []
   for (const accountId of ['one', 'one', 'two', 'two']) frees.push(await slots.acquire('a', { accountId }))
   const waiting = ['one', 'two'].map((accountId) =>
@@ -124,7 +124,7 @@ test('one slot that becomes free lets each account hold one more', async () => {
 })
 
 test('a request whose signal aborted is skipped and holds no slot', async () => {
-  const slots = createKeyedSlots({ slotsPerKey: 2, perAccount: asManyAsAreFree })
+  const slots = createFairSlotsByKey({ slotsPerKey: 2, perAccount: asManyAsAreFree })
   const free = await slots.acquire('a', { accountId: 'one' })
   const caller = new AbortController()
   const left = slots.acquire('a', { accountId: 'one', signal: caller.signal })

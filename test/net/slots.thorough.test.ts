@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createKeyedSlots } from '../../net/slots.ts'
+import { createFairSlotsByKey } from '../../net/slots.ts'
 
 const asManyAsAreFree = (free: number) => free
 
 /** How many slots each account gets when all accounts request all slots, one after the other. */
 async function sharesOf(accounts: number): Promise<number[]> {
   const slotsPerKey = 16
-  const slots = createKeyedSlots({ slotsPerKey, perAccount: asManyAsAreFree })
+  const slots = createFairSlotsByKey({ slotsPerKey, perAccount: asManyAsAreFree })
   const shares = Array.from({ length: accounts }, () => 0)
   for (let round = 0; round < slotsPerKey; round++)
     for (const account of shares.keys())

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createTally } from '../../net/tally.ts'
+import { createKeyedAmounts } from '../../net/tally.ts'
 
 test('each key has the sum of what was added to it, and 0 before and after', () => {
-  const tally = createTally()
+  const tally = createKeyedAmounts()
   tally.add('a', 2)
   tally.add('a', 1)
   tally.add('b', 5)

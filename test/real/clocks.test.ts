@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { parsePublicId, timeOfId } from '../../server/db/ids.ts'
 import { createClient } from '../faults/client.ts'
 import type { Node } from '../faults/node.ts'
@@ -60,7 +60,7 @@ function faketime(): string {
 
 async function keyOf(accountId: string, expiresAt?: Date): Promise<string> {
   const { db } = world.database
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const newKey = await createKey(db, clock, { accountId, name: 'clocks', kind: 'live', scopes: SCOPES, expiresAt })
   clock.stop()
   return newKey.key
@@ -92,7 +92,7 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
 
   test('neither locks an account out nor admits more of its requests, and ends rate-limit windows on time', async () => {
     const { db } = world.database
-    const clock = await databaseClock(db)
+    const clock = await createDatabaseClock(db)
     const { id } = await createAccount(db, clock, 'Tiny')
     clock.stop()
     await world.sql`update accounts set tier = 'tiny' where id = ${id}`

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { databaseFault } from '../../server/db/database-fault.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -133,7 +133,7 @@ test('a retry and the replay of a range go through the worker', async () => {
   await until(() => receiver.requests.length === 1)
   receiver.script = { status: 200 }
   await until(() => receiver.requests.length === 2, 20_000)
-  const clock = await databaseClock(database.db)
+  const clock = await createDatabaseClock(database.db)
   const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
   const person = await signIn({ db: database.db, clock, sealer }, { accountId: account.id })
   clock.stop()

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { parseAddress, parseMailbox } from '../../mail/address.ts'
-import { buildMessage, type Message } from '../../mail/mime/builder.ts'
+import { buildMessage, type MimeMessage } from '../../mail/mime/builder.ts'
 
 const NAMES = [
   'invoice.pdf',
@@ -24,7 +24,7 @@ print(json.dumps([
 `
 
 /** What a Python program prints, as JSON, about a message on its standard input. */
-function readBy(program: string, changes: Partial<Message>) {
+function readBy(program: string, changes: Partial<MimeMessage>) {
   const message = buildMessage({
     messageId: 'msg_1@rp.shop.example',
     date: new Date('2026-01-02T03:04:05Z'),

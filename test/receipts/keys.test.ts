@@ -7,7 +7,7 @@ import { findUnopenedValues } from '../../server/db/lost-keys.ts'
 import { countSealed, reseal } from '../../server/db/reseal.ts'
 import { receiptKeys } from '../../server/db/schema.ts'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
-import { deleteRetired, type KeyParts, keyIdOf, makeNextKey, readKeys } from '../../server/receipts/keys.ts'
+import { deleteRetired, type KeyParts, keyIdOf, makeNextReceiptKey, readKeys } from '../../server/receipts/keys.ts'
 import { createReceiptSigner } from '../../server/receipts/signer.ts'
 import { verifyReceipt } from '../../server/receipts/verify.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -83,7 +83,7 @@ test('the first look at the key set creates the first key: an empty set would be
 
 test('the next key is shown at once, signs after 10 minutes, and receipts of either key stay valid', async () => {
   const before = await startedNow()
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   const [first, next] = await kidsOf()
   const shown = await startedNow()
   expect(shown.keySet.keys.map(({ kid }) => kid)).toEqual([first, next])
@@ -102,7 +102,7 @@ test('the next key is shown at once, signs after 10 minutes, and receipts of eit
 test('a receipt signed by a process that has not seen the rotation is verified by the newest key set', async () => {
   const running = createReceiptSigner(parts)
   await running.sign(claims)
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   await age(10)
   await deleteRetired(account.db)
   const receipt = await running.sign(claims)
@@ -112,21 +112,21 @@ test('a receipt signed by a process that has not seen the rotation is verified b
 
 test('a second rotation waits for the first: there is one next key', async () => {
   await startedNow()
-  await Promise.all([makeNextKey(parts), makeNextKey(parts), makeNextKey(parts)])
+  await Promise.all([makeNextReceiptKey(parts), makeNextReceiptKey(parts), makeNextReceiptKey(parts)])
   expect(await kidsOf()).toHaveLength(2)
   await age(10)
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   expect(await kidsOf()).toHaveLength(3)
 })
 
 test('a rotation without any key creates the first', async () => {
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   expect([(await startedNow()).kid]).toEqual(await kidsOf())
 })
 
 test('the private key is deleted when the next key signs, and not before; the public key stays', async () => {
   await startedNow()
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   const held = async () => (await readKeys(account.db)).map(({ privateKey }) => privateKey !== null)
   await age(9)
   await deleteRetired(account.db)
@@ -139,7 +139,7 @@ test('the private key is deleted when the next key signs, and not before; the pu
 
 test('private keys are sealed for their row, and counted, resealed and missed like other secrets', async () => {
   const { jws } = await startedNow()
-  await makeNextKey(parts)
+  await makeNextReceiptKey(parts)
   await age(10)
   await deleteRetired(account.db)
   const [, { id, privateKey }] = (await readKeys(account.db)) as [unknown, { id: string; privateKey: Buffer }]

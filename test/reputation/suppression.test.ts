@@ -8,15 +8,15 @@ import { newId } from '../../server/db/ids.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeErasureKey } from '../../server/reputation/erasure-key.ts'
-import { suppressionLookup } from '../../server/reputation/suppression.ts'
+import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
-let lookUp: ReturnType<typeof suppressionLookup>
+let lookUp: ReturnType<typeof createSuppressionLookup>
 
 beforeAll(async () => {
   database = await testDatabase()
-  lookUp = suppressionLookup(database.db, sealer)
+  lookUp = createSuppressionLookup(database.db, sealer)
 })
 afterAll(() => database.drop())
 

@@ -4,7 +4,7 @@ import { connect, type Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
-import { suppressionLookup } from '../../server/reputation/suppression.ts'
+import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -30,7 +30,9 @@ test('a look-up reads only the entries of the addresses it asks for', async () =
   const alone = connect(database.url, { connections: 1 })
   try {
     const before = await blocksRead(alone)
-    expect((await suppressionLookup(alone, sealer)({ accountId: account, tenantId: 'acme', emails })).size).toBe(50)
+    expect((await createSuppressionLookup(alone, sealer)({ accountId: account, tenantId: 'acme', emails })).size).toBe(
+      50,
+    )
     const read = (await blocksRead(alone)) - before
     expect(read).toBeGreaterThan(50)
     expect(read).toBeLessThan(50 * 12)

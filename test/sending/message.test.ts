@@ -4,14 +4,14 @@ import { expect, test } from 'vitest'
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { readMessage } from '../../server/sending/message.ts'
+import { readSendRequest } from '../../server/sending/message.ts'
 
 const GOOD = { to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
 
 type Change = Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'>
 
 function read(change: Change) {
-  return readMessage(create(SendRequestSchema, { ...GOOD, ...change }))
+  return readSendRequest(create(SendRequestSchema, { ...GOOD, ...change }))
 }
 
 function refused(change: Change): { reason?: string; fields: string[] } {

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest'
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type Message, readMessage } from '../../server/sending/message.ts'
+import { type Message, readSendRequest } from '../../server/sending/message.ts'
 
 type Change = Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'>
 
 const read = (change: Change) =>
-  readMessage(create(SendRequestSchema, { from: 'hello@example.test', subject: 'Hello', text: 'Hi', ...change }))
+  readSendRequest(create(SendRequestSchema, { from: 'hello@example.test', subject: 'Hello', text: 'Hi', ...change }))
 
 function refused(change: Change): [reason: string | undefined, ...fields: string[]] {
   try {

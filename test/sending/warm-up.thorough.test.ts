@@ -8,9 +8,9 @@ import { statusNames } from '../../server/db/outcome-names.ts'
 import { idempotencyKeys, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type Claim, claimStep } from '../../server/ledger/claim.ts'
+import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
-import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
+import { createDailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
 import { newClaim } from '../harness/claim.ts'
 import { message, script, startSendingWorld, type World } from './world.ts'
 
@@ -65,7 +65,7 @@ test('warm-up: 500, 1,000, 2,500, 5,000, 10,000 emails on the first to fifth UTC
 test('warm-up: the limit is exact with 1,000 concurrent sends over two nodes', async () => {
   await used(490)
   const other = connect(world.database.url)
-  const nodes = [world.sendAlone(), world.sendAlone({ db: other, dailyVolume: dailyVolume(other) })]
+  const nodes = [world.sendAlone(), world.sendAlone({ db: other, dailyVolume: createDailyVolume(other) })]
   const words = await Promise.all(
     Array.from({ length: 1_000 }, (_, i) =>
       resultOf(nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options())),
@@ -118,7 +118,7 @@ function claimOf(emails: number, i: number, key?: string): Claim {
 
 test('warm-up: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {
   await used(494)
-  const claim = claimStep(world.db)
+  const claim = createClaim(world.db)
   // The first is claimed alone, and those that wait for it are claimed together.
   expect(await Promise.all([1, 6, 1].map((emails, i) => claim(claimOf(emails, i))))).toEqual([
     'claimed',
@@ -131,7 +131,7 @@ test('warm-up: of messages that are claimed together, one that does not fit keep
 
 test('warm-up: a message that loses its key to another takes no place from those that are claimed with it', async () => {
   await used(496)
-  const claim = claimStep(world.db)
+  const claim = createClaim(world.db)
   expect(await claim(claimOf(1, 0, 'taken'))).toBe('claimed')
   // The first is claimed alone. Those that wait for it are claimed together: a key that is taken, two equal keys, and a
   // message without one.

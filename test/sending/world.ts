@@ -14,9 +14,9 @@ import { makeReturnPath, readReturnPath } from '../../server/domains/return-path
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { suppressionLookup } from '../../server/reputation/suppression.ts'
-import { dailyVolume } from '../../server/reputation/warm-up.ts'
-import { type Message, readMessage } from '../../server/sending/message.ts'
+import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
+import { createDailyVolume } from '../../server/reputation/warm-up.ts'
+import { type Message, readSendRequest } from '../../server/sending/message.ts'
 import { createSend, type SendOptions } from '../../server/sending/send.ts'
 import { createInbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
@@ -80,9 +80,9 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
       sendBudgetMs: 30_000,
       storeContent: false,
       warmUpSteps: DEFAULT_LIMITS.warmUp,
-      dailyVolume: dailyVolume(db),
+      dailyVolume: createDailyVolume(db),
       breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }),
-      suppressed: suppressionLookup(db, sealer),
+      suppressed: createSuppressionLookup(db, sealer),
       ...more,
     })
 
@@ -125,7 +125,7 @@ export function message(change: Omit<MessageInitShape<typeof SendRequestSchema>,
     text: 'Hi Ann',
     ...change,
   }
-  return readMessage(create(SendRequestSchema, request))
+  return readSendRequest(create(SendRequestSchema, request))
 }
 
 /** Sets the exchanger's script for one test. */

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { createResolver } from '../../mail/dns/resolver.ts'
-import { lookupWith } from '../../net/lookup.ts'
+import { createLookup } from '../../net/lookup.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
@@ -10,7 +10,7 @@ import type { Domain } from '../../server/domains/domains.ts'
 import type { Findings } from '../../server/domains/verify.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
+import { createAttempts } from '../../server/webhooks/deliver-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { startSendingWorld } from '../sending/world.ts'
@@ -29,7 +29,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
   const log = pino({ level: 'warn' }, { write: (line) => void note(JSON.parse(line)) })
   const webhooks = createPost({
     allowSubnets: ['127.0.0.0/8'],
-    lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
+    lookup: createLookup(createResolver({ servers: [world.dns.address] })),
   })
   const dns = recordedDns()
   const { app } = await createApi({
@@ -93,7 +93,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
   }
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
-  const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
+  const { deliverOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
   return { world, url: listener.url, keys, call, send, workflows, dns, errors, deliverOnce, stop }
 }
 

@@ -20,8 +20,8 @@ import { createBatch, derivedKey } from '../../server/sending/batch.ts'
 import { type BatchIdempotency, createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { hashOf } from '../../server/sending/key.ts'
-import { readMessage } from '../../server/sending/message.ts'
-import { batchMethod } from '../../server/services/batch.ts'
+import { readSendRequest } from '../../server/sending/message.ts'
+import { createSendBatch } from '../../server/services/batch.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -242,7 +242,7 @@ const batchKey = (key: string) => ({ accountId: api.world.account.id, scope: 'se
 test('a batch whose process died half-way is taken over, and what it sent is not sent again', async () => {
   const { db, account } = api.world
   const request = create(SendRequestSchema, { ...item(), to: ['ann@example.net'] })
-  const sent = await api.world.sendWith()(readMessage(request), {
+  const sent = await api.world.sendWith()(readSendRequest(request), {
     accountId: account.id,
     sandbox: false,
     key: { ...derivedKey('batch-6', 0, false), requestHash: hashOf(SendRequestSchema, request) },
@@ -430,7 +430,7 @@ test('the line of a batch in the log has counts and no address', async () => {
   })
   const send = api.world.sendWith()
   const idempotency = createIdempotency(api.world.db, leaseOf(30_000))
-  const sendBatch = batchMethod({
+  const sendBatch = createSendBatch({
     sendBatch: createBatch({ send, idempotency, stopping: new AbortController().signal }),
     batchIdempotency: createBatchIdempotency(api.world.db, leaseOf(30_000)),
   })

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openMessages, openRecipients } from '../../server/db/schema.ts'
-import { type Claim, claimStep } from '../../server/ledger/claim.ts'
+import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
-import { markerStep } from '../../server/ledger/marker.ts'
+import { createMarker } from '../../server/ledger/marker.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { delivered } from '../../server/sending/outcome.ts'
-import { recordUntil } from '../../server/sending/until-stored.ts'
+import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { recipient } from '../harness/recipient.ts'
 import { type Api, startApi } from './api.ts'
@@ -108,12 +108,12 @@ test('from is included and to is excluded', async () => {
 async function claimSend(email: string, agoMs = 0): Promise<Claim> {
   const createdAtMs = Date.now() - agoMs
   const claim = newClaim({ accountId: api.world.account.id, tenantId: 'slow', to: [email], createdAtMs })
-  await claimStep(api.world.db)(claim)
+  await createClaim(api.world.db)(claim)
   return claim
 }
 
 const record = (claim: Claim) =>
-  recordUntil(api.world.db, LEFT_TO_TEMPORAL)(
+  createRecordUntilStored(api.world.db, LEFT_TO_TEMPORAL)(
     {
       claim,
       content: { sizeBytes: 7, digest: 'ab'.repeat(32) },
@@ -139,7 +139,7 @@ test('events are ordered and filtered by their timestamp, whichever send was acc
 
 test('an event that the sweeper settles days after its send is listed first and found by from', async () => {
   const { messageId, claimId } = await claimSend('late@example.net', 86_400_000)
-  await markerStep(api.world.db)(messageId, claimId, [0])
+  await createMarker(api.world.db)(messageId, claimId, [0])
   const from = new Date().toISOString()
   const lease = { leaseUntil: sql`now() - interval '1 second'` }
   await api.world.db.update(openMessages).set(lease).where(eq(openMessages.id, messageId))

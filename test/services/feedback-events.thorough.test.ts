@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, tes
 import { eq } from '../../server/db/drizzle.ts'
 import { parsePublicId, publicId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
-import { feedbackStep } from '../../server/inbound/feedback.ts'
+import { createFeedback } from '../../server/inbound/feedback.ts'
 import type { Report } from '../../server/inbound/report.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { script } from '../sending/world.ts'
@@ -39,7 +39,7 @@ const bounceOf = (email: string): Report => ({
 })
 const complaintOf = (email: string): Report => ({ kind: 'complaint', type: 'abuse', addresses: [email] })
 const keep = (messageId: string, report: Report) =>
-  feedbackStep({ db: api.world.db, clock: api.world.clock })({ messageId: uuid(messageId), position: 0 }, report)
+  createFeedback({ db: api.world.db, clock: api.world.clock })({ messageId: uuid(messageId), position: 0 }, report)
 
 const SENT = { tag: 'orders', metadata: { 10: 'ten', 9: '💌', b: 'x' }, tenant_id: 'shop-1' }
 /** Each test mails its own address, because an address that bounced is suppressed. */

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
-import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
+import { createAttempts } from '../../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
 import { failingEndpoints, healthOf } from '../../server/webhooks/health.ts'
@@ -24,13 +24,13 @@ let accountId: string
 let secret: string
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
-let deliveries: ReturnType<typeof createDeliveries>
+let deliveries: ReturnType<typeof createAttempts>
 
 beforeAll(async () => {
   database = await testDatabase()
-  clock = await databaseClock(database.db)
+  clock = await createDatabaseClock(database.db)
   receiver = await startReceiver()
-  deliveries = createDeliveries({ db: database.db, clock, sealer, post })
+  deliveries = createAttempts({ db: database.db, clock, sealer, post })
 })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
@@ -163,7 +163,7 @@ test('a first attempt goes to the current endpoint, however soon after the commi
 test('a first and a later attempt take their slot at the origin from those of their own account', async () => {
   const accounts: unknown[] = []
   const acked: PostResult = { outcome: 'acked', statusCode: 200, phases: {} }
-  const recording = createDeliveries({
+  const recording = createAttempts({
     db: database.db,
     clock,
     sealer,
@@ -178,7 +178,7 @@ test('a first and a later attempt take their slot at the origin from those of th
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
-  const full = createDeliveries({ db: database.db, clock, sealer, post: async () => undefined })
+  const full = createAttempts({ db: database.db, clock, sealer, post: async () => undefined })
   const event = await one({ attempt: 2, due: -1 })
   expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
   expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, startedAt: null, waits: false }])

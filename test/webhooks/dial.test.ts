@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { lookupWith } from '../../net/lookup.ts'
+import { createLookup } from '../../net/lookup.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { ends, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 
@@ -42,9 +42,9 @@ test.each([
 test('one address family is enough for a look-up', async () => {
   const records = async () => ({ kind: 'records' as const, records: ['192.0.2.1'] })
   const nothing = async () => ({ kind: 'failure' as const, cause: 'SERVFAIL' })
-  expect(await lookupWith({ a: records, aaaa: nothing })('x.example')).toEqual(['192.0.2.1'])
-  expect(await lookupWith({ a: nothing, aaaa: records })('x.example')).toEqual(['192.0.2.1'])
-  expect(await lookupWith({ a: nothing, aaaa: nothing })('x.example')).toEqual([])
+  expect(await createLookup({ a: records, aaaa: nothing })('x.example')).toEqual(['192.0.2.1'])
+  expect(await createLookup({ a: nothing, aaaa: records })('x.example')).toEqual(['192.0.2.1'])
+  expect(await createLookup({ a: nothing, aaaa: nothing })('x.example')).toEqual([])
 })
 
 test('a certificate has to be trusted and to name the host', async () => {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import type { DeliveryEvent, FeedbackEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
 import { events } from '../../server/db/schema.ts'
 import type { OutcomeRow } from '../../server/ledger/rows.ts'
-import { settleStep } from '../../server/ledger/settle.ts'
-import { readEvents } from '../../server/webhooks/begin.ts'
+import { createSettle } from '../../server/ledger/settle.ts'
+import { createReadEvent } from '../../server/webhooks/begin.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -18,7 +18,7 @@ let clock: DatabaseClock
 let accountId: string
 beforeAll(async () => {
   database = await testDatabase()
-  clock = await databaseClock(database.db)
+  clock = await createDatabaseClock(database.db)
   accountId = (await createAccount(database.db, clock, 'Test')).id
   await storeEndpoints(database, [newEvent(accountId)])
 })
@@ -108,8 +108,8 @@ const sendArbitrary = fc.record({
 
 test('first attempts, made from memory, and later ones, made from the stored rows, have the same bytes', async () => {
   const offered: DeliveryEvent[] = []
-  const settle = settleStep(database.db, { leaseMs: 30_000, offer: (event) => void offered.push(event) })
-  const read = readEvents(database.db)
+  const settle = createSettle(database.db, { leaseMs: 30_000, offer: (event) => void offered.push(event) })
+  const read = createReadEvent(database.db)
   const property = fc.asyncProperty(fc.array(sendArbitrary, { minLength: 1, maxLength: 20 }), async (sends) => {
     offered.length = 0
     await Promise.all(
@@ -142,7 +142,7 @@ const OUTCOME: OutcomeRow = {
 const ENDING = { status: 'bounced', reason: 'mailbox_full', size_bytes: 0, digest: null }
 
 test('an outcome whose message is beyond its retention is not read, because its payload would have other bytes', async () => {
-  const read = readEvents(database.db)
+  const read = createReadEvent(database.db)
   const [gone, old, report] = [
     newEvent(accountId, { id: newId(clock.now()) }),
     newEvent(accountId, { payload: 1 }),

@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client'
 import type { ActivityParts, ReplayStep } from '../../workflows/activities.ts'
-import type { Progress, replayRange } from '../../workflows/replay-range.ts'
+import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { until } from './world.ts'
 
 // The outcomes of replays of many events whose histories are stored, as scenarios.ts has those of deliveries.
@@ -24,7 +24,7 @@ const ended = (state: ReplayStep['state']): ReplayStep => ({ state, dispatched: 
 
 const afterFirstStep = (act: (handle: WorkflowHandle<typeof replayRange>) => Promise<unknown>) => ({
   async meanwhile(handle: WorkflowHandle<typeof replayRange>) {
-    await until(async () => (await handle.query<Progress | undefined>('progress')) !== undefined)
+    await until(async () => (await handle.query<ReplayProgress | undefined>('progress')) !== undefined)
     await act(handle)
   },
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { ReplayStep } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
-import type { Progress, replayRange } from '../../workflows/replay-range.ts'
+import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { createWorkflowWorld, until, type World } from './world.ts'
 
@@ -87,7 +87,7 @@ test('a replay of many steps continues as a new run, where it was and at the sam
 test('its progress can be queried, and stands in the details of the workflow', async () => {
   step = (n) => running(n * 100, 60_000)
   const { handle } = await start()
-  await until(async () => (await handle.query<Progress | undefined>('progress'))?.dispatched === 100)
+  await until(async () => (await handle.query<ReplayProgress | undefined>('progress'))?.dispatched === 100)
   expect(await handle.query('progress')).toEqual({ state: 'running', dispatched: 100, total: 300 })
   const details = 'Dispatched 100 of 300 events. The replay is running.'
   await until(async () => JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes(details))

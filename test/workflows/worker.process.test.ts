@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { databaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
     WEBHOOK_SCHEDULE: '0,100ms,100ms',
   }
-  const clock = await databaseClock(database.db)
+  const clock = await createDatabaseClock(database.db)
   const account = await createAccount(database.db, clock, 'Test')
   clock.stop()
   accountId = account.id

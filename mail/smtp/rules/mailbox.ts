@@ -1,6 +1,6 @@
 import { MAILBOX_DISABLED, NO_SPACE, NOUN, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
-import { CONTENT, RECIPIENT, type Rule } from './rule.ts'
+import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
 const MICROSOFT = ['outlook.com', 'mx.microsoft']
 
@@ -11,11 +11,11 @@ const SYSTEM_STORAGE = words(
 )
 const FOR_NOW = words('temporar*, currently, try again, try later, retry, at this time, vorübergehend, momentan')
 
-export const SPACE_RULES: readonly Rule[] = [
+export const SPACE_RULES: readonly ReplyRule[] = [
   {
     name: 'full',
     subject: 'space',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(NO_SPACE),
     unless: pattern(SYSTEM_STORAGE),
     reason: 'mailbox_full',
@@ -25,11 +25,11 @@ export const SPACE_RULES: readonly Rule[] = [
 ]
 
 /** Directory-based edge blocking: the recipient is not in the directory of the tenant. */
-export const DIRECTORY_RULES: readonly Rule[] = [
+export const DIRECTORY_RULES: readonly ReplyRule[] = [
   {
     name: 'not in the directory',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.4\.1$/,
     mx: MICROSOFT,
     text: pattern(words('recipient address rejected')),
@@ -38,12 +38,12 @@ export const DIRECTORY_RULES: readonly Rule[] = [
   },
 ]
 
-export const MAILBOX_RULES: readonly Rule[] = [
+export const MAILBOX_RULES: readonly ReplyRule[] = [
   // Yandex says so with the status of a policy, and Postfix for a rule of its operator.
   {
     name: 'unknown by policy',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.7\./,
     text: pattern(USER_UNKNOWN),
     reason: 'mailbox_does_not_exist',
@@ -52,7 +52,7 @@ export const MAILBOX_RULES: readonly Rule[] = [
   {
     name: 'disabled',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.2\.1$/,
     text: pattern(USER_UNKNOWN),
     reason: 'mailbox_does_not_exist',
@@ -61,7 +61,7 @@ export const MAILBOX_RULES: readonly Rule[] = [
   {
     name: 'unknown',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(USER_UNKNOWN),
     unless: pattern(words('temporar*, vorübergehend, tempor*')),
     reason: 'mailbox_does_not_exist',
@@ -69,11 +69,11 @@ export const MAILBOX_RULES: readonly Rule[] = [
   },
 ]
 
-export const FULL_STATUS_RULES: readonly Rule[] = [
+export const FULL_STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'full',
     subject: 'space',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^[45]\.2\.2$/,
     reason: 'mailbox_full',
     evenFor4xx: true,
@@ -82,11 +82,11 @@ export const FULL_STATUS_RULES: readonly Rule[] = [
 ]
 
 /** What a status says where the words speak of no other subject (registry: RFC 5248, 7372, 7505). */
-export const STATUS_RULES: readonly Rule[] = [
+export const STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'unknown',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.1\.(?:1|3|6|10)$/,
     unless: pattern(FOR_NOW),
     reason: 'mailbox_does_not_exist',
@@ -95,7 +95,7 @@ export const STATUS_RULES: readonly Rule[] = [
   {
     name: 'disabled',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.(?:2\.1|1\.(?:1|3|6|10))$/,
     reason: 'mailbox_does_not_exist',
     strike: 'mailbox',
@@ -103,11 +103,11 @@ export const STATUS_RULES: readonly Rule[] = [
 ]
 
 /** Words about a mailbox that leave open whether it exists. */
-export const DOUBTFUL_RULES: readonly Rule[] = [
+export const DOUBTFUL_RULES: readonly ReplyRule[] = [
   {
     name: 'policy',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     status: /^5\.7\./,
     unless: pattern(MAILBOX_DISABLED),
     reason: 'policy_block',
@@ -115,7 +115,7 @@ export const DOUBTFUL_RULES: readonly Rule[] = [
   {
     name: 'disabled',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(MAILBOX_DISABLED),
     reason: 'mailbox_does_not_exist',
     strike: 'mailbox',
@@ -123,7 +123,7 @@ export const DOUBTFUL_RULES: readonly Rule[] = [
   {
     name: 'refused',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     code: /^55[013]$/,
     status: /^5\.(?:0|1|2|5)\./,
     text: pattern(NOUN),
@@ -133,7 +133,7 @@ export const DOUBTFUL_RULES: readonly Rule[] = [
   {
     name: 'refused',
     subject: 'mailbox',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     code: /^55[013]$/,
     bare: true,
     text: pattern(NOUN),
@@ -143,7 +143,7 @@ export const DOUBTFUL_RULES: readonly Rule[] = [
   {
     name: 'refused',
     subject: 'mailbox',
-    phases: CONTENT,
+    phases: CONTENT_PHASES,
     status: /^5\.1\.0$/,
     reason: 'mailbox_does_not_exist',
     strike: 'mailbox',

@@ -1,6 +1,6 @@
 import { SPAM, TOGETHER_SPAM } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
-import { CONTENT, RECIPIENT, type Rule } from './rule.ts'
+import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
 /** A sentence that judges the message, whatever else the reply speaks of. */
 const JUDGED_SPAM = near(
@@ -50,11 +50,11 @@ const FORM = words(
 )
 
 /** Judgements on the message that name it as their object. They are asked before the rows about us. */
-export const JUDGED_RULES: readonly Rule[] = [
+export const JUDGED_RULES: readonly ReplyRule[] = [
   {
     name: 'spam',
     subject: 'message',
-    phases: CONTENT,
+    phases: CONTENT_PHASES,
     text: pattern(JUDGED_SPAM),
     unless: pattern(BECAUSE_OF_US),
     reason: 'spam_blocked',
@@ -62,18 +62,30 @@ export const JUDGED_RULES: readonly Rule[] = [
 ]
 
 /** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
-export const MESSAGE_RULES: readonly Rule[] = [
+export const MESSAGE_RULES: readonly ReplyRule[] = [
   {
     name: 'size',
     subject: 'message',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(TOO_LARGE),
     unless: pattern(words('mailbox is full, mailbox full, mailbox size, quota, queue, delayed, expired')),
     reason: 'policy_block',
   },
-  { name: 'size', subject: 'message', phases: RECIPIENT, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
-  { name: 'spam', subject: 'message', phases: CONTENT, text: pattern(TOGETHER_SPAM, SPAM), reason: 'spam_blocked' },
-  { name: 'content', subject: 'message', phases: CONTENT, text: pattern(CONTENT_REFUSED), reason: 'spam_blocked' },
-  { name: 'form', subject: 'message', phases: RECIPIENT, text: pattern(FORM), reason: 'policy_block' },
-  { name: 'form', subject: 'message', phases: CONTENT, status: /^5\.6\./, reason: 'policy_block' },
+  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  {
+    name: 'spam',
+    subject: 'message',
+    phases: CONTENT_PHASES,
+    text: pattern(TOGETHER_SPAM, SPAM),
+    reason: 'spam_blocked',
+  },
+  {
+    name: 'content',
+    subject: 'message',
+    phases: CONTENT_PHASES,
+    text: pattern(CONTENT_REFUSED),
+    reason: 'spam_blocked',
+  },
+  { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },
+  { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: /^5\.6\./, reason: 'policy_block' },
 ]

@@ -1,6 +1,6 @@
 import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
-import { LATE, RECIPIENT, type Rule } from './rule.ts'
+import { LATE_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
 const HOST_UNKNOWN = words(
   'host unknown, unknown host, host not found, domain not found, host or domain name not found',
@@ -31,11 +31,11 @@ const GIVEN_UP = words(
 )
 
 /** Only a late bounce speaks of the way to the server, because another server tried it. */
-export const ROUTE_RULES: readonly Rule[] = [
+export const ROUTE_RULES: readonly ReplyRule[] = [
   {
     name: 'host unknown',
     subject: 'route',
-    phases: LATE,
+    phases: LATE_PHASES,
     text: pattern(HOST_UNKNOWN, DOMAIN_UNKNOWN, NO_SUCH_DOMAIN),
     reason: 'no_mx_record',
     evenFor4xx: true,
@@ -43,7 +43,7 @@ export const ROUTE_RULES: readonly Rule[] = [
   {
     name: 'not reached',
     subject: 'route',
-    phases: LATE,
+    phases: LATE_PHASES,
     text: pattern(GIVEN_UP),
     unless: pattern(USER_UNKNOWN, NO_SPACE),
     reason: 'connection_timeout',
@@ -51,11 +51,11 @@ export const ROUTE_RULES: readonly Rule[] = [
   },
 ]
 
-export const ROUTE_STATUS_RULES: readonly Rule[] = [
+export const ROUTE_STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'host unknown',
     subject: 'route',
-    phases: LATE,
+    phases: LATE_PHASES,
     status: /^[45]\.(?:1\.2|4\.4|4\.310)$/,
     reason: 'no_mx_record',
     evenFor4xx: true,
@@ -63,7 +63,7 @@ export const ROUTE_STATUS_RULES: readonly Rule[] = [
   {
     name: 'not reached',
     subject: 'route',
-    phases: LATE,
+    phases: LATE_PHASES,
     status: /^(?:4\.4\.\d+|5\.4\.(?:1|2|7|30\d|31\d))$/,
     reason: 'connection_timeout',
     evenFor4xx: true,
@@ -71,6 +71,13 @@ export const ROUTE_STATUS_RULES: readonly Rule[] = [
 ]
 
 /** A final reply with a status of class 4 is about a time that is over. */
-export const EXPIRY_RULES: readonly Rule[] = [
-  { name: 'expired', subject: 'route', phases: RECIPIENT, code: /^5/, status: /^4\./, reason: 'connection_timeout' },
+export const EXPIRY_RULES: readonly ReplyRule[] = [
+  {
+    name: 'expired',
+    subject: 'route',
+    phases: RECIPIENT_PHASES,
+    code: /^5/,
+    status: /^4\./,
+    reason: 'connection_timeout',
+  },
 ]

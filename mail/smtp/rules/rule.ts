@@ -7,7 +7,7 @@ export type ReplyPhase = Phase | 'late'
  * A row holds when all of its conditions hold; the first row that holds decides. `text` and `unless` are matched
  * against the words of the reply as `plainWords` writes them.
  */
-export interface Rule {
+export interface ReplyRule {
   /** What the reply says about its subject. Together with the subject it names the row. */
   name: string
   subject: Subject
@@ -33,6 +33,6 @@ export interface Rule {
   strike?: 'hard' | 'mailbox' | 'full'
 }
 
-export const RECIPIENT: readonly ReplyPhase[] = ['rcpt', 'data', 'dot', 'late']
-export const CONTENT: readonly ReplyPhase[] = ['data', 'dot', 'late']
-export const LATE: readonly ReplyPhase[] = ['late']
+export const RECIPIENT_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot', 'late']
+export const CONTENT_PHASES: readonly ReplyPhase[] = ['data', 'dot', 'late']
+export const LATE_PHASES: readonly ReplyPhase[] = ['late']

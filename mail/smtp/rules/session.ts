@@ -1,5 +1,5 @@
 import { near, pattern, words } from './pattern.ts'
-import { RECIPIENT, type Rule } from './rule.ts'
+import { RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
 const MANY = words('too many, number of, maximum, max, limit of, limit on, limited to, only, trop de')
 const THINGS = words(
@@ -23,7 +23,7 @@ const WRONG = words(
 )
 
 /** Replies about this session or transaction, named as such. They say nothing about a recipient. */
-export const SESSION_RULES: readonly Rule[] = [
+export const SESSION_RULES: readonly ReplyRule[] = [
   {
     name: 'too many',
     subject: 'session',
@@ -60,7 +60,7 @@ export const SESSION_RULES: readonly Rule[] = [
   {
     name: 'sequence',
     subject: 'session',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(words('bad sequence, need mail command, need mail before, out of sequence, nested mail')),
     reason: 'temporary_failure',
   },

@@ -1,7 +1,7 @@
 import { NAMED } from '../plain-text.ts'
 import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, SPAM, USER_UNKNOWN } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
-import { RECIPIENT, type ReplyPhase, type Rule } from './rule.ts'
+import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rule.ts'
 import { SPAN } from './session.ts'
 
 const LIVE: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']
@@ -145,12 +145,18 @@ const BLOCKED_MAILBOX = near(
 )
 
 /** Replies about the sender: names, host, authentication, rate, reputation. They never count against an address. */
-export const US_RULES: readonly Rule[] = [
-  { name: 'bad recipients', subject: 'us', phases: RECIPIENT, text: pattern(BAD_RECIPIENTS), reason: 'policy_block' },
+export const US_RULES: readonly ReplyRule[] = [
+  {
+    name: 'bad recipients',
+    subject: 'us',
+    phases: RECIPIENT_PHASES,
+    text: pattern(BAD_RECIPIENTS),
+    reason: 'policy_block',
+  },
   {
     name: 'sender',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(SENDER),
     unless: pattern(TO_SENDER),
     reason: 'policy_block',
@@ -158,7 +164,7 @@ export const US_RULES: readonly Rule[] = [
   {
     name: 'our address',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(words(NAMED.ourAddress)),
     unless: pattern(words(NAMED.recipient), TO_SENDER, SPAM),
     reason: 'policy_block',
@@ -166,7 +172,7 @@ export const US_RULES: readonly Rule[] = [
   {
     name: 'our name',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(words(NAMED.us)),
     unless: pattern(USER_UNKNOWN, NO_SPACE, SPAM),
     reason: 'policy_block',
@@ -174,7 +180,7 @@ export const US_RULES: readonly Rule[] = [
   {
     name: 'host',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(HOST),
     unless: pattern(NOT_CONNECTED),
     reason: 'policy_block',
@@ -183,16 +189,22 @@ export const US_RULES: readonly Rule[] = [
   {
     name: 'block list',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(LISTED, IS_LISTED),
     unless: pattern(OTHER_LISTS),
     reason: 'policy_block',
   },
-  { name: 'authentication', subject: 'us', phases: RECIPIENT, text: pattern(AUTHENTICATION), reason: 'policy_block' },
+  {
+    name: 'authentication',
+    subject: 'us',
+    phases: RECIPIENT_PHASES,
+    text: pattern(AUTHENTICATION),
+    reason: 'policy_block',
+  },
   {
     name: 'relaying',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(RELAYING),
     unless: pattern(words('relay recipient')),
     reason: 'policy_block',
@@ -207,7 +219,7 @@ export const US_RULES: readonly Rule[] = [
   {
     name: 'rate',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(RATE, LIMIT_PER_SPAN),
     unless: pattern(words('on the server, storage, over quota')),
     reason: 'policy_block',
@@ -215,11 +227,11 @@ export const US_RULES: readonly Rule[] = [
 ]
 
 /** Asked after the rows about the message: a policy may be about its content. */
-export const POLICY_RULES: readonly Rule[] = [
+export const POLICY_RULES: readonly ReplyRule[] = [
   {
     name: 'policy',
     subject: 'us',
-    phases: RECIPIENT,
+    phases: RECIPIENT_PHASES,
     text: pattern(REFUSAL),
     unless: pattern(USER_UNKNOWN, NO_SPACE, STANDARD_TEXT, BLOCKED_MAILBOX),
     reason: 'policy_block',

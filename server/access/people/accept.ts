@@ -2,7 +2,7 @@ import { nameFault } from '../../../net/clean-text.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
 import { fail, failFields } from '../../errors.ts'
-import type { Attempts } from './attempts.ts'
+import type { CredentialAttempts } from './attempts.ts'
 import { isPasswordOf } from './credentials.ts'
 import { personEmail, readPersonEmail } from './email.ts'
 import type { NoteFailedSignIn } from './failed-sign-ins.ts'
@@ -26,7 +26,7 @@ export interface Acceptance {
 interface Parts {
   db: Database
   clock: DatabaseClock
-  attempts: Attempts
+  attempts: CredentialAttempts
   noteFailedSignIn: NoteFailedSignIn
 }
 

@@ -6,7 +6,7 @@ import { scopeOf } from '../scopes.ts'
 export type Role = (typeof ROLES)[number]
 
 /** What a method asks of the person who calls it. */
-export interface Rule {
+export interface AccessRule {
   access: Access
   /** Whether the person must have entered the password in the last ten minutes. */
   confirmed: boolean
@@ -24,13 +24,13 @@ const CONFIRMED_PUBLIC_METHODS = new Set([
   'verdict.v1.WebhookService/RotateSecret',
 ])
 
-const rules = new Map<string, Rule>()
+const rules = new Map<string, AccessRule>()
 
 /**
  * The rule of a method of the dashboard or of the public API. Throws for a method that has none: it must not be
  * served.
  */
-export function ruleOf(method: DescMethod): Rule {
+export function ruleOf(method: DescMethod): AccessRule {
   const name = `${method.parent.typeName}/${method.name}`
   // Read once, because an option is parsed anew at each access.
   const rule = rules.get(name) ?? readRule(method, name)
@@ -38,7 +38,7 @@ export function ruleOf(method: DescMethod): Rule {
   return rule
 }
 
-function readRule(method: DescMethod, name: string): Rule {
+function readRule(method: DescMethod, name: string): AccessRule {
   if (!name.startsWith('verdict.admin.')) {
     const scope = scopeOf(method)
     const reads = scope === 'any' || scope.endsWith('.read')
@@ -60,7 +60,7 @@ const REQUIRED_ROLE: { [access in Access]?: Role } = {
 }
 
 /** The least role that may call a method; undefined for a method that needs no account. */
-export function requiredRole({ access }: Rule): Role | undefined {
+export function requiredRole({ access }: AccessRule): Role | undefined {
   return REQUIRED_ROLE[access]
 }
 

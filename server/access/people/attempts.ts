@@ -7,7 +7,7 @@ const FROM_ADDRESS = { limit: 100, windowMs: WINDOW_MS }
 const FROM_ADDRESS_FOR_EMAIL = { limit: 10, windowMs: WINDOW_MS }
 const IN_SESSION = { limit: 10, windowMs: WINDOW_MS }
 
-export interface Attempt {
+export interface CredentialAttempt {
   remoteAddress: string
   /** The address that the caller wants to sign in with. */
   email?: string
@@ -15,13 +15,13 @@ export interface Attempt {
   session?: string
 }
 
-export interface Attempts {
+export interface CredentialAttempts {
   /**
    * Runs a check of a password or a code, and counts the attempt when it was wrong. Throws `rate_limit_exceeded`,
    * without running the check, over a limit.
    */
   run<Result>(
-    attempt: Attempt,
+    attempt: CredentialAttempt,
     check: () => Promise<Result>,
     isWrong: (result: Awaited<Result>) => boolean,
   ): Promise<Result>
@@ -31,7 +31,7 @@ export interface Attempts {
  * Limits attempts by the caller's address, by that and the email address, and by session. None is by email address
  * alone, with which a stranger could lock a person out. Each process counts for itself.
  */
-export function createAttempts(): Attempts {
+export function createCredentialAttempts(): CredentialAttempts {
   const fromAddress = createWindows(FROM_ADDRESS)
   const fromAddressForEmail = createWindows(FROM_ADDRESS_FOR_EMAIL)
   const inSession = createWindows(IN_SESSION)

@@ -4,7 +4,7 @@ import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
 import type { Sealer } from '../../db/encryption.ts'
 import { type ErrorReason, failFields, reasonOf } from '../../errors.ts'
-import type { Attempts } from './attempts.ts'
+import type { CredentialAttempts } from './attempts.ts'
 import { loadBetterAuth, type Served, served } from './better-auth.ts'
 import type { SessionCookie } from './cookie.ts'
 import type { NoteFailedSignIn } from './failed-sign-ins.ts'
@@ -36,7 +36,7 @@ interface Parts {
   clock: DatabaseClock
   log: Logger
   sealer: Sealer
-  attempts: Attempts
+  attempts: CredentialAttempts
   noteFailedSignIn: NoteFailedSignIn
   cookie(): SessionCookie
   publicUrl(): string

@@ -8,7 +8,7 @@ import { credentials, people, secondFactors, sessions, verifications } from '../
 import { COOKIE_PREFIX, SESSION_DAYS } from './cookie.ts'
 import type { NoteFailedSignIn } from './failed-sign-ins.ts'
 import { hashPassword, isPassword, PASSWORD } from './password.ts'
-import { ADDRESS_HEADER, signInHooks } from './sign-in-hooks.ts'
+import { ADDRESS_HEADER, createSignInHooks } from './sign-in-hooks.ts'
 
 /** A request while better-auth responds to it. */
 export interface Served {
@@ -67,7 +67,7 @@ export async function loadBetterAuth(parts: BetterAuthParts) {
       },
     },
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
-    ...signInHooks({ ...parts, api, symmetricDecrypt }),
+    ...createSignInHooks({ ...parts, api, symmetricDecrypt }),
     plugins: [twoFactor({ issuer: 'Verdict' })],
     // `attempts.ts` limits attempts.
     rateLimit: { enabled: false },

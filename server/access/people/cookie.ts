@@ -33,7 +33,7 @@ interface Options {
  * The cookies that better-auth writes: a token and its HMAC-SHA-256 in base64, after a dot, percent-encoded. The gate
  * reads the session's without loading better-auth, and without a query for an invented token.
  */
-export function sessionCookie({ keys, secure }: Options): SessionCookie {
+export function createSessionCookie({ keys, secure }: Options): SessionCookie {
   const named = (name: string) => signedCookie(`${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.${name}`, keys)
   const session = named('session_token')
   const halfway = named('two_factor')

@@ -10,7 +10,7 @@ import { usedUp } from '../limiter.ts'
 import { createStrangers } from '../strangers.ts'
 import { createTierCount } from '../tier-count.ts'
 import { createWindows, rateOf, type Visit } from '../windows.ts'
-import { includes, type Role, type Rule, requiredRole, ruleOf } from './access.ts'
+import { type AccessRule, includes, type Role, requiredRole, ruleOf } from './access.ts'
 import type { SessionCookie } from './cookie.ts'
 import { extendSession, findSession, type LiveSession, lockSession } from './sessions.ts'
 
@@ -117,7 +117,7 @@ function refuseRole({ role }: LiveSession, needed: Role): void {
   throw fail('insufficient_role', `This needs the role ${needed}, and you are a ${role} of this account.`)
 }
 
-function refuseUnconfirmed({ confirmed }: Rule, { confirmedUntilMs }: LiveSession, nowMs: number): void {
+function refuseUnconfirmed({ confirmed }: AccessRule, { confirmedUntilMs }: LiveSession, nowMs: number): void {
   if (!confirmed || confirmedUntilMs > nowMs) return
   throw fail('confirmation_required', 'Enter your password to go on.')
 }

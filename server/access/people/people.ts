@@ -3,9 +3,9 @@ import type { OperatorLimits } from '../../config/limits.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
 import type { Sealer } from '../../db/encryption.ts'
-import { createAttempts } from './attempts.ts'
+import { createCredentialAttempts } from './attempts.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { type SessionCookie, sessionCookie } from './cookie.ts'
+import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import { createFailedSignIns } from './failed-sign-ins.ts'
 import { createSessionGate } from './gate.ts'
 import { findSession } from './sessions.ts'
@@ -29,11 +29,11 @@ interface Parts {
 /** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
 export function createPeople(parts: Parts) {
   const { db, clock, sealer, publicUrl } = parts
-  const attempts = createAttempts()
+  const attempts = createCredentialAttempts()
   const noteFailedSignIn = createFailedSignIns(parts)
   let created: SessionCookie | undefined
   const cookie = () => {
-    created ??= sessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
+    created ??= createSessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
     return created
   }
   return {

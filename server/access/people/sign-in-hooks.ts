@@ -27,7 +27,7 @@ interface Parts {
 }
 
 /** What happens before and after the requests of better-auth, and before its changes. */
-export function signInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks' | 'databaseHooks'> {
+export function createSignInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks' | 'databaseHooks'> {
   const { db, api } = parts
   return {
     hooks: {

@@ -1,4 +1,4 @@
-import { createTally } from '../../../net/tally.ts'
+import { createKeyedAmounts } from '../../../net/tally.ts'
 import { fail } from '../../errors.ts'
 
 export interface ByteBudget {
@@ -28,7 +28,7 @@ const PART = 2
  */
 export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; waitMs: number }): ByteBudget {
   const line: Waiter[] = []
-  const heldBytes = createTally()
+  const heldBytes = createKeyedAmounts()
   let free = totalBytes
 
   function serve(): void {

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { shapeOf } from '../rest/json-shape.ts'
-import { blame, type Faults, noFaults, putAside } from './faults.ts'
+import { blame, noFaults, putAside, type RequestFaults } from './faults.ts'
 
-type Check = (value: never, path: string, faults: Faults) => void
+type Check = (value: never, path: string, faults: RequestFaults) => void
 
 /**
  * No text is longer but a message's bodies, which have a limit of their own. So its readers need not limit its length.
@@ -14,7 +14,7 @@ const BODIES: unknown[] = ['html', 'text']
  * The faults of text that JSON and Protobuf accept and nothing after them can hold: NUL characters, halves of a
  * surrogate pair, and far more characters than any field has.
  */
-export function textFaults(desc: DescMessage, message: Message): Faults {
+export function textFaults(desc: DescMessage, message: Message): RequestFaults {
   const faults = noFaults()
   messageCheck(desc)(message as never, '', faults)
   return faults

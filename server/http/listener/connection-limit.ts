@@ -1,6 +1,6 @@
 import { BlockList, isIPv6, type Socket } from 'node:net'
 import { networkOf } from '../../../net/network.ts'
-import { createTally } from '../../../net/tally.ts'
+import { createKeyedAmounts } from '../../../net/tally.ts'
 
 export interface ConnectionLimit {
   /** Open connections. */
@@ -21,7 +21,7 @@ export interface ConnectionLimitOptions {
 /** Limits connections, so that one caller cannot take all of them. */
 export function createConnectionLimit({ max, maxPerAddress, proxies }: ConnectionLimitOptions): ConnectionLimit {
   const open = new Set<Socket>()
-  const byNetwork = createTally()
+  const byNetwork = createKeyedAmounts()
   const trusted = blockList(proxies)
 
   function admit(socket: Socket): void {

@@ -1,21 +1,21 @@
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { JsonShape } from '../../../gen/verdict/v1/options_pb.ts'
-import { blame, type Faults, isFull, noFaults, putAside } from '../body/faults.ts'
+import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
-import { enumNames, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
+import { jsonNamesOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
 
 /**
  * Turns a JSON value into the value of a field. Adds faults to `faults` under `path`; the result is then not usable.
  */
-type Reader = (json: unknown, path: string, faults: Faults) => unknown
+type Reader = (json: unknown, path: string, faults: RequestFaults) => unknown
 
 const MAX_NAME = 64
 
 /** Reads a message from JSON and returns all its faults, each with the path of its field. */
-export function readMessage(desc: DescMessage, json: unknown) {
+export function readJsonMessage(desc: DescMessage, json: unknown) {
   const faults = noFaults()
-  const message = messageReader(desc)(json, '', faults) as Message
+  const message = createMessageReader(desc)(json, '', faults) as Message
   return { message, faults }
 }
 
@@ -29,7 +29,7 @@ const messageReaders = new Map<DescMessage, Reader>()
 /**
  * Created once for each message: reading then runs closures instead of descriptors. Throws for a field it cannot read.
  */
-export function messageReader(desc: DescMessage): Reader {
+export function createMessageReader(desc: DescMessage): Reader {
   const existing = messageReaders.get(desc)
   if (existing) return existing
   const fields = new Map<string, FieldReader>()
@@ -42,7 +42,13 @@ export function messageReader(desc: DescMessage): Reader {
   return reader
 }
 
-function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: unknown, path: string, faults: Faults) {
+function readFields(
+  desc: DescMessage,
+  fields: Map<string, FieldReader>,
+  json: unknown,
+  path: string,
+  faults: RequestFaults,
+) {
   if (!isObject(json)) return blame(faults, path, 'must be an object')
   const message = create(desc) as Message & Record<string, unknown>
   for (const name of Object.keys(json)) {
@@ -55,7 +61,7 @@ function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: u
   return message
 }
 
-function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: string, name: string) {
+function blameUnknown(faults: RequestFaults, fields: Map<string, FieldReader>, path: string, name: string) {
   if (isFull(faults)) return blame(faults, path, '')
   const short = name.slice(0, MAX_NAME)
   const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
@@ -163,8 +169,8 @@ interface Valued {
 }
 
 function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Reader {
-  if (fieldKind === 'enum') return enumReader(enumNames(desc!))
-  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : messageReader(message!)
+  if (fieldKind === 'enum') return enumReader(jsonNamesOf(desc!))
+  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : createMessageReader(message!)
   const read = SCALARS[scalar!]
   if (!read) throw unsupported(field, ScalarType[scalar!])
   return read
@@ -194,7 +200,7 @@ function enumReader(numbers: Map<string, number>): Reader {
   return (json, path, faults) => numbers.get(json as string) ?? blame(faults, path, message)
 }
 
-function readBase64(json: unknown, path: string, faults: Faults) {
+function readBase64(json: unknown, path: string, faults: RequestFaults) {
   if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
   const bytes = decoded(json)
   if (bytes) return bytes
@@ -216,7 +222,7 @@ function decoded(json: string): Buffer | undefined {
 const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
 
 /** RFC 3339, or a date alone, which means its first moment in UTC. */
-function readTime(json: unknown, path: string, faults: Faults) {
+function readTime(json: unknown, path: string, faults: RequestFaults) {
   const match = typeof json === 'string' ? TIME.exec(json) : null
   const ms = match ? Date.parse(json as string) : Number.NaN
   // Date.parse turns 30 February into 2 March.

@@ -20,7 +20,7 @@ export function enumName(value: DescEnumValue): string {
  * Maps the JSON name of each enum value to its number, in the order of the contract. The zero value, which means "not
  * set", has no name.
  */
-export function enumNames(desc: DescEnum): Map<string, number> {
+export function jsonNamesOf(desc: DescEnum): Map<string, number> {
   const named = desc.values.filter((value) => value.number !== 0)
   return new Map(named.map((value) => [enumName(value), value.number]))
 }

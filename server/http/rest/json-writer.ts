@@ -9,7 +9,7 @@ type Writer = (value: never) => unknown
  * A message as the JSON of `/api/v1`. Fields are in the order of the contract, so that equal messages give equal bytes.
  */
 export function writeMessage(desc: DescMessage, message: Message): unknown {
-  return messageWriter(desc)(message as never)
+  return createMessageWriter(desc)(message as never)
 }
 
 interface FieldWriter {
@@ -25,7 +25,7 @@ interface FieldWriter {
 const messageWriters = new Map<DescMessage, Writer>()
 
 /** Created once for each message. Throws for a field that the JSON cannot represent. */
-export function messageWriter(desc: DescMessage): Writer {
+export function createMessageWriter(desc: DescMessage): Writer {
   const existing = messageWriters.get(desc)
   if (existing) return existing
   const fields: FieldWriter[] = []
@@ -78,7 +78,7 @@ const same: Writer = (value: unknown) => value
 
 function valueWriter(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Writer {
   if (fieldKind === 'enum') return enumWriter(desc!)
-  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? writeTime : messageWriter(message!)
+  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? writeTime : createMessageWriter(message!)
   const write = SCALARS[scalar!]
   if (!write) throw unsupported(field, ScalarType[scalar!])
   return write

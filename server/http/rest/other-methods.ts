@@ -51,7 +51,7 @@ export async function otherMethods(fastify: FastifyInstance, { paths, visit }: O
 }
 
 /** Responds where the router has no route: to methods unknown to it, and on paths that do not exist. */
-export function notFound(paths: Path[], visit: Admit) {
+export function createNotFoundHandler(paths: Path[], visit: Admit) {
   const refusals = paths.map((path) => ({
     pattern: new RegExp(
       `^${path.path

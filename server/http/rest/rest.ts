@@ -10,8 +10,8 @@ import type { Call } from '../call.ts'
 import { CallContext, implementationOf, inProcess } from '../rpc/in-process.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
 import { readJson } from './json-body.ts'
-import { messageReader, readMessage } from './json-reader.ts'
-import { messageWriter, writeMessage } from './json-writer.ts'
+import { createMessageReader, readJsonMessage } from './json-reader.ts'
+import { createMessageWriter, writeMessage } from './json-writer.ts'
 import { routeOf } from './other-methods.ts'
 import { queryFields, readQuery } from './query.ts'
 
@@ -45,8 +45,8 @@ export async function restRoutes(
 /** One JSON tree, one message, the implementation called in process, one JSON response. */
 function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits) {
   const { method, invoke } = inProcess(spec, interceptors)
-  messageReader(method.input)
-  messageWriter(method.output)
+  createMessageReader(method.input)
+  createMessageWriter(method.output)
   const readRequest = requestReader(binding, limits)
 
   return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
@@ -101,5 +101,5 @@ function read({ method, inPath, bareList }: Binding, json: unknown, params: Reco
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
     tree[name] = params[name]
   }
-  return readMessage(method.input, tree)
+  return readJsonMessage(method.input, tree)
 }

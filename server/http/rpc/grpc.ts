@@ -31,7 +31,7 @@ export function isPlainGrpc({ raw }: Call): boolean {
  * Serves a unary method to calls of plain gRPC. The implementation is called in process, as on REST: the protocol
  * library passes each message through a chain of async iterables.
  */
-export function grpcHandler(spec: MethodImplSpec, { interceptors, limits, messageBytes }: RpcParts) {
+export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, messageBytes }: RpcParts) {
   const { method, invoke } = inProcess(spec, interceptors)
   const { input, output } = method
 

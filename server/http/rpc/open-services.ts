@@ -3,13 +3,13 @@ import type { FastifyInstance } from 'fastify'
 import type { Admit } from '../admission.ts'
 import { shortBodies } from '../body/body.ts'
 import { callKey } from '../call.ts'
-import { healthService } from '../health.ts'
+import { createHealthService } from '../health.ts'
 import type { SharedReadiness } from '../site/readiness.ts'
-import { reflectionServices } from './reflection.ts'
+import { createReflectionServices } from './reflection.ts'
 import { rpcRoutes } from './rpc.ts'
 
 /** Bounds calls without a key by the address of their caller. Both functions throw an error made by `fail`. */
-export interface OpenCalls {
+export interface OpenCallBounds {
   /** Counts a call, or one request of a stream. */
   count(remoteAddress: string): void
   /** Takes a slot for a stream, and returns the function that frees it. */
@@ -20,7 +20,7 @@ export interface OpenServicesParts {
   /** The contract's services, which health and reflection name. */
   services: ServiceImplSpec[]
   interceptors: Interceptor[]
-  openCalls: OpenCalls
+  openCalls: OpenCallBounds
   readiness: SharedReadiness
   draining: AbortSignal
 }
@@ -36,11 +36,11 @@ const OPEN_BODY_BYTES = 64 * 1024
 export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
   const { services, interceptors, openCalls, readiness, draining } = parts
   const contract = services.map(({ service }) => service)
-  const health = healthService(
+  const health = createHealthService(
     readiness,
     contract.map(({ typeName }) => typeName),
   )
-  const reflection = reflectionServices([...contract, health.service], (values) =>
+  const reflection = createReflectionServices([...contract, health.service], (values) =>
     openCalls.count(values.get(callKey)!.remoteAddress),
   )
   const limits = shortBodies(draining, OPEN_BODY_BYTES)

@@ -11,7 +11,7 @@ import {
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts'
 import { type ServerReflectionRequest, ServerReflection as V1 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { ServerReflection as V1Alpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
-import { createTurns } from '../../async/turns.ts'
+import { createPauseQueue } from '../../async/turns.ts'
 import { fail } from '../../errors.ts'
 
 type Question = ServerReflectionRequest['messageRequest']
@@ -31,9 +31,12 @@ const TURN_MS = 5
  * Server reflection in both versions, for the given services and for itself. `count` is called before each response,
  * and throws when the caller has used up its requests.
  */
-export function reflectionServices(services: DescService[], count: (values: ContextValues) => void): ServiceImplSpec[] {
+export function createReflectionServices(
+  services: DescService[],
+  count: (values: ContextValues) => void,
+): ServiceImplSpec[] {
   const createResponder = responders([...services, V1, V1Alpha])
-  const nextTurn = createTurns(() => pause(TURN_MS))
+  const nextTurn = createPauseQueue(() => pause(TURN_MS))
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>, { values }: HandlerContext) {
     const respond = createResponder()
     for await (const originalRequest of within(STREAM_MS, requests)) {

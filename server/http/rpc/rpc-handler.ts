@@ -17,7 +17,7 @@ const ABORTED = new ConnectError('The call was closed without a response.', Code
 /**
  * Wraps a handler of the protocol library so that its errors carry our error codes, and that it throws `ABORTED` alone.
  */
-export function guardedHandler(handler: UniversalHandler): UniversalHandler {
+export function createGuardedHandler(handler: UniversalHandler): UniversalHandler {
   const guarded: UniversalHandlerFn = async (request) => {
     const call = request.contextValues!.get(callKey)!
     const header = withoutEndlessDeadline(request.header)

@@ -6,10 +6,10 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastif
 import { fail } from '../../errors.ts'
 import { refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
-import { grpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
+import { createGrpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
-import { guardedHandler } from './rpc-handler.ts'
+import { createGuardedHandler } from './rpc-handler.ts'
 import { protocolOf, refuseRpc } from './rpc-refusal.ts'
 
 /**
@@ -24,7 +24,7 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
     addServices(router, services)
     for (const [i, handler] of router.handlers.entries()) {
       handlers.set(handler.requestPath, handler)
-      router.handlers[i] = guardedHandler(handler)
+      router.handlers[i] = createGuardedHandler(handler)
     }
   }
   fastify.addHook('onRoute', (route) => {
@@ -69,7 +69,7 @@ function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcPart
 
 /** Unary calls of plain gRPC are served in process, and all others by the plugin. */
 function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
-  const handler = spec.kind === 'unary' ? grpcHandler(spec, parts) : undefined
+  const handler = spec.kind === 'unary' ? createGrpcHandler(spec, parts) : undefined
   return function (request, reply) {
     if (handler && isPlainGrpc(request.call)) return handler(request, reply)
     request.body = requestBody(request.call, parts.limits)

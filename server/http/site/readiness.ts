@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** The things a server depends on, each with its state. A state that is not in `READY` makes the server not ready. */
 export type Checks = Record<string, string>
 
-export interface Readiness {
+export interface ReadinessReport {
   status: 'ready' | 'not_ready'
   checks: Checks & { draining: string }
 }
@@ -15,7 +15,7 @@ export interface ReadinessParts {
 
 export interface SharedReadiness {
   /** The current readiness. Its checks are at most a second old; the drain shows at once. */
-  read(): Promise<Readiness>
+  read(): Promise<ReadinessReport>
   /**
    * Yields whether the server is ready: now, and at each change. Ends with the signal, and after it has yielded the
    * drain.
@@ -42,7 +42,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
   let polling = false
   let ready: boolean | undefined
 
-  async function read(): Promise<Readiness> {
+  async function read(): Promise<ReadinessReport> {
     const states = await checks()
     const works = Object.values(states).every((state) => READY.has(state))
     const status = works && !draining.aborted ? 'ready' : 'not_ready'

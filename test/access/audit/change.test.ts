@@ -6,9 +6,9 @@ import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createAccount } from '../../../server/access/accounts.ts'
 import { changeAs } from '../../../server/access/audit/change.ts'
 import { createKey, revokeKey } from '../../../server/access/keys.ts'
-import { rightOfKey } from '../../../server/access/right-of-key.ts'
-import { peopleService } from '../../../server/admin/people.ts'
-import { personService } from '../../../server/admin/person.ts'
+import { createKeyRight } from '../../../server/access/right-of-key.ts'
+import { createPeopleService } from '../../../server/admin/people.ts'
+import { createPersonService } from '../../../server/admin/person.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { publicId } from '../../../server/db/ids.ts'
 import { sessions } from '../../../server/db/people-schema.ts'
@@ -27,8 +27,8 @@ beforeAll(async () => {
     db,
     clock,
     services: [
-      createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
-      createServiceImplSpec<typeof PersonService>(PersonService, personService(parts)),
+      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+      createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
     ],
   })
 })
@@ -41,7 +41,7 @@ test('a right is taken away after the change that it permits, not during it', as
   const { db, clock, accountId } = account
   const { apiKey } = await createKey(db, clock, { accountId, name: 'k', kind: 'live', scopes: ['domains.write'] })
   const actor = { kind: 'api_key', id: apiKey.id } as const
-  const requester = { accountId, actor, right: rightOfKey(db, clock, apiKey.id) }
+  const requester = { accountId, actor, right: createKeyRight(db, clock, apiKey.id) }
   const order: string[] = []
   let revoked: Promise<unknown> | undefined
   await changeAs(db, requester, async () => {

@@ -3,7 +3,7 @@ import { createAccount } from '../../../server/access/accounts.ts'
 import { isPasswordOf } from '../../../server/access/people/credentials.ts'
 import { prepareFirstPerson } from '../../../server/access/people/first-person.ts'
 import { findPerson } from '../../../server/access/people/join.ts'
-import { type DatabaseClock, databaseClock } from '../../../server/db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../../server/db/clock.ts'
 import { members, people } from '../../../server/db/people-schema.ts'
 import { createLogger } from '../../../server/process/log.ts'
 import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
@@ -14,7 +14,7 @@ let database: TestDatabase
 let clock: DatabaseClock
 beforeAll(async () => {
   database = await testDatabase()
-  clock = await databaseClock(database.db)
+  clock = await createDatabaseClock(database.db)
 })
 afterAll(async () => {
   clock.stop()

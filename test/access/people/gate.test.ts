@@ -7,15 +7,15 @@ import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../../server/access/accounts.ts'
 import { createKey } from '../../../server/access/keys.ts'
-import { sessionCookie } from '../../../server/access/people/cookie.ts'
+import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
-import { personService } from '../../../server/admin/person.ts'
+import { createPersonService } from '../../../server/admin/person.ts'
 import { DEFAULT_LIMITS } from '../../../server/config/limits.ts'
 import { and, eq } from '../../../server/db/drizzle.ts'
 import { publicId } from '../../../server/db/ids.ts'
 import { auditEntries, members, people, sessions } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { limitsService } from '../../../server/services/limits.ts'
+import { createLimitsService } from '../../../server/services/limits.ts'
 import { type TestAccount, testAccount } from '../../harness/account.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 
@@ -28,13 +28,13 @@ beforeAll(async () => {
   account = await testAccount()
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
-  const person = personService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
   dashboard = await startDashboard({
     db,
     clock,
     services: [createServiceImplSpec<typeof PersonService>(PersonService, person)],
     publicServices: [
-      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: DEFAULT_LIMITS })),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: DEFAULT_LIMITS })),
       createServiceImplSpec<typeof WebhookService>(WebhookService, {
         deleteWebhook: async () => {
           deleted.push('webhook')
@@ -78,7 +78,7 @@ test('a person calls the services of the dashboard and of the public API with th
 
 test('a call without a cookie, or with one that was not signed here, has no session', async () => {
   const { cookie, headers } = await dashboard.person({ accountId: account.accountId })
-  const forged = sessionCookie({ keys: [randomBytes(32).toString('base64url')], secure: false }).pair('x')
+  const forged = createSessionCookie({ keys: [randomBytes(32).toString('base64url')], secure: false }).pair('x')
   for (const wrong of ['', 'theme=dark', forged, `${cookie}x`, cookie.replace(/=./, '=')]) {
     expect(await post(PERSON, { ...headers, cookie: wrong })).toMatchObject({ status: 401, code: 'unauthenticated' })
   }
@@ -213,7 +213,7 @@ test('the page of one account cannot end the session of another person', async (
 test('a cookie that an older encryption key signed still works', async () => {
   const { cookie } = await dashboard.person()
   const [current] = signingKeys(dashboard.sealer)
-  const rotated = sessionCookie({ keys: [randomBytes(32).toString('base64url'), current!], secure: false })
+  const rotated = createSessionCookie({ keys: [randomBytes(32).toString('base64url'), current!], secure: false })
   expect(rotated.read(cookie)).toBe(decodeURIComponent(cookie.split('=')[1]!).split('.')[0])
   expect(callsWith(cookie).headers).not.toHaveProperty('verdict-account')
 })

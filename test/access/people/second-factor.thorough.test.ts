@@ -3,7 +3,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
-import { personService } from '../../../server/admin/person.ts'
+import { createPersonService } from '../../../server/admin/person.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { newId } from '../../../server/db/ids.ts'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   account = await testAccount()
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
-  const person = personService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
   const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
   const start = () => startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
   dashboard = await start()

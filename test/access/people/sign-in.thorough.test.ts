@@ -7,7 +7,7 @@ import {
   peopleWithLostFactors,
   reencryptSecondFactors,
 } from '../../../server/access/people/second-factors.ts'
-import { personService } from '../../../server/admin/person.ts'
+import { createPersonService } from '../../../server/admin/person.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer, type EncryptionKey } from '../../../server/db/encryption.ts'
 import { auditEntries, people, sessions } from '../../../server/db/people-schema.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
   account = await testAccount()
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
-  const person = personService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
   services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
   dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
 })

@@ -6,7 +6,7 @@ import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { createAccount, setTier } from '../../../server/access/accounts.ts'
 import { createKey } from '../../../server/access/keys.ts'
 import { DEFAULT_LIMITS } from '../../../server/config/limits.ts'
-import { limitsService } from '../../../server/services/limits.ts'
+import { createLimitsService } from '../../../server/services/limits.ts'
 import { type TestAccount, testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
     limits: LIMITS,
     publicServices: [
       createServiceImplSpec<typeof EmailService>(EmailService, { send, validate: send, sendBatch: send }),
-      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: LIMITS })),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: LIMITS })),
     ],
   })
 })

@@ -8,8 +8,8 @@ import { EventSchema, EventService, ListEventsRequestSchema } from '../../../gen
 import { DeliveryStatusSchema, ReasonSchema, SmtpPhaseSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { PUBLIC_ERRORS } from '../../../server/errors.ts'
 import { positionOfFault } from '../../../server/http/rest/json-position.ts'
-import { readMessage } from '../../../server/http/rest/json-reader.ts'
-import { enumName, enumNames, TIMESTAMP } from '../../../server/http/rest/json-shape.ts'
+import { readJsonMessage } from '../../../server/http/rest/json-reader.ts'
+import { enumName, jsonNamesOf, TIMESTAMP } from '../../../server/http/rest/json-shape.ts'
 import { parseJson } from '../../../server/http/rest/json-text.ts'
 import { writeMessage } from '../../../server/http/rest/json-writer.ts'
 
@@ -51,24 +51,24 @@ test.for<[DescEnum, DescMessage, string]>([
   [DeliveryStatusSchema, EventSchema, 'status'],
   [ReasonSchema, EventSchema, 'reason'],
 ])('every value of %s is read and written by its short name', ([desc, message, field]) => {
-  for (const [word, number] of enumNames(desc)) {
+  for (const [word, number] of jsonNamesOf(desc)) {
     expect(word).toMatch(/^[a-z][a-z_]*$/)
-    const read = readMessage(message, { [field]: word })
+    const read = readJsonMessage(message, { [field]: word })
     expect([read.faults.fields, (read.message as Message & Record<string, unknown>)[field]]).toEqual([[], number])
     expect(writeMessage(message, read.message)).toMatchObject({ [field]: word })
   }
-  expect(readMessage(message, { [field]: 'unspecified' }).faults.fields).toHaveLength(1)
+  expect(readJsonMessage(message, { [field]: 'unspecified' }).faults.fields).toHaveLength(1)
 })
 
 test('the enum names are those of the specification', () => {
-  expect([...enumNames(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
-  expect([...enumNames(ReasonSchema).keys()].slice(0, 4)).toEqual([
+  expect([...jsonNamesOf(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
+  expect([...jsonNamesOf(ReasonSchema).keys()].slice(0, 4)).toEqual([
     'mailbox_full',
     'mailbox_does_not_exist',
     'no_mx_record',
     'connection_timeout',
   ])
-  expect(enumNames(SmtpPhaseSchema).get('after_dot')).toBe(10)
+  expect(jsonNamesOf(SmtpPhaseSchema).get('after_dot')).toBe(10)
 })
 
 test('the contract and the error table have the same reasons', () => {
@@ -97,7 +97,7 @@ test.each([
 ])('the time %i is written %s, always with milliseconds', (ms, text) => {
   const event = create(EventSchema, { timestamp: timestampFromMs(ms) })
   expect(writeMessage(EventSchema, event)).toMatchObject({ timestamp: text })
-  expect(readMessage(EventSchema, { timestamp: text }).message).toMatchObject({ timestamp: event.timestamp })
+  expect(readJsonMessage(EventSchema, { timestamp: text }).message).toMatchObject({ timestamp: event.timestamp })
 })
 
 test.each([
@@ -106,7 +106,7 @@ test.each([
   ['2026-01-31T12:00:00.1234567Z', '2026-01-31T12:00:00.123Z'],
   ['2024-02-29T23:59:59Z', '2024-02-29T23:59:59.000Z'],
 ])('the time %s is read as %s', (given, meant) => {
-  const { message, faults } = readMessage(EventSchema, { timestamp: given })
+  const { message, faults } = readJsonMessage(EventSchema, { timestamp: given })
   expect([faults.fields, writeMessage(EventSchema, message)]).toMatchObject([[], { timestamp: meant }])
 })
 
@@ -122,13 +122,13 @@ test.each([
   true,
   {},
 ])('%j is not a time', (given) => {
-  expect(readMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([
+  expect(readJsonMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([
     { field: 'from', message: 'must be a time such as 2026-01-31T12:00:00.000Z, or a date' },
   ])
 })
 
 test('null means absent', () => {
-  const { message, faults } = readMessage(SendRequestSchema, {
+  const { message, faults } = readJsonMessage(SendRequestSchema, {
     to: 'a@b.test',
     html: null,
     attachments: null,
@@ -145,7 +145,7 @@ test('base64 of any bytes is read in every form', () => {
     fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
       const padded = Buffer.from(bytes).toString('base64')
       for (const content of [padded, padded.replaceAll('=', ''), Buffer.from(bytes).toString('base64url')]) {
-        const { message, faults } = readMessage(SendRequestSchema, { attachments: [{ content }] })
+        const { message, faults } = readJsonMessage(SendRequestSchema, { attachments: [{ content }] })
         expect(faults.fields).toEqual([])
         expect([...(message as unknown as { attachments: [{ content: Uint8Array }] }).attachments[0].content]).toEqual([
           ...bytes,
@@ -164,14 +164,14 @@ test('text with a character that is not base64 is refused', () => {
       (text, at, bad) => {
         const place = at % (text.replace(/=+$/, '').length - 1)
         const content = text.slice(0, place) + bad + text.slice(place + 1)
-        expect(readMessage(SendRequestSchema, { attachments: [{ content }] }).faults.fields).toHaveLength(1)
+        expect(readJsonMessage(SendRequestSchema, { attachments: [{ content }] }).faults.fields).toHaveLength(1)
       },
     ),
   )
 })
 
 test('every fault has the path of its field', () => {
-  const { faults } = readMessage(SendRequestSchema, {
+  const { faults } = readJsonMessage(SendRequestSchema, {
     to: [1],
     attachments: [{}, { filename: 2, content: [] }, 'x'],
     headers: { a: null, b: 1 },
@@ -212,19 +212,21 @@ test.each([
   [{ attachments: [{ cid: 'a' }] }, 'cid is not a known field; did you mean "content_id"?'],
   [{ attachments: [{ tags: 'a', constructor: 'b' }] }, 'attachments[0].tags is not a known field'],
 ])('the fault of %j says how to mend it', (json, words) => {
-  const [fault] = readMessage(SendRequestSchema, json).faults.fields
+  const [fault] = readJsonMessage(SendRequestSchema, json).faults.fields
   expect(`${fault!.field} ${fault!.message}`.endsWith(words)).toBe(true)
 })
 
 test('no more than 20 faults are listed', () => {
-  expect(readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults.fields).toHaveLength(20)
+  expect(readJsonMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults.fields).toHaveLength(
+    20,
+  )
 })
 
 test('any JSON is read without a throw', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (json) => {
-      readMessage(SendRequestSchema, json)
-      readMessage(ListEventsRequestSchema, { from: json, limit: json, sandbox: json, status: json })
+      readJsonMessage(SendRequestSchema, json)
+      readJsonMessage(ListEventsRequestSchema, { from: json, limit: json, sandbox: json, status: json })
     }),
   )
 })
@@ -270,7 +272,7 @@ test('a name twice in one object is refused and named, however it is escaped', (
 })
 
 test('faults beyond the listed ones are counted', () => {
-  const { faults } = readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) })
+  const { faults } = readJsonMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) })
   expect([faults.fields.length, faults.unlisted]).toEqual([20, 980])
 })
 

@@ -17,7 +17,7 @@ import {
 import { ServerReflection as V1Alpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { reflectionServices } from '../../../server/http/rpc/reflection.ts'
+import { createReflectionServices } from '../../../server/http/rpc/reflection.ts'
 import { type Gateway, MAIL, open, receive, send, startGateway } from '../gateway.ts'
 
 // Health and reflection need no key. A caller without one must not use up what accounts need.
@@ -278,7 +278,7 @@ afterEach(() => void vi.useRealTimers())
 
 test('a reflection stream lasts a minute at most', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const [spec] = reflectionServices([EmailService], () => {})
+  const [spec] = createReflectionServices([EmailService], () => {})
   const { impl } = spec!.methods.serverReflectionInfo!
   async function* silent(): AsyncGenerator<ServerReflectionRequest> {
     yield create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } })

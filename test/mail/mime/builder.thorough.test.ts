@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Mailbox, parseAddress } from '../../../mail/address.ts'
-import { attachmentType, type Message } from '../../../mail/mime/builder.ts'
+import { attachmentType, type MimeMessage } from '../../../mail/mime/builder.ts'
 import { headerFault } from '../../../mail/mime/custom-headers.ts'
 import { safeFilename } from '../../../mail/mime/filename.ts'
 import { CONTENT_ID, CONTENT_TYPE } from '../../../server/sending/attachments.ts'
@@ -47,7 +47,7 @@ function unquoted(address: string | undefined): string {
 }
 
 /** A file as the parser reports it, without its content. */
-function asRead({ filename, contentType, contentId }: Message['attachments'][number]) {
+function asRead({ filename, contentType, contentId }: MimeMessage['attachments'][number]) {
   return {
     filename: safeFilename(filename),
     mimeType: attachmentType({ filename, contentType }),

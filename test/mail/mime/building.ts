@@ -1,10 +1,10 @@
 import PostalMime from 'postal-mime'
 import { expect } from 'vitest'
 import { parseAddress, parseMailbox } from '../../../mail/address.ts'
-import { buildMessage, type Message } from '../../../mail/mime/builder.ts'
+import { buildMessage, type MimeMessage } from '../../../mail/mime/builder.ts'
 
 /** A message that every test changes in its own way. */
-export const basic: Message = {
+export const basic: MimeMessage = {
   messageId: 'msg_1@rp.shop.example',
   date: new Date('2026-01-02T03:04:05Z'),
   from: parseMailbox('Shop <no-reply@shop.example>')!,
@@ -16,7 +16,7 @@ export const basic: Message = {
   boundarySeed: 'msg_1',
 }
 
-export function build(changes: Partial<Message> = {}): Buffer {
+export function build(changes: Partial<MimeMessage> = {}): Buffer {
   return Buffer.concat(buildMessage({ ...basic, ...changes }))
 }
 

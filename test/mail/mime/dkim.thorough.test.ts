@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
 import { parseAddress, parseMailbox } from '../../../mail/address.ts'
-import { buildMessage, type Message } from '../../../mail/mime/builder.ts'
+import { buildMessage, type MimeMessage } from '../../../mail/mime/builder.ts'
 import { relaxedBodyHash } from '../../../mail/mime/canonical.ts'
 import { signMessage } from '../../../mail/mime/dkim.ts'
 import { anyCharacter } from '../../harness/text.ts'
@@ -41,7 +41,7 @@ const FAIL = ['rsa-sha256 fail', 'ed25519-sha256 fail']
 /** mailauth's comment when the body hash differs. */
 const BODY_FAIL = ['rsa-sha256 neutral', 'ed25519-sha256 neutral']
 
-const basic: Message = {
+const basic: MimeMessage = {
   messageId: 'msg_1@rp.shop.example',
   date: new Date('2026-01-02T03:04:05Z'),
   from: parseMailbox('Shop <no-reply@shop.example>')!,

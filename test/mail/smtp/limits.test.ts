@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deadlinesOf, LIMITS, siteLimitsOf } from '../../../mail/smtp/limits.ts'
+import { deadlinesOf, ENGINE_LIMITS, siteLimitsOf } from '../../../mail/smtp/limits.ts'
 
 test.each([
   [4_000, 1_000],
@@ -10,7 +10,7 @@ test.each([
 ])(
   'the reply to the dot gets half of %i ms and at least 15 s, but never more than three quarters',
   (budgetMs, beforeDotMs) => {
-    const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, LIMITS)
+    const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, ENGINE_LIMITS)
     expect(endMs).toBe(1_000 + budgetMs)
     expect(dotMs).toBe(1_000 + beforeDotMs)
     expect(slotMs).toBeGreaterThan(1_000)

@@ -5,7 +5,7 @@ import type { MxLookup } from '../../../mail/smtp/attempt.ts'
 import { createStsPolicies } from '../../../mail/smtp/sts-policies.ts'
 import { createGuard } from '../../../net/guard.ts'
 import { createHttpsGet } from '../../../net/https-get.ts'
-import { lookupWith } from '../../../net/lookup.ts'
+import { createLookup } from '../../../net/lookup.ts'
 import {
   AUTHORITY,
   CERTIFICATE,
@@ -65,7 +65,7 @@ async function world({
   const now = () => clock.ms
   const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_500, now })
   const mayDial = createGuard({ allowSubnets: ['127.0.0.0/8'] })
-  const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
+  const httpsGet = createHttpsGet({ lookup: createLookup(resolver), mayDial, port: host.port })
   const policyOf = createStsPolicies({ resolver, httpsGet, now })
   /** An engine without connections that shares the stored policies. */
   const newEngine = () => engineWith({ resolver, mayDial, smtpPort: mx1.port, policyOf })

@@ -5,7 +5,7 @@ import type { Policy } from '../../../mail/smtp/mta-sts.ts'
 import { createStsPolicies, type StsPoliciesOptions } from '../../../mail/smtp/sts-policies.ts'
 import { createGuard } from '../../../net/guard.ts'
 import { createHttpsGet } from '../../../net/https-get.ts'
-import { lookupWith } from '../../../net/lookup.ts'
+import { createLookup } from '../../../net/lookup.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../../harness/certificates.ts'
 import { a, type DnsAct, startDns, txt } from '../../harness/dns.ts'
 import { type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
@@ -47,7 +47,7 @@ async function world(more: Partial<StsPoliciesOptions> = {}) {
   const now = () => clock.ms
   const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_000, now })
   const mayDial = createGuard({ allowSubnets: ['127.0.0.1/32'] })
-  const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
+  const httpsGet = createHttpsGet({ lookup: createLookup(resolver), mayDial, port: host.port })
   const troubles: string[] = []
   const onTrouble = (domain: string, cause: string) => troubles.push(`${domain}: ${cause}`)
   const policyOf = createStsPolicies({ resolver, httpsGet, onTrouble, now, ...more })
