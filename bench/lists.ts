@@ -1,5 +1,5 @@
 import { createAccount } from '../server/access/accounts.ts'
-import { createKey } from '../server/access/keys.ts'
+import { createKey } from '../server/access/api-keys.ts'
 import { createDatabaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
 import { domains as sendingDomains } from '../server/db/schema.ts'

@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { type Account, createAccount, listAccounts, setTier } from '../server/access/accounts.ts'
-import { record } from '../server/access/audit/record.ts'
+import { record } from '../server/access/audit/record-change.ts'
 import { type OperatorLimits, tierOf } from '../server/config/limits.ts'
 import type { Database } from '../server/db/connect.ts'
 import { publicId } from '../server/db/ids.ts'

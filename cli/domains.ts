@@ -3,6 +3,7 @@ import { createGuard } from '../net/guard.ts'
 import type { DatabaseClock } from '../server/db/clock.ts'
 import type { Database } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
+import { createVerifier } from '../server/domains/dns-verifier.ts'
 import {
   createDomain,
   type Domain,
@@ -14,7 +15,6 @@ import {
 import { readDomainName, readSendingDomain } from '../server/domains/name.ts'
 import { makeNextDkimKey } from '../server/domains/rotation.ts'
 import { createDomainVerification } from '../server/domains/verification.ts'
-import { createVerifier } from '../server/domains/verify.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
-import type { KeyKind } from '../server/access/key.ts'
-import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../server/access/keys.ts'
+import type { KeyKind } from '../server/access/api-key.ts'
+import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../server/access/api-keys.ts'
 import { SCOPES, SCOPES_OF } from '../server/access/scopes.ts'
 import { parsePublicId, publicId } from '../server/db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'

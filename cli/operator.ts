@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import type { Author } from '../server/access/audit/record.ts'
+import type { Author } from '../server/access/audit/record-change.ts'
 
 /** The operator as the author of a change: the user who runs the command. */
 export function operator(accountId: string): Author {

@@ -1,5 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import type { ApiKey } from '../server/access/keys.ts'
+import type { ApiKey } from '../server/access/api-keys.ts'
 import { personEmail } from '../server/access/people/email.ts'
 import { hasPeople } from '../server/access/people/first-person.ts'
 import { type Invited, inviteFirstPerson, invite as inviteTo, linkOf } from '../server/access/people/invitations.ts'

@@ -12,9 +12,9 @@ import {
   type ReceiptKey,
   readKeys,
   signsFrom,
-} from '../server/receipts/keys.ts'
+} from '../server/receipts/receipt-keys.ts'
 import { findSentOctets } from '../server/receipts/sent-octets.ts'
-import { verifyReceipt } from '../server/receipts/verify.ts'
+import { verifyReceipt } from '../server/receipts/verify-receipt.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { record } from '../server/access/audit/record.ts'
+import { record } from '../server/access/audit/record-change.ts'
 import type { Database } from '../server/db/connect.ts'
 import { publicId } from '../server/db/ids.ts'
 import { run } from '../server/db/statement.ts'

@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { matchingForm, parseAddress } from '../mail/address.ts'
-import { record } from '../server/access/audit/record.ts'
+import { record } from '../server/access/audit/record-change.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { EVERYBODY } from '../server/db/schema.ts'
 import { spellingsOf } from '../server/reputation/erasure-key.ts'

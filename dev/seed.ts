@@ -1,6 +1,6 @@
 import { createAccount, listAccounts } from '../server/access/accounts.ts'
-import { hashKey } from '../server/access/key.ts'
-import { createKey } from '../server/access/keys.ts'
+import { hashKey } from '../server/access/api-key.ts'
+import { createKey } from '../server/access/api-keys.ts'
 import { SCOPES_OF } from '../server/access/scopes.ts'
 import { encryptionKeys } from '../server/config/values.ts'
 import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'

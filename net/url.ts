@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { unfitCharacter } from './clean-text.ts'
 import { createGuard, type Guard, withinSubnets } from './guard.ts'
-import { memoize } from './memo.ts'
+import { memoize } from './memoize.ts'
 
 /** The destination of a URL, as far as its text tells. */
 export interface Destination {

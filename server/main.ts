@@ -7,11 +7,11 @@ import { createTemporal } from '../workflows/temporal.ts'
 import { prepareFirstPerson } from './access/people/first-person.ts'
 import { createApi } from './api.ts'
 import { type Config, reportFaults } from './config/config.ts'
-import { lostKeyFaults } from './config/lost-keys.ts'
+import { lostKeyFaults } from './config/lost-key-faults.ts'
 import { sourceAddressFaults } from './config/source-addresses.ts'
+import { createDatabaseReadiness } from './db/database-readiness.ts'
 import { createSealer, type Sealer } from './db/encryption.ts'
-import { findUnopenedValues } from './db/lost-keys.ts'
-import { createDatabaseReadiness } from './db/readiness.ts'
+import { findUnopenedValues } from './db/lost-encryption-keys.ts'
 import { listen } from './http/listener/listen.ts'
 import { startBounces } from './process/bounces.ts'
 import { keepCertificate } from './process/certificate.ts'
@@ -22,7 +22,7 @@ import { type Program, runProcess } from './process/program.ts'
 import { releaseMemory } from './process/release-memory.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
-import { createCallCounter, watchCalls } from './telemetry/calls.ts'
+import { createCallCounter, watchCalls } from './telemetry/count-calls.ts'
 import { watchInstallation } from './telemetry/installation.ts'
 import {
   countWorkflows,
@@ -31,7 +31,7 @@ import {
   watchReadiness,
   watchResolver,
   watchTemporal,
-} from './telemetry/parts.ts'
+} from './telemetry/watch-parts.ts'
 import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> listen.

@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
-import { createFairSlotsByKey } from '../net/slots.ts'
+import { createFairSlotsByKey } from '../net/fair-slots.ts'
 import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/process/log.ts'
 import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'

@@ -2,7 +2,7 @@ import { type ConnectionLike, isGrpcServiceError, ScheduleClient, ScheduleNotFou
 import type { TemporalConfig } from '../server/config/config.ts'
 import { TASK_QUEUES } from './client.ts'
 import { CALL_MS, lazyConnection } from './connection.ts'
-import { SCHEDULE_NAMES } from './set-up.ts'
+import { SCHEDULE_NAMES } from './set-up-namespace.ts'
 
 /** `none`: a task queue has no worker, so retries or replays wait. `unknown`: Temporal does not say. */
 export type WorkerState = 'polling' | 'none' | 'unknown'

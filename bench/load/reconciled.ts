@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { createAccount } from '../../server/access/accounts.ts'
-import { createKey } from '../../server/access/keys.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { schedule } from '../../server/config/values.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'

@@ -5,7 +5,7 @@ import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../../server/db/c
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import { CREATE_DATABASE, textFault } from '../../server/db/encoding.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { findUnopenedValues, type UnopenedValues } from '../../server/db/lost-keys.ts'
+import { findUnopenedValues, type UnopenedValues } from '../../server/db/lost-encryption-keys.ts'
 import { migrationsApplied } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
 import { countSecrets } from '../../server/process/stored-secrets.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { getServers } from 'node:dns'
 import ipaddr from 'ipaddr.js'
-import { type DnsServer, queryDns } from '../../mail/dns/query.ts'
+import { type DnsServer, queryDns } from '../../mail/dns/dns-query.ts'
 import { parseServer, RCODES } from '../../mail/dns/resolver.ts'
 import { sendingHosts } from '../../server/domains/records.ts'
 import type { Check, Finding } from './check.ts'

@@ -1,5 +1,5 @@
 import { run } from '../../server/db/statement.ts'
-import { failingEndpoints } from '../../server/webhooks/health.ts'
+import { failingEndpoints } from '../../server/webhooks/endpoint-health.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, ok, onTables, warning } from './check.ts'
 

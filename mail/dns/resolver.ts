@@ -1,9 +1,9 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createFairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/slots.ts'
-import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
-import { type DnsServer, queryDns } from './query.ts'
+import { createFairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './dns-message.ts'
+import { type DnsServer, queryDns } from './dns-query.ts'
 
 export interface Exchange {
   /** As in `DnsRecord`; empty for the root, as in a null MX. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { lookup } from 'mime-types'
 import type { Mailbox } from '../address.ts'
 import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
-import { addressField, customField, field, parameter, textField } from './fields.ts'
 import { safeFilename } from './filename.ts'
+import { addressField, customField, field, parameter, textField } from './header-fields.ts'
 
 export interface Attachment {
   /** The caller's own text; see `safeFilename`. */

@@ -1,4 +1,4 @@
-import type { SiteLimits } from './limits.ts'
+import type { SiteLimits } from './engine-limits.ts'
 
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 

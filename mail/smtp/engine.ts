@@ -2,21 +2,21 @@ import { isIPv6 } from 'node:net'
 import type { Asker, Delivery, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { deliverToDomain } from './domain-delivery.ts'
+import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.ts'
 import { createLateReplies } from './late-replies.ts'
-import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './limits.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
 // A delivery, in the order of the files (README.md has more words):
 //
-//   mx.ts, exchangers.ts, sts-policies.ts   where the mail of a domain goes: a site, or why there is none
-//   engine.ts                               one delivery for each site and recipient domain, side by side
-//   domain-delivery.ts, pool.ts             a connection of the site, and the next host when one fails
-//   session.ts, dial.ts, tls.ts, wire.ts    an open connection: greeting, EHLO, STARTTLS, lines in and out
-//   transaction.ts, envelope.ts, content.ts MAIL, RCPT, DATA, the content, permission, the dot
-//   reply.ts, classify.ts, rules.ts         what a reply says; failure.ts for everything that is no reply
-//   late-replies.ts                         the reply that comes after its caller was told `in_doubt`
+//   mx.ts, exchangers.ts, sts-policies.ts      where the mail of a domain goes: a site, or why there is none
+//   engine.ts                                  one delivery for each site and recipient domain, side by side
+//   domain-delivery.ts, pool.ts                a connection of the site, and the next host when one fails
+//   session.ts, dial-host.ts, tls.ts, wire.ts  an open connection: greeting, EHLO, STARTTLS, lines in and out
+//   transaction.ts, envelope.ts, content.ts    MAIL, RCPT, DATA, the content, permission, the dot
+//   reply.ts, classify.ts, rules.ts            what a reply says; failure.ts for everything that is no reply
+//   late-replies.ts                            the reply that comes after its caller was told `in_doubt`
 
 export interface EngineOptions extends Omit<MxOptions, 'random'> {
   heloName: string

@@ -1,5 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
-import type { SlotRequest } from '../../net/slots.ts'
+import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
 import type { Host, MxLookup } from './attempt.ts'
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { SlotRequest } from '../../net/slots.ts'
+import type { SlotRequest } from '../../net/fair-slots.ts'
 import { type Exchange, NO_SLOT } from '../dns/resolver.ts'
 import type { MxLookup } from './attempt.ts'
 import { createExchangers, type ExchangerOptions } from './exchangers.ts'

@@ -1,5 +1,5 @@
-import { createFairSlots, type FairSlots, fourFifths, type Release, type SlotRequest } from '../../net/slots.ts'
-import type { SiteLimits } from './limits.ts'
+import { createFairSlots, type FairSlots, fourFifths, type Release, type SlotRequest } from '../../net/fair-slots.ts'
+import type { SiteLimits } from './engine-limits.ts'
 import type { Session } from './session.ts'
 
 /** A slot for one connection to a site, with a session to reuse if one was idle. */

@@ -1,5 +1,5 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createFairSlots, fourFifths, type SlotRequest } from '../../net/slots.ts'
+import { createFairSlots, fourFifths, type SlotRequest } from '../../net/fair-slots.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
 

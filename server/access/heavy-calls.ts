@@ -9,7 +9,7 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
-import { createFairSlotsByKey } from '../../net/slots.ts'
+import { createFairSlotsByKey } from '../../net/fair-slots.ts'
 import { callerKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 

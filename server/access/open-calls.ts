@@ -1,5 +1,5 @@
+import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { networkOf } from '../../net/network.ts'
-import { createKeyedAmounts } from '../../net/tally.ts'
 import { fail } from '../errors.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'

@@ -8,7 +8,7 @@ import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
-import type { KeyKind } from './key.ts'
+import type { KeyKind } from './api-key.ts'
 
 const METHODS: readonly DescMethod[] = [
   EmailService,

@@ -10,8 +10,8 @@ import {
   type StartImportRequest,
 } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { nameFault } from '../../net/clean-text.ts'
-import { changeAs, type Requester } from '../access/audit/change.ts'
-import { record } from '../access/audit/record.ts'
+import { changeAs, type Requester } from '../access/audit/change-as.ts'
+import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'

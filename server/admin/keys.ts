@@ -8,9 +8,9 @@ import {
   type ApiKey as Message,
 } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { nameFault } from '../../net/clean-text.ts'
+import type { KeyKind } from '../access/api-key.ts'
+import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/api-keys.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import type { KeyKind } from '../access/key.ts'
-import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'

@@ -23,8 +23,8 @@ import { type PeriodStatistics, readPeriods } from '../reputation/period-statist
 import { latencyPercentile } from '../reputation/statistics.ts'
 import { readEnum, readTime, refuse } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
+import { type AttemptCounts, attemptsOf, healthOf } from '../webhooks/endpoint-health.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
-import { type AttemptCounts, attemptsOf, healthOf } from '../webhooks/health.ts'
 import { readSetUp } from './set-up.ts'
 
 export interface OverviewServiceParts {

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
 

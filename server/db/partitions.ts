@@ -1,4 +1,4 @@
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import { databaseTime } from './clock.ts'
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseHost } from '../config/database-url.ts'
-import { dialDatabase, type ServerPlace, watch } from './sockets.ts'
+import { dialDatabase, type ServerPlace, watch } from './database-sockets.ts'
 
 /** What a server of the database says about itself. */
 export interface ServerState {

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
+import { dialDatabase } from './database-sockets.ts'
 import { addressOf, type Probe, type ServerState } from './primary.ts'
-import { dialDatabase } from './sockets.ts'
 
 const PROBE_MS = 2_000
 

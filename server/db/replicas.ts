@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
 import type { Database } from './connect.ts'

@@ -467,7 +467,7 @@ export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     accountId: uuid('account_id').notNull(),
-    /** The method, and live or sandbox: see key.ts. */
+    /** The method, and live or sandbox: see idempotency-key.ts. */
     scope: text().notNull(),
     key: text().notNull(),
     messageId: uuid('message_id').notNull(),

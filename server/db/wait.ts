@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
-import { checkDatabase } from './readiness.ts'
+import { checkDatabase } from './database-readiness.ts'
 
 const GIVE_UP_AFTER_MS = 30_000
 const ANSWER_WITHIN_MS = 5_000

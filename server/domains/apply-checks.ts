@@ -3,11 +3,11 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, isNull } from '../db/drizzle.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import { domains } from '../db/schema.ts'
+import type { Findings } from './dns-verifier.ts'
 import { type DkimKeyRow, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
 import { activateNext } from './rotation.ts'
 import { afterCheck, type CheckOutcome, nextAwaited, type Standing } from './verification-schedule.ts'
-import type { Findings } from './verify.ts'
 
 export interface ApplyParts {
   db: Database

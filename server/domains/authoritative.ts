@@ -1,7 +1,7 @@
 import { getServers } from 'node:dns'
 import { getDomain } from 'tldts'
-import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../../mail/dns/message.ts'
-import { type DnsServer, queryDns } from '../../mail/dns/query.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../../mail/dns/dns-message.ts'
+import { type DnsServer, queryDns } from '../../mail/dns/dns-query.ts'
 import { createResolver, parseServer, RCODES } from '../../mail/dns/resolver.ts'
 import type { Guard } from '../../net/guard.ts'
 

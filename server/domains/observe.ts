@@ -1,4 +1,4 @@
-import { escapeOctets } from '../../mail/dns/message.ts'
+import { escapeOctets } from '../../mail/dns/dns-message.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import type { DomainAnswer, DomainDns } from './authoritative.ts'

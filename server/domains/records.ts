@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { RecordCheck } from '../db/json-columns.ts'
+import { detectSources } from './detect-sources.ts'
 import type { DkimKeyRow, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
-import { detectSources } from './source-addresses.ts'
 
 /** A DNS record that the account owner publishes. */
 export interface PublishedRecord {

@@ -1,5 +1,5 @@
-import { changeAs, type Requester } from '../access/audit/change.ts'
-import { record } from '../access/audit/record.ts'
+import { changeAs, type Requester } from '../access/audit/change-as.ts'
+import { record } from '../access/audit/record-change.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'

@@ -1,4 +1,4 @@
-import type { RecordType } from '../../mail/dns/message.ts'
+import type { RecordType } from '../../mail/dns/dns-message.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'

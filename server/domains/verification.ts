@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createFairSlots } from '../../net/slots.ts'
+import { createFairSlots } from '../../net/fair-slots.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
+import type { Verifier } from './dns-verifier.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
-import type { Verifier } from './verify.ts'
 
 /** The API calls `verifyNow` when an account owner asks for it; a scheduled workflow calls `verifyDue` every minute. */
 export interface DomainVerification {

@@ -17,7 +17,7 @@ import { type ProtocolParts, restRoutes } from './rest/rest.ts'
 import { type OpenCallBounds, openServices } from './rpc/open-services.ts'
 import { rpcRoutes } from './rpc/rpc.ts'
 import { createKeyOrSessionAdmission, createSessionAdmission, type SessionGate } from './session-calls.ts'
-import { type Frames, frameRoutes } from './site/frames.ts'
+import { type Frames, frameRoutes } from './site/frame-routes.ts'
 import type { KeySet } from './site/key-set.ts'
 import { type Checks, shareReadiness } from './site/readiness.ts'
 import { type Authenticate, signInRoutes } from './site/sign-in.ts'
@@ -42,7 +42,7 @@ export interface AppParts {
   openCalls: OpenCallBounds
   log: Logger
   tracing?: Tracing
-  /** The state of each thing the server depends on: see readiness.ts. Resolves within a few seconds. */
+  /** The state of each thing the server depends on: see site/readiness.ts. Resolves within a few seconds. */
   checks(): Promise<Checks>
   /** Shown by `/healthz`. */
   about: { version: string; region: string }

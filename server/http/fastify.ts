@@ -3,7 +3,7 @@ import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
 import { repeatedHeader } from './listener/repeated-header.ts'
-import { sendError } from './rest/response.ts'
+import { sendError } from './rest/rest-response.ts'
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
   FST_ERR_BAD_URL: ['invalid_payload', 'The path is not valid percent-encoded UTF-8.'],

@@ -1,5 +1,5 @@
-import { bareValue, fieldValue, fieldValues, readFields } from './fields.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './mime-parts.ts'
+import { bareValue, fieldValue, fieldValues, readFields } from './report-fields.ts'
 
 /** Feedback types for an unwanted message (RFC 5965 7.3, and earlier ones); `not-spam` is the opposite. */
 const COMPLAINTS = ['abuse', 'fraud', 'virus', 'opt-out', 'opt-out-list']

@@ -1,7 +1,7 @@
 import { diagnose, type FailedRecipient } from './diagnosis.ts'
-import { bareValue, type Field, fieldLines, fieldValue, readFields, withoutType } from './fields.ts'
+import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
-import type { Parts } from './parts.ts'
+import { bareValue, type Field, fieldLines, fieldValue, readFields, withoutType } from './report-fields.ts'
 
 const DELIVERY_STATUS = ['message/delivery-status', 'message/global-delivery-status']
 const MAX_RECIPIENTS = 100

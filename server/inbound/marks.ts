@@ -1,4 +1,4 @@
-import type { Parts } from './parts.ts'
+import type { Parts } from './mime-parts.ts'
 
 /** From a mail system, not from a person or a program of theirs. */
 const SYSTEM_SENDER =

@@ -1,6 +1,6 @@
 import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
+import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
-import type { Parts } from './parts.ts'
 
 // Reports that consist only of text for people, as qmail, Exim, Exchange and many others write them.
 

@@ -2,7 +2,7 @@ import { readComplaint } from './arf.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
 import { isAutoReply, isFromMailSystem, isNoFailure } from './marks.ts'
-import { type Parts, readParts } from './parts.ts'
+import { type Parts, readParts } from './mime-parts.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =

@@ -4,7 +4,7 @@ import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import { run } from '../db/statement.ts'
-import { takeKeysOf } from './keys.ts'
+import { takeKeysOf } from './idempotency-keys.ts'
 import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 
 // The commits of a send, in their order. Each is one statement over the rows of many sends (db/collector.ts).
@@ -17,7 +17,8 @@ import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 //   release  deletes a claim after a fault of our own before the first marker (release.ts)
 //   sweep    ends what a dead process left: without a marker as if it had never come, with one in doubt (sweep.ts)
 //
-// record, settle and sweep share their end (tail.ts); rows.ts has the shapes of their rows, keys.ts who gets a key.
+// record, settle and sweep share their end (tail.ts). rows.ts has the shapes of their rows, and idempotency-keys.ts
+// says who gets a key.
 
 /** The field of the request that a recipient was given in. */
 export type RecipientKindName = 'to' | 'cc' | 'bcc'

@@ -5,7 +5,7 @@ import { type DeliveryEvent, evidenceOf, PAYLOAD_VERSION } from '../db/delivery-
 import { idAt } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import type { Claim } from './claim.ts'
-import type { FirstAttempts } from './first-attempts.ts'
+import type { FirstAttempts } from './first-attempts-offer.ts'
 import type { OutcomeRow } from './rows.ts'
 
 /**

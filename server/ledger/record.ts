@@ -3,7 +3,7 @@ import type { Database } from '../db/connect.ts'
 import type { Claim } from './claim.ts'
 import { createEndSends, type EndingSend, TAIL_PARAMETERS } from './end-sends.ts'
 import { eventIdOf } from './event-ids.ts'
-import type { FirstAttempts } from './first-attempts.ts'
+import type { FirstAttempts } from './first-attempts-offer.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME } from './rows.ts'
 import { type TailParts, tail } from './tail.ts'
 

@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { GIVE_BACK } from './keys.ts'
+import { GIVE_BACK } from './idempotency-keys.ts'
 
 // One statement: no lock is held while PostgreSQL waits for this process.
 export const RELEASE = `

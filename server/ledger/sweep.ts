@@ -1,9 +1,9 @@
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { eventIdOf } from './event-ids.ts'
-import { GIVE_BACK } from './keys.ts'
+import { GIVE_BACK } from './idempotency-keys.ts'
 import { tail } from './tail.ts'
 
 const EVERY_MS = 5_000

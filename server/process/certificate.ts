@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import { type CertificateFiles, type KeyPair, readKeyPair } from '../config/key-pair.ts'
 import type { Program } from './program.ts'
 

@@ -1,6 +1,6 @@
 import type { Guard } from '../../net/guard.ts'
+import { createVerifier, type Verifier } from '../domains/dns-verifier.ts'
 import { type SendingHosts, sendingHosts } from '../domains/records.ts'
-import { createVerifier, type Verifier } from '../domains/verify.ts'
 import type { Program } from './program.ts'
 
 /** What domain checks compare DNS with, and the verifier that asks it. The API and the worker both check domains. */

@@ -10,15 +10,15 @@ import { databaseFault } from '../db/database-fault.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { createBatchCounter, watchDatabase } from '../telemetry/parts.ts'
 import { watchEventLoop } from '../telemetry/process-state.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
+import { createBatchCounter, watchDatabase } from '../telemetry/watch-parts.ts'
 import { createDispatcher } from '../webhooks/dispatcher.ts'
-import { createProcessAttempts } from './deliveries.ts'
 import { createLogger } from './log.ts'
 import { releaseMemory } from './release-memory.ts'
+import { createProcessAttempts } from './webhook-attempts.ts'
 
-// The thread of first attempts: database -> deliveries -> dispatcher -> drain. first-attempts.ts starts it.
+// The thread of first attempts: database -> attempts -> dispatcher -> drain. first-attempts.ts starts it.
 
 /** For nice(2): the thread gets a third of the time of other threads when there is not enough for all. */
 const NICE = 5

@@ -1,7 +1,7 @@
 import { readReplicaUrls } from '../config/database-url.ts'
 import { connect } from '../db/connect.ts'
 import { READ_MS, type Replica, type Replicas, watchReplicas } from '../db/replicas.ts'
-import { watchReplicaStates } from '../telemetry/parts.ts'
+import { watchReplicaStates } from '../telemetry/watch-parts.ts'
 import type { Program } from './program.ts'
 
 /** The most connections of a process to each replica. */

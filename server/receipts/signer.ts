@@ -2,7 +2,15 @@ import type { KeyObject } from 'node:crypto'
 import { CompactSign, type JSONWebKeySet } from 'jose'
 import { createReadCache } from '../async/read-cache.ts'
 import { RECEIPT_ALGORITHM, RECEIPT_TYPE, type ReceiptClaims } from './claims.ts'
-import { activeKeyOf, type KeyParts, keyIdOf, makeFirstReceiptKey, openKey, publicJwk, readKeys } from './keys.ts'
+import {
+  activeKeyOf,
+  type KeyParts,
+  keyIdOf,
+  makeFirstReceiptKey,
+  openKey,
+  publicJwk,
+  readKeys,
+} from './receipt-keys.ts'
 
 export interface ReceiptSigner {
   /** Returns the receipt as a compact JWS (RFC 7515 3.1). Throws when the private key cannot be opened. */

@@ -6,7 +6,7 @@ import { CALL_TIMES, REQUEST_LIMITS } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { type BatchRun, derivedKey } from './batch.ts'
-import type { IdempotencyKey } from './key.ts'
+import type { IdempotencyKey } from './idempotency-key.ts'
 import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
 
 export interface BatchKey extends IdempotencyKey {

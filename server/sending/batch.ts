@@ -17,7 +17,7 @@ import { enumNames } from '../db/enum-names.ts'
 import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
 import { passedOn, step, type Trace } from '../telemetry/tracing.ts'
 import type { Idempotency } from './idempotency.ts'
-import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
+import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './idempotency-key.ts'
 import { readSendRequest } from './message.ts'
 import type { Send } from './send.ts'
 

@@ -1,6 +1,6 @@
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Delivery, Engine } from '../../mail/smtp/attempt.ts'
-import { refusalOf } from '../db/health.ts'
+import { refusalOf } from '../db/database-health.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { Trace } from '../telemetry/tracing.ts'
 import type { CheckedRecipient } from './checks.ts'

@@ -6,9 +6,9 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
-import type { IdempotencyKey } from './key.ts'
+import type { IdempotencyKey } from './idempotency-key.ts'
 import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
-import { createReadResponse } from './stored.ts'
+import { createReadResponse } from './stored-response.ts'
 
 export interface Idempotency {
   /**

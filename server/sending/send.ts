@@ -8,7 +8,7 @@ import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
 import { type Claim, createClaim, type KeyToTake } from '../ledger/claim.ts'
-import type { FirstAttempts } from '../ledger/first-attempts.ts'
+import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import { createMarker } from '../ledger/marker.ts'
 import { release } from '../ledger/release.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
@@ -31,7 +31,7 @@ import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
-import { type DryRunCheck, sendResponse } from './response.ts'
+import { type DryRunCheck, sendResponse } from './send-response.ts'
 import { createRecordUntilStored } from './until-stored.ts'
 import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
 
@@ -43,7 +43,7 @@ import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './wit
 //   ledger/claim.ts  first commit, while compose.ts builds and signs the message
 //   deliver.ts       SMTP, with ledger/marker.ts just before each final dot: second commit
 //   until-stored.ts  third commit, repeated until its result is certain
-//   response.ts      what the caller gets; batch.ts maps over all of it
+//   send-response.ts what the caller gets; batch.ts maps over all of it
 
 export type Send = (message: Message, options: SendOptions) => Promise<SendResponse | undefined>
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../async/timeout.ts'
 import { fail } from '../errors.ts'
-import type { IdempotencyKey } from './key.ts'
+import type { IdempotencyKey } from './idempotency-key.ts'
 
 export interface SharedResponse<Response> {
   response: Response

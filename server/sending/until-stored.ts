@@ -5,11 +5,11 @@ import { isRowFault, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Claim, ClaimResult } from '../ledger/claim.ts'
-import type { FirstAttempts } from '../ledger/first-attempts.ts'
+import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import { createRecord } from '../ledger/record.ts'
 import { createSettle } from '../ledger/settle.ts'
 import { endingRow, type SentContent, withoutText } from './outcome.ts'
-import { storedOutcomes } from './stored.ts'
+import { storedOutcomes } from './stored-response.ts'
 
 // A send ends when its outcomes are stored for certain. Here the statements run until that is known.
 

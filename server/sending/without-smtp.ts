@@ -3,10 +3,10 @@ import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.t
 import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import type { Claim } from '../ledger/claim.ts'
-import type { FirstAttempts } from '../ledger/first-attempts.ts'
+import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import type { Message } from './message.ts'
 import { rejected } from './outcome.ts'
-import { type DryRunCheck, sendResponse } from './response.ts'
+import { type DryRunCheck, sendResponse } from './send-response.ts'
 import { createSettleUntilStored } from './until-stored.ts'
 
 /** How the checks decided a send that ends without SMTP. */

@@ -1,4 +1,4 @@
-import { createKeyedAmounts } from '../../net/tally.ts'
+import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { fail } from '../errors.ts'
 
 /** Runs a piece of work for an account. Throws `rate_limit_exceeded`, without running it, when too many are running. */
@@ -6,7 +6,7 @@ export type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) =>
 
 /**
  * Limits work that costs more than an ordinary request to `maxPerAccount` pieces at a time, in this process. Nothing
- * waits; where requests may wait, `net/slots.ts` is used.
+ * waits; where requests may wait, `net/fair-slots.ts` is used.
  */
 export function createConcurrencyLimit(maxPerAccount: number, retryAfterSeconds: number): ConcurrencyLimit {
   const running = createKeyedAmounts()

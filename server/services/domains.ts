@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
-import type { Requester } from '../access/audit/change.ts'
+import type { Requester } from '../access/audit/change-as.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'

@@ -11,7 +11,7 @@ import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
-import { type EndedAttempt, shownEnd } from './attempts.ts'
+import { type EndedAttempt, shownEnd } from './attempt-outcomes.ts'
 
 // The way of events to the endpoint. Waiting dispatches are in one table, ended ones in another. One statement reads
 // both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a

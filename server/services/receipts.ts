@@ -4,8 +4,8 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { claimsOf } from '../receipts/claims.ts'
+import { createReadSentMessage } from '../receipts/sent-message.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
-import { createReadSentMessage } from '../receipts/stored.ts'
 import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
 
 interface ReceiptServiceParts {

@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import { callerKey } from '../caller.ts'
 import { fail } from '../errors.ts'
-import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/key.ts'
+import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/idempotency-key.ts'
 import type { SharedResponse } from '../sending/sharing.ts'
 
 // The headers of every call that sends, in its request and in its response.

@@ -8,8 +8,8 @@ import {
   type SuppressionService,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
-import { changeAs } from '../access/audit/change.ts'
-import { record } from '../access/audit/record.ts'
+import { changeAs } from '../access/audit/change-as.ts'
+import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'

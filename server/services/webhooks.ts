@@ -12,6 +12,7 @@ import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
+import { type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import {
   deleteEndpoint,
   type EndpointWithSecret,
@@ -20,13 +21,12 @@ import {
   putEndpoint,
   rotateSecret,
 } from '../webhooks/endpoints.ts'
-import { type EndpointHealth, healthOf } from '../webhooks/health.ts'
 import type { Post } from '../webhooks/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { signedHeaders } from '../webhooks/signature.ts'
 import { createOpenTarget } from '../webhooks/target.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
-import { shownEnd } from './attempts.ts'
+import { shownEnd } from './attempt-outcomes.ts'
 import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
 
 export interface WebhookServiceParts {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { About } from './export.ts'
+import type { About } from './export-metrics.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface MetricsServer {
@@ -28,7 +28,7 @@ export async function serveMetrics(
   const server = createServer(async (request, response) => {
     const path = request.url?.split('?')[0]
     if (path !== '/metrics') return void response.writeHead(404).end('The metrics are at /metrics.\n')
-    loading ??= import('./export.ts').then(({ prometheus }) => prometheus(metrics, about).respond)
+    loading ??= import('./export-metrics.ts').then(({ prometheus }) => prometheus(metrics, about).respond)
     const respond = await loading
     respond(request, response)
   })

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { About } from './export.ts'
+import type { About } from './export-metrics.ts'
 import type { Metrics } from './metrics.ts'
 import { watchEventLoop, watchProcess } from './process-state.ts'
 import { serveMetrics } from './serve.ts'
@@ -35,7 +35,8 @@ export async function startTelemetry(parts: TelemetryParts): Promise<Telemetry> 
   watchProcess(metrics, version)
   watchEventLoop(metrics, 'main')
   const server = await keepServing(parts, about)
-  const pushing = pushEveryMs && import('./export.ts').then(({ pushOtlp }) => pushOtlp(metrics, about, pushEveryMs))
+  const pushing =
+    pushEveryMs && import('./export-metrics.ts').then(({ pushOtlp }) => pushOtlp(metrics, about, pushEveryMs))
   return {
     url: server.url,
     async stop() {

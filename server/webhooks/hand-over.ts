@@ -1,4 +1,4 @@
-import { runEvery } from '../async/interval.ts'
+import { runEvery } from '../async/run-every.ts'
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'

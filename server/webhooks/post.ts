@@ -1,6 +1,6 @@
 import { createDial, type DialFailure, type Phases } from '../../net/dial.ts'
+import { createFairSlotsByKey } from '../../net/fair-slots.ts'
 import type { Lookup } from '../../net/lookup.ts'
-import { createFairSlotsByKey } from '../../net/slots.ts'
 import { createUrlGuard, type Destination } from '../../net/url.ts'
 import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'

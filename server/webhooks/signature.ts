@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { memoize } from '../../net/memo.ts'
+import { memoize } from '../../net/memoize.ts'
 
 interface SignedParts {
   /** The exact octets of the request's body. */

@@ -1,4 +1,4 @@
-import { memoize } from '../../net/memo.ts'
+import { memoize } from '../../net/memoize.ts'
 import type { Sealer } from '../db/encryption.ts'
 
 /** The account's current endpoint, as an attempt reads it. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seed } from '../../dev/seed.ts'
 import { listAccounts } from '../../server/access/accounts.ts'
-import { listKeys, revokeKey } from '../../server/access/keys.ts'
+import { listKeys, revokeKey } from '../../server/access/api-keys.ts'
 import { listDomains } from '../../server/domains/domains.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 

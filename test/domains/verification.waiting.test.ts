@@ -8,6 +8,7 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { domains } from '../../server/db/schema.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
+import type { Findings } from '../../server/domains/dns-verifier.ts'
 import {
   createDomain,
   type Domain,
@@ -18,7 +19,6 @@ import {
 import { recordsOf } from '../../server/domains/records.ts'
 import { makeNextDkimKey } from '../../server/domains/rotation.ts'
 import { createDomainVerification } from '../../server/domains/verification.ts'
-import type { Findings } from '../../server/domains/verify.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { HOSTS } from './verifying.ts'

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { Answer } from 'dns-packet'
+import { createVerifier } from '../../server/domains/dns-verifier.ts'
 import type { DkimKeyRow, Domain } from '../../server/domains/domains.ts'
 import { type PublishedRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
-import { createVerifier } from '../../server/domains/verify.ts'
 import { cname, type DnsServerForTests, mx, startDns, txt } from '../harness/dns.ts'
 
 // Domains of an imaginary account, and a DNS in this process with the records that they publish.

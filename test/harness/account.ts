@@ -1,5 +1,5 @@
 import { createAccount } from '../../server/access/accounts.ts'
-import { createKey } from '../../server/access/keys.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'

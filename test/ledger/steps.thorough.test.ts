@@ -5,7 +5,7 @@ import { run, uuidArray } from '../../server/db/statement.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { createMarker } from '../../server/ledger/marker.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
-import { storedOutcomes } from '../../server/sending/stored.ts'
+import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 

@@ -6,7 +6,7 @@ import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/s
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
-import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'

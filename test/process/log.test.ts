@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
-import { makeKey } from '../../server/access/key.ts'
+import { makeKey } from '../../server/access/api-key.ts'
 import { DrizzleQueryError } from '../../server/db/drizzle.ts'
 import { createAddressHash, createLogger } from '../../server/process/log.ts'
 

@@ -7,7 +7,7 @@ import { domains, events, messages, openMessages } from '../../server/db/schema.
 import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { OutcomeUnknown, reasonOf } from '../../server/errors.ts'
-import { storedOutcomes } from '../../server/sending/stored.ts'
+import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { message, script, startSendingWorld, type World } from './world.ts'
 

@@ -7,8 +7,8 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { breakers, domains, warmUps } from '../../server/db/schema.ts'
+import type { Findings } from '../../server/domains/dns-verifier.ts'
 import { type Domain, findDomainById } from '../../server/domains/domains.ts'
-import type { Findings } from '../../server/domains/verify.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createKey } from '../../server/access/keys.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'

@@ -3,7 +3,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
-import { createKey } from '../../server/access/keys.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { accounts, domains, hourlyStats, rateWindows, warmUps } from '../../server/db/schema.ts'

@@ -1,7 +1,7 @@
 import type { ContextValues } from '@connectrpc/connect'
 import { callerKey, remoteAddressKey, rightKey } from '../../caller.ts'
-import type { Requester } from './change.ts'
-import type { Actor } from './record.ts'
+import type { Requester } from './change-as.ts'
+import type { Actor } from './record-change.ts'
 
 /** The requester of the changes that a call makes: the person or the API key that calls, with its right to the call. */
 export function requesterOf(values: ContextValues): Requester {

@@ -69,7 +69,7 @@ export async function loadBetterAuth(parts: BetterAuthParts) {
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
     ...createSignInHooks({ ...parts, api, symmetricDecrypt }),
     plugins: [twoFactor({ issuer: 'Verdict' })],
-    // `attempts.ts` limits attempts.
+    // `credential-attempts.ts` limits attempts.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     advanced: {

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../db/connect.ts'
 import { and, eq, ne } from '../../db/drizzle.ts'
 import { credentials, people, sessions, verifications } from '../../db/people-schema.ts'
-import { recordForPerson } from '../audit/person.ts'
+import { recordForPerson } from '../audit/record-for-person.ts'
 import { PASSWORD_PROVIDER } from './credentials.ts'
 
 /** The person who changes how they sign in. */

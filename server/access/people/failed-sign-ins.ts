@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../../db/connect.ts'
 import { eq } from '../../db/drizzle.ts'
 import { people } from '../../db/people-schema.ts'
-import { recordForPerson } from '../audit/person.ts'
+import { recordForPerson } from '../audit/record-for-person.ts'
 import { createWindows } from '../windows.ts'
 import { personEmail } from './email.ts'
 

@@ -4,7 +4,7 @@ import { eq } from '../../db/drizzle.ts'
 import { newId } from '../../db/ids.ts'
 import { credentials, members, people } from '../../db/people-schema.ts'
 import { accounts } from '../../db/schema.ts'
-import { record } from '../audit/record.ts'
+import { record } from '../audit/record-change.ts'
 import type { Role } from './access.ts'
 import { PASSWORD_PROVIDER } from './credentials.ts'
 

@@ -1,4 +1,4 @@
-import { createKeyedAmounts } from '../../../net/tally.ts'
+import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import { fail } from '../../errors.ts'
 
 export interface ByteBudget {

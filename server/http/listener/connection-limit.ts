@@ -1,6 +1,6 @@
 import { BlockList, isIPv6, type Socket } from 'node:net'
+import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import { networkOf } from '../../../net/network.ts'
-import { createKeyedAmounts } from '../../../net/tally.ts'
 
 export interface ConnectionLimit {
   /** Open connections. */

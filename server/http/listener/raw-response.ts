@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../../errors.ts'
 import { NO_SNIFF, type RawResponse } from '../call.ts'
-import { errorBody, jsonText } from '../rest/response.ts'
+import { errorBody, jsonText } from '../rest/rest-response.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 

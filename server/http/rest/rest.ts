@@ -13,7 +13,7 @@ import { readJson } from './json-body.ts'
 import { createMessageReader, readJsonMessage } from './json-reader.ts'
 import { createMessageWriter, writeMessage } from './json-writer.ts'
 import { routeOf } from './other-methods.ts'
-import { queryFields, readQuery } from './query.ts'
+import { queryFields, readQuery } from './query-parameters.ts'
 
 export interface ProtocolParts {
   services: ServiceImplSpec[]

@@ -11,7 +11,7 @@ import {
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts'
 import { type ServerReflectionRequest, ServerReflection as V1 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { ServerReflection as V1Alpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
-import { createPauseQueue } from '../../async/turns.ts'
+import { createPauseQueue } from '../../async/pause-queue.ts'
 import { fail } from '../../errors.ts'
 
 type Question = ServerReflectionRequest['messageRequest']

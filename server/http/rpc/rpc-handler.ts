@@ -7,7 +7,7 @@ import {
 } from '@connectrpc/connect/protocol'
 import { fail } from '../../errors.ts'
 import { type Call, callKey, shown } from '../call.ts'
-import { errorBody, jsonText } from '../rest/response.ts'
+import { errorBody, jsonText } from '../rest/rest-response.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { nameFaults } from './rpc-faults.ts'
 

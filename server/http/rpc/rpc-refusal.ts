@@ -9,7 +9,7 @@ import {
 } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Call, shown } from '../call.ts'
-import { sendError } from '../rest/response.ts'
+import { sendError } from '../rest/rest-response.ts'
 import { setStatus } from './rpc-faults.ts'
 
 /** The protocol of a call to the path of a method, by its Content-Type. */

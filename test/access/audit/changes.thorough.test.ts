@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Author } from '../../../server/access/audit/record.ts'
-import { createKey, revokeKey } from '../../../server/access/keys.ts'
+import { createKey, revokeKey } from '../../../server/access/api-keys.ts'
+import type { Author } from '../../../server/access/audit/record-change.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
 import { publicId } from '../../../server/db/ids.ts'
 import { auditEntries } from '../../../server/db/people-schema.ts'

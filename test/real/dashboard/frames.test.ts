@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { frameHtml } from '../../../server/admin/frame-html.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
-import { frameRoutes } from '../../../server/http/site/frames.ts'
+import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
 // Hostile html in Chromium, in a frame of the dashboard that is opened by itself.

@@ -1,0 +1,109 @@
+import { connect, isIPv6, type Socket } from 'node:net'
+import type { Host } from './attempt.ts'
+import type { EngineLimits } from './engine-limits.ts'
+
+export interface HostConnection {
+  kind: 'connected'
+  socket: Socket
+  ip: string
+}
+
+export interface ConnectFailure {
+  kind: 'not_connected'
+  how: 'closed' | 'timeout' | 'left' | 'local'
+  detail: string
+  ip?: string
+}
+
+/** Errors that prove a fault of this machine and nothing about the other one. */
+const LOCAL_FAULTS = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRINUSE',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EPERM',
+])
+/** The most addresses that are tried. */
+const MAX_ADDRESSES = 2
+
+interface DialOptions {
+  host: Host
+  sourceAddress?: string
+  untilMs: number
+  limits: EngineLimits
+  signal?: AbortSignal
+}
+
+/**
+ * Opens a TCP connection to the first of at most two addresses that accepts one. The second address is tried too as
+ * soon as the first has failed or was silent for `raceMs` (as in RFC 8305), so a dead address family costs no time.
+ */
+export function dialHost({
+  host,
+  sourceAddress,
+  untilMs,
+  limits,
+  signal,
+}: DialOptions): Promise<HostConnection | ConnectFailure> {
+  const reachable = host.addresses.filter((ip) => sourceAddress === undefined || isIPv6(ip) === isIPv6(sourceAddress))
+  const addresses = [...new Set(reachable)].slice(0, MAX_ADDRESSES)
+  return new Promise((resolve) => {
+    const sockets = new Map<string, Socket>()
+    const failures: ConnectFailure[] = []
+    let next = 0
+    let raceTimer: NodeJS.Timeout | undefined
+    const giveUp = () => finish({ kind: 'not_connected', how: 'left', detail: 'the caller left' })
+    if (signal?.aborted) return giveUp()
+    if (addresses.length === 0)
+      return finish({ kind: 'not_connected', how: 'closed', detail: 'no address we can reach' })
+    signal?.addEventListener('abort', giveUp)
+    tryNext()
+
+    function tryNext(): void {
+      clearTimeout(raceTimer)
+      const ip = addresses[next++]
+      if (ip === undefined) return
+      const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
+      sockets.set(ip, socket)
+      socket.setTimeout(Math.max(1, Math.min(limits.connectMs, untilMs - performance.now())))
+      socket.on('connect', () => finish({ kind: 'connected', socket, ip }))
+      socket.on('timeout', () => fail(ip, 'timeout', 'silent'))
+      socket.on('error', (error: NodeJS.ErrnoException) => fail(ip, howOf(error, ip), error.code ?? error.message))
+      raceTimer = setTimeout(tryNext, limits.raceMs)
+    }
+
+    function fail(ip: string, how: ConnectFailure['how'], detail: string): void {
+      sockets.get(ip)?.destroy()
+      sockets.delete(ip)
+      failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip })
+      if (failures.length === addresses.length) finish(decisive())
+      else tryNext()
+    }
+
+    /** A fault of ours comes first: if it kept one address from being tried, nothing is proved about the host. */
+    function decisive(): ConnectFailure {
+      return failures.find(({ how }) => how === 'local') ?? failures[0]!
+    }
+
+    function howOf(error: NodeJS.ErrnoException, ip: string): ConnectFailure['how'] {
+      // Linux says "unreachable" in this way where IPv6 is switched off.
+      if (error.code === 'EADDRNOTAVAIL' && isIPv6(ip) && sourceAddress === undefined) return 'closed'
+      return LOCAL_FAULTS.has(error.code ?? '') ? 'local' : 'closed'
+    }
+
+    function finish(result: HostConnection | ConnectFailure): void {
+      clearTimeout(raceTimer)
+      signal?.removeEventListener('abort', giveUp)
+      for (const socket of sockets.values()) {
+        socket.removeAllListeners('connect').removeAllListeners('timeout').removeAllListeners('error')
+        socket.on('error', () => {})
+        if (result.kind === 'connected' && socket === result.socket) socket.setTimeout(0)
+        else socket.destroy()
+      }
+      resolve(result)
+    }
+  })
+}

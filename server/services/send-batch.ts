@@ -1,0 +1,46 @@
+import type { ServiceImpl } from '@connectrpc/connect'
+import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { callerKey, itemFaultsKey, logFieldsKey, traceKey } from '../caller.ts'
+import { REQUEST_LIMITS } from '../config/limits.ts'
+import type { SendBatch } from '../sending/batch.ts'
+import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
+import { NEVER } from '../sending/idempotency-key.ts'
+import { refuse } from './listing.ts'
+import { isDryRun, readKey, replayHeaders } from './send-headers.ts'
+
+export interface BatchMethodParts {
+  sendBatch: SendBatch
+  batchIdempotency: BatchIdempotency
+}
+
+export function createSendBatch({
+  sendBatch,
+  batchIdempotency,
+}: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
+  return async (request, context) => {
+    const { emails } = request
+    const { accountId } = context.values.get(callerKey)!
+    const sandbox = isDryRun(context)
+    if (emails.length < 1 || emails.length > REQUEST_LIMITS.batchEmails) {
+      throw refuse('emails', `holds ${emails.length} messages; a batch takes 1 to ${REQUEST_LIMITS.batchEmails}`)
+    }
+    const log = context.values.get(logFieldsKey)
+    const key = readKey(context, sandbox, SendBatchRequestSchema, request)
+    const faults = context.values.get(itemFaultsKey)
+    let isOtherBody = false
+    const run = async (signal: AbortSignal) => {
+      const trace = context.values.get(traceKey)
+      const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal, trace })
+      isOtherBody = result.mismatch
+      if (result.cause !== undefined) log.err = result.cause
+      return result
+    }
+
+    const outcome = key
+      ? await batchIdempotency.once({ ...key, sandbox }, () => run(NEVER))
+      : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
+    const { $typeName: _, ...counts } = outcome.response.summary!
+    Object.assign(log, { sandbox, ...counts })
+    return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
+  }
+}

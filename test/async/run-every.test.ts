@@ -1,0 +1,45 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { runEvery } from '../../server/async/run-every.ts'
+
+/** Work that is done every millisecond. Each run ends when the test says how. */
+function workEveryMillisecond() {
+  const runs: PromiseWithResolvers<void>[] = []
+  const errors: unknown[] = []
+  const work = () => {
+    const run = Promise.withResolvers<void>()
+    runs.push(run)
+    return run.promise
+  }
+  const { stop } = runEvery(1, work, (error) => errors.push(error))
+  onTestFinished(stop)
+  return { runs, errors, stop }
+}
+
+const aWhile = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+test('no run begins before the one before has ended', async () => {
+  const { runs } = workEveryMillisecond()
+  await expect.poll(() => runs.length).toBe(1)
+  await aWhile()
+  expect(runs).toHaveLength(1)
+  runs[0]!.resolve()
+  await expect.poll(() => runs.length).toBe(2)
+})
+
+test('a run that fails is reported, and the next one begins', async () => {
+  const { runs, errors } = workEveryMillisecond()
+  await expect.poll(() => runs.length).toBe(1)
+  runs[0]!.reject('away')
+  await expect.poll(() => runs.length).toBe(2)
+  expect(errors).toEqual(['away'])
+})
+
+test('after the stop no run begins, and one that fails because of the stop is not reported', async () => {
+  const { runs, errors, stop } = workEveryMillisecond()
+  await expect.poll(() => runs.length).toBe(1)
+  stop()
+  runs[0]!.reject('closed')
+  await aWhile()
+  expect(runs).toHaveLength(1)
+  expect(errors).toEqual([])
+})

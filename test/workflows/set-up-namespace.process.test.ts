@@ -1,0 +1,71 @@
+import { Client } from '@temporalio/client'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
+import { setUp } from '../../workflows/set-up-namespace.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { createWorkflowWorld, until, type World } from './world.ts'
+
+let temporal: TestTemporal
+let world: World
+beforeAll(async () => {
+  temporal = await startTemporal()
+  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
+})
+afterAll(async () => {
+  await world?.close()
+  await temporal?.stop()
+})
+
+const clientOf = (namespace: string) => new Client({ connection: world.connection, namespace })
+
+test('a namespace gets the search attributes it lacks, once, however many workers start', async () => {
+  const { workflowService, operatorService } = world.connection
+  const namespace = 'bare'
+  await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: { seconds: 86_400 as never } })
+  const client = clientOf(namespace)
+  await until(() =>
+    setUp(client).then(
+      () => true,
+      () => false,
+    ),
+  )
+  await Promise.all([setUp(client), setUp(client)])
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
+  expect(Object.keys(customAttributes)).toEqual(expect.arrayContaining(SEARCH_ATTRIBUTES.map(({ name }) => name)))
+})
+
+test('the retention is a Schedule: daily, one at a time, and it runs', async () => {
+  const client = clientOf('default')
+  await setUp(client)
+  const handle = client.schedule.getHandle('retention')
+  const { spec, policies } = await handle.describe()
+  expect(spec.calendars).toMatchObject([{ hour: [{ start: 2, end: 2 }], minute: [{ start: 30, end: 30 }] }])
+  expect(policies.overlap).toBe('SKIP')
+  await handle.trigger()
+  await until(async () => (await handle.describe()).info.recentActions.length > 0)
+  const { info } = await handle.describe()
+  const { workflowId } = info.recentActions[0]!.action.workflow
+  expect(await client.workflow.getHandle(workflowId).result()).toEqual(['events_20260801'])
+})
+
+test('the verification of domains is a Schedule: each minute, one at a time, and it runs', async () => {
+  const client = clientOf('default')
+  await setUp(client)
+  const handle = client.schedule.getHandle('verification')
+  const { spec, policies, info } = await handle.describe()
+  expect(spec.intervals).toMatchObject([{ every: 60_000 }])
+  expect(policies.overlap).toBe('SKIP')
+  const before = info.recentActions.length
+  await handle.trigger()
+  await until(async () => (await handle.describe()).info.recentActions.length > before)
+  const { workflowId } = (await handle.describe()).info.recentActions.at(-1)!.action.workflow
+  expect(await client.workflow.getHandle(workflowId).result()).toEqual({ verified: 2, pending: 1 })
+})
+
+test('an operator may change the Schedule: it is created once and then left alone', async () => {
+  const client = clientOf('default')
+  const handle = client.schedule.getHandle('retention')
+  await handle.pause('for a backup')
+  await setUp(client)
+  expect((await handle.describe()).state.paused).toBe(true)
+})
