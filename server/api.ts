@@ -121,7 +121,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
   })
   const receipts = createReceiptService({ db, clock, signer, publicUrl })
-  const domains = createDomainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
+  const domains = createDomainService({ db, clock, sealer, hosts, breaker, limits, verifyNow })
 
   const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
   const people = createPeople({ db, clock, sealer, log, limits, onCount: parts.onCount, publicUrl, listenerUrl })

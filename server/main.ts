@@ -44,7 +44,7 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, clock, metrics, tracing, ends } = program
+  const { config, limits, log, db, clock, metrics, tracing, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   await checkSealedValues(program, sealer)
@@ -66,7 +66,7 @@ async function start(program: Program): Promise<object> {
 
   const breaker = createBreaker({
     db,
-    thresholds: config.limits.breaker,
+    limits,
     onChange: (state) => metrics.breakerChanges.add({ state }),
   })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
@@ -81,7 +81,7 @@ async function start(program: Program): Promise<object> {
     tracing,
     sealer,
     log,
-    limits: config.limits,
+    limits,
     sendBudgetMs: config.sendBudgetMs,
     send,
     inbox,

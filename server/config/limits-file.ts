@@ -1,15 +1,13 @@
-import { type BreakerLimits, DEFAULT_LIMITS, type OperatorLimits, type Tier } from './limits.ts'
+import { fields, isWhole, type ReportFault } from './json-fields.ts'
+import { type AddressPool, type BreakerLimits, DEFAULT_LIMITS, type OperatorLimits, type Tier } from './limits.ts'
+import { POOL_OR_TIER, POOL_OR_TIER_RULE, readPools, readShaping } from './sending-limits.ts'
 import { type ReadVariable, textFile } from './values.ts'
 
 // TIERS_FILE: {"tiers": {"free": {"requests_per_minute": 60}}, "warmup": [500, 1000], "breaker": {"min_emails": 100}}
+// and the pools and the shaping of sending-limits.ts.
 
 export type FileLimits = Omit<OperatorLimits, 'defaultTier'>
 
-/** Takes a fault: its place in the file, and what is wrong there. */
-type Report = (where: string, what: string) => void
-type Fields = Record<string, unknown>
-
-const TIER_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 const MOST_REQUESTS = 1_000_000_000
 const MOST_EMAILS = 1_000_000_000
 const MOST_DAYS = 60
@@ -30,12 +28,15 @@ const BREAKER: Record<string, { key: keyof BreakerLimits; least: number; most: n
  */
 export const limitsFile: ReadVariable<FileLimits> = (path) => {
   const faults: string[] = []
-  const report: Report = (where, what) => void faults.push(`${where} ${what}`)
-  const file = fields(readJson(path), 'the whole', ['tiers', 'warmup', 'breaker'], report)
+  const report: ReportFault = (where, what) => void faults.push(`${where} ${what}`)
+  const file = fields(readJson(path), 'the whole', ['tiers', 'warmup', 'breaker', 'pools', 'shaping'], report)
+  const pools = readPools(file.pools, report)
   const limits: FileLimits = {
-    tiers: Object.freeze({ ...DEFAULT_LIMITS.tiers, ...readTiers(file.tiers, report) }),
+    tiers: Object.freeze({ ...DEFAULT_LIMITS.tiers, ...readTiers(file.tiers, pools, report) }),
     warmUp: Object.freeze(readWarmUp(file.warmup, report)),
     breaker: Object.freeze({ ...DEFAULT_LIMITS.breaker, ...readBreaker(file.breaker, report) }),
+    pools,
+    shaping: readShaping(file.shaping, report),
   }
   checkOrder(limits.breaker, report)
   if (faults.length > 0) throw new Error(`must name a file of limits without fault: ${faults.join('; ')}`)
@@ -51,20 +52,22 @@ function readJson(path: string): unknown {
   }
 }
 
-function readTiers(value: unknown, report: Report): Record<string, Tier> {
+function readTiers(value: unknown, pools: Record<string, AddressPool>, report: ReportFault): Record<string, Tier> {
   const tiers: [string, Tier][] = []
   for (const [name, tier] of Object.entries(fields(value, 'tiers', undefined, report))) {
     const where = `tiers.${name}`
-    if (!TIER_NAME.test(name)) report(where, 'must be named by 1 to 32 of a-z, 0-9, _ and -, a letter first')
-    const { requests_per_minute: perMinute } = fields(tier, where, ['requests_per_minute'], report)
+    if (!POOL_OR_TIER.test(name)) report(where, POOL_OR_TIER_RULE)
+    const { requests_per_minute: perMinute, pool } = fields(tier, where, ['requests_per_minute', 'pool'], report)
+    const isPool = pool === undefined || (typeof pool === 'string' && Object.hasOwn(pools, pool))
+    if (!isPool) report(`${where}.pool`, 'must be one of pools')
     if (!isWhole(perMinute, 1, MOST_REQUESTS)) {
       report(`${where}.requests_per_minute`, `must be a whole number from 1 to ${MOST_REQUESTS}`)
-    } else tiers.push([name, Object.freeze({ requestsPerMinute: perMinute })])
+    } else tiers.push([name, Object.freeze({ requestsPerMinute: perMinute, ...(isPool && pool ? { pool } : {}) })])
   }
-  return Object.fromEntries(tiers)
+  return Object.fromEntries(tiers) as Record<string, Tier>
 }
 
-function readWarmUp(value: unknown, report: Report): readonly number[] {
+function readWarmUp(value: unknown, report: ReportFault): readonly number[] {
   if (value === undefined) return DEFAULT_LIMITS.warmUp
   if (Array.isArray(value) && value.length <= MOST_DAYS && value.every((emails) => isWhole(emails, 1, MOST_EMAILS))) {
     return value as number[]
@@ -73,7 +76,7 @@ function readWarmUp(value: unknown, report: Report): readonly number[] {
   return []
 }
 
-function readBreaker(value: unknown, report: Report): Partial<BreakerLimits> {
+function readBreaker(value: unknown, report: ReportFault): Partial<BreakerLimits> {
   const breaker: [keyof BreakerLimits, number][] = []
   for (const [name, given] of Object.entries(fields(value, 'breaker', Object.keys(BREAKER), report))) {
     const { key, least, most, whole } = BREAKER[name]!
@@ -84,22 +87,10 @@ function readBreaker(value: unknown, report: Report): Partial<BreakerLimits> {
   return Object.fromEntries(breaker)
 }
 
-function checkOrder({ bounceWarn, bounceOpen, complaintWarn, complaintOpen }: BreakerLimits, report: Report): void {
+function checkOrder(
+  { bounceWarn, bounceOpen, complaintWarn, complaintOpen }: BreakerLimits,
+  report: ReportFault,
+): void {
   if (bounceWarn > bounceOpen) report('breaker.bounce_warn', 'must not be above bounce_open')
   if (complaintWarn > complaintOpen) report('breaker.complaint_warn', 'must not be above complaint_open')
 }
-
-/** The fields of an object; `{}` when it is absent or not an object. Without `known` every name is valid. */
-function fields(value: unknown, where: string, known: string[] | undefined, report: Report): Fields {
-  if (value === undefined) return {}
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    report(where, 'must be an object')
-    return {}
-  }
-  const unknown = known ? Object.keys(value).filter((name) => !known.includes(name)) : []
-  for (const name of unknown) report(where, `has no field ${JSON.stringify(name)}; there are ${known!.join(', ')}`)
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !unknown.includes(name)))
-}
-
-const isWhole = (value: unknown, least: number, most: number): value is number =>
-  Number.isInteger(value) && (value as number) >= least && (value as number) <= most

@@ -9,10 +9,33 @@ export interface OperatorLimits {
    */
   readonly warmUp: readonly number[]
   readonly breaker: BreakerLimits
+  /** By name. */
+  readonly pools: Readonly<Record<string, AddressPool>>
+  /** What a sending address may ask of each site. The engine has defaults for sites that are absent. */
+  readonly shaping: readonly ShapingRow[]
 }
 
 export interface Tier {
   readonly requestsPerMinute: number
+  /** The pool whose addresses its accounts send from; a name in `pools`. */
+  readonly pool?: string
+}
+
+/** Addresses that mail leaves from. */
+export interface AddressPool {
+  readonly addresses: readonly string[]
+  /** Whether each address warms up at each provider. */
+  readonly warmsUp: boolean
+}
+
+/** Limits of a site; each that is absent keeps its default. */
+export interface ShapingRow {
+  /** The end of its mail exchangers' names, or a recipient domain. */
+  readonly site: string
+  readonly connections?: number
+  /** The most messages over one connection. */
+  readonly messages?: number
+  readonly perMinute?: number
 }
 
 /** The circuit breaker of a domain. Rates are fractions of the domain's emails of the last 24 hours, from 0 to 1. */
@@ -46,6 +69,8 @@ export const DEFAULT_LIMITS: OperatorLimits = Object.freeze({
     complaintOpen: 0.005,
     openMinutes: 60,
   }),
+  pools: Object.freeze({}),
+  shaping: Object.freeze([]),
 })
 
 /** Limits of one request, the same for all callers. Those of one message are in `server/sending/message.ts`. */

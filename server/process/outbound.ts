@@ -42,7 +42,7 @@ interface Parts {
  * three. A shutdown waits for every send, then for the attempts that began.
  */
 export async function startOutbound(program: Program, parts: Parts): Promise<Outbound> {
-  const { config, db, clock, metrics, ends } = program
+  const { config, limits, db, clock, metrics, ends } = program
   const { sealer, breaker } = parts
   const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
   const simulator = createSimulator({ inbox, comesBack: simulatorReports(program, sealer) })
@@ -69,7 +69,9 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
         region: config.dataRegion,
         sendBudgetMs: config.sendBudgetMs,
         storeContent: config.storeContent,
-        warmUpSteps: config.limits.warmUp,
+        get warmUpSteps() {
+          return limits.warmUp
+        },
         dailyVolume: createDailyVolume(db),
         breaker,
         suppressed: createSuppressionLookup(db, sealer),

@@ -9,12 +9,15 @@ import { startTelemetry } from '../telemetry/start.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createBatchCounter, watchDatabase } from '../telemetry/watch-parts.ts'
+import { keepLimits, type LiveLimits } from './live-limits.ts'
 import { createLogger } from './log.ts'
 import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
 
 /** The parts that every process of the service has. */
 export interface Program {
   config: Config
+  /** The current limits of TIERS_FILE. Do not read `config.limits`: those are of the start. */
+  limits: LiveLimits
   log: Logger
   db: Database
   clock: DatabaseClock
@@ -58,6 +61,7 @@ export async function runProcess({ name, check, start }: Process): Promise<void>
       log,
     })
     ends.defer(() => tracing.close())
+    const limits = keepLimits({ log, ends }, config)
     const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
     const db = connect(config.databaseUrl, { connections: 10, batchNotes: createBatchCounter(metrics) })
     watchDatabase(metrics, db)
@@ -67,7 +71,7 @@ export async function runProcess({ name, check, start }: Process): Promise<void>
     ends.defer(() => clock.stop())
     const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
     ends.defer(() => telemetry.stop())
-    const ready = await start({ config, log, db, clock, metrics, tracing, ends })
+    const ready = await start({ config, limits, log, db, clock, metrics, tracing, ends })
     drainWhenStopped(async () => {
       await ends.disposeAsync()
       log.info('drained')

@@ -1,5 +1,5 @@
 import { createReadCache } from '../async/read-cache.ts'
-import type { BreakerLimits } from '../config/limits.ts'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
@@ -52,19 +52,19 @@ const MAX_DOMAINS = 10_000
  */
 interface BreakerParts {
   db: Database
-  thresholds: BreakerLimits
+  /** Read at each use: the operator may change them. */
+  limits: Pick<OperatorLimits, 'breaker'>
   /** Called when a breaker changes its state. */
   onChange?(state: State): void
 }
 
-export function createBreaker({ db, thresholds, onChange }: BreakerParts): Breaker {
-  const { openMinutes } = thresholds
-
+export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
   /** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
   async function readState(accountId: string, domain: string) {
+    const { openMinutes } = limits.breaker
     const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
     const reading = await read()
-    const transition = transitionOf(reading, thresholds)
+    const transition = transitionOf(reading, limits.breaker)
     if (transition) await changeState(db, { accountId, domain, openMinutes }, reading, transition)
     if (transition) onChange?.(transition.state)
     const current = transition ? await read() : reading
@@ -81,8 +81,8 @@ export function createBreaker({ db, thresholds, onChange }: BreakerParts): Break
 
   /** The public state of a reading. A transition that is due counts, even if it is not stored yet. */
   const sendingState = (reading: BreakerReading): SendingState => {
-    const state = transitionOf(reading, thresholds)?.state ?? reading.state
-    if (state === 'closed') return isNearOpening(reading, thresholds) ? 'throttled' : 'active'
+    const state = transitionOf(reading, limits.breaker)?.state ?? reading.state
+    if (state === 'closed') return isNearOpening(reading, limits.breaker) ? 'throttled' : 'active'
     return state === 'open' ? 'paused' : 'throttled'
   }
 
@@ -91,7 +91,7 @@ export function createBreaker({ db, thresholds, onChange }: BreakerParts): Break
       const { state, waitUntilMs } = await stateOf(accountId, domain)
       if (state === 'closed') return undefined
       if (state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(waitUntilMs) }
-      const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes }, emails)
+      const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes: limits.breaker.openMinutes }, emails)
       if (!refusal) return undefined
       return {
         state: refusal.state === 'open' ? 'paused' : 'throttled',
@@ -108,12 +108,12 @@ export function createBreaker({ db, thresholds, onChange }: BreakerParts): Break
     },
 
     async states(accountId, domains) {
-      const readings = await readStates(db, { accountId, domains, openMinutes })
+      const readings = await readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
       return new Map(readings.map((reading) => [reading.domain, sendingState(reading)]))
     },
 
     async rates(accountId, domains) {
-      const readings = await readStates(db, { accountId, domains, openMinutes })
+      const readings = await readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
       return new Map(
         readings.map((reading) => {
           const { domain, emails, bounces, complaints } = reading

@@ -13,6 +13,7 @@ import {
   RecordStatusSchema,
 } from '../../gen/verdict/v1/domains_pb.ts'
 import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
@@ -36,21 +37,21 @@ export interface ShownParts {
   clock: DatabaseClock
   hosts: SendingHosts
   breaker: Breaker
-  /** Emails a day, beginning with the day of the verification. */
-  warmUpSteps: readonly number[]
+  limits: OperatorLimits
 }
 
 /**
  * Creates the function that shows domains of one account: with their records and what they may send and have sent
  * today.
  */
-export function createShowDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownParts) {
+export function createShowDomains(parts: ShownParts) {
+  const { db, clock, hosts, breaker } = parts
   return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
     const names = domains.map(({ name }) => name)
     const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
     return domains.map((domain) => {
       const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys } = domain
-      const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), warmUpSteps) : undefined
+      const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), parts.limits.warmUp) : undefined
       return create(DomainSchema, {
         domainId: publicId('dom', domain.id),
         domain: name,

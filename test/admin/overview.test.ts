@@ -29,7 +29,7 @@ let nowMs: number | undefined = Date.parse('2020-11-18T12:00:00Z')
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 beforeAll(async () => {
   account = await testAccount()
-  const breaker = createBreaker({ db: account.db, thresholds: DEFAULT_LIMITS.breaker })
+  const breaker = createBreaker({ db: account.db, limits: DEFAULT_LIMITS })
   const clock = { ...account.clock, now: () => nowMs ?? account.clock.now() }
   const service = createOverviewService({
     ...account,

@@ -52,7 +52,7 @@ beforeAll(async () => {
   }
   await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
   await run(db, 'vacuum analyze hourly_stats')
-  const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
+  const breaker = createBreaker({ db, limits: DEFAULT_LIMITS })
   const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS })
   const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
   dashboard = await startDashboard({ ...account, services })

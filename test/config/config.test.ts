@@ -450,13 +450,66 @@ test('TIERS_FILE replaces tiers, warm-up and breaker limits; a missing value kee
     defaultTier: 'gold',
     warmUp: [100, 200],
     breaker: { ...DEFAULT_LIMITS.breaker, minEmails: 50, openMinutes: 5 },
+    pools: {},
+    shaping: [],
   })
   expect(config({ TIERS_FILE: file('empty.json', '{}') }).limits).toEqual(DEFAULT_LIMITS)
 })
 
+test('TIERS_FILE names pools of addresses, the pool of a tier, and the limits of sites', () => {
+  const TIERS_FILE = file(
+    'pools.json',
+    JSON.stringify({
+      tiers: { pro: { requests_per_minute: 600, pool: 'main' } },
+      pools: {
+        main: { addresses: ['192.0.2.25', '2001:db8::25'] },
+        fresh: { addresses: ['192.0.2.26'], warm_up: true },
+      },
+      shaping: [
+        { site: 'Google.com', connections: 20, messages_per_connection: 60, per_minute: 6_000 },
+        { site: 'bücher.example', per_minute: 60 },
+        { site: '192.0.2.9', connections: 1 },
+      ],
+    }),
+  )
+  expect(config({ TIERS_FILE }).limits).toMatchObject({
+    tiers: { pro: { requestsPerMinute: 600, pool: 'main' } },
+    pools: {
+      main: { addresses: ['192.0.2.25', '2001:db8::25'], warmsUp: false },
+      fresh: { addresses: ['192.0.2.26'], warmsUp: true },
+    },
+    shaping: [
+      { site: 'google.com', connections: 20, messages: 60, perMinute: 6_000 },
+      { site: 'xn--bcher-kva.example', perMinute: 60 },
+      { site: '192.0.2.9', connections: 1 },
+    ],
+  })
+})
+
 test.each([
+  ['{"pools": []}', 'pools must be an object'],
+  ['{"pools": {"Main": {"addresses": ["192.0.2.1"]}}}', 'pools.Main must be named by 1 to 32 of'],
+  ['{"pools": {"main": {}}}', 'pools.main.addresses must be a list of 1 to 1000 IP addresses, none of them twice'],
+  ['{"pools": {"main": {"addresses": ["mail.example"]}}}', 'pools.main.addresses must be a list of 1 to 1000'],
+  ['{"pools": {"main": {"addresses": ["192.0.2.1", "192.0.2.1"]}}}', 'none of them twice'],
+  ['{"pools": {"main": {"addresses": ["192.0.2.1"], "warm_up": 1}}}', 'pools.main.warm_up must be true or false'],
+  ['{"pools": {"main": {"address": "192.0.2.1"}}}', 'pools.main has no field "address"; there are addresses, warm_up'],
+  ['{"tiers": {"pro": {"requests_per_minute": 1, "pool": "main"}}}', 'tiers.pro.pool must be one of pools'],
+  ['{"tiers": {"pro": {"requests_per_minute": 1, "pool": "toString"}}}', 'tiers.pro.pool must be one of pools'],
+  ['{"shaping": {}}', 'shaping must be a list of at most 1000 sites'],
+  ['{"shaping": [7]}', 'shaping[0] must be an object'],
+  ['{"shaping": [{"connections": 1}]}', 'shaping[0].site must be the end of a mail exchanger name, or a domain'],
+  ['{"shaping": [{"site": "a b", "connections": 1}]}', 'shaping[0].site must be the end of a mail exchanger name'],
+  ['{"shaping": [{"site": "a.example"}]}', 'shaping[0] must have one of connections, messages_per_connection, per_min'],
+  ['{"shaping": [{"site": "a.example", "connections": 0}]}', 'shaping[0].connections must be a whole number from 1'],
+  ['{"shaping": [{"site": "a.example", "per_minute": 1.5}]}', 'shaping[0].per_minute must be a whole number from 1'],
+  ['{"shaping": [{"site": "a.example", "rate": 1}]}', 'shaping[0] has no field "rate"; there are site, connections'],
+  [
+    '{"shaping": [{"site": "a.example", "per_minute": 1}, {"site": "A.example.", "connections": 1}]}',
+    'shaping names a.example twice',
+  ],
   ['[]', 'the whole must be an object'],
-  ['{"tier": {}}', 'the whole has no field "tier"; there are tiers, warmup, breaker'],
+  ['{"tier": {}}', 'the whole has no field "tier"; there are tiers, warmup, breaker, pools, shaping'],
   ['{"tiers": {"free": 60}}', 'tiers.free must be an object'],
   ['{"tiers": {"free": {}}}', 'tiers.free.requests_per_minute must be a whole number from 1 to 1000000000'],
   ['{"tiers": {"free": {"requests_per_minute": 0}}}', 'must be a whole number from 1 to 1000000000'],

@@ -252,7 +252,7 @@ test('late bounces and complaints open the breaker, and the statistics show them
   const key = { accountId: account.id, tenantId: '', domain: 'example.test', shard: 1 }
   const sent = { ...key, hour: sql`date_trunc('hour', now(), 'UTC')`, delivered: 95 }
   await db.insert(hourlyStats).values(sent)
-  const state = () => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }).peek(account.id, 'example.test')
+  const state = () => createBreaker({ db, limits: DEFAULT_LIMITS }).peek(account.id, 'example.test')
   const paths: string[] = []
   for (let i = 0; i < 10; i++) {
     // A suppressed address is never mailed again.

@@ -47,7 +47,7 @@ const results = () => world.received.map(({ kept }) => kept)
 
 /** The reports in the statistics, and those that the breaker counts. */
 async function counts() {
-  const breaker = createBreaker({ db: world.db, thresholds: DEFAULT_LIMITS.breaker })
+  const breaker = createBreaker({ db: world.db, limits: DEFAULT_LIMITS })
   const rates = (await breaker.rates(world.account.id, ['example.test'])).get('example.test')!
   const total = sql<number>`coalesce(sum(complaints + late_bounces), 0)::int`
   const [row] = await world.db.select({ total }).from(hourlyStats)
@@ -189,6 +189,6 @@ test('three forged reports of one message do not pause the domain', async () => 
   const to = recipientsOf(40)
   const { returnPath } = await world.sendMessage({ to })
   for (const each of [0, 1, 2]) await world.bounce(returnPath, bounceOf(...to.slice(each * 13, each * 13 + 13)))
-  const breaker = createBreaker({ db: world.db, thresholds: DEFAULT_LIMITS.breaker })
+  const breaker = createBreaker({ db: world.db, limits: DEFAULT_LIMITS })
   expect((await breaker.peek(world.account.id, 'example.test')).state).toBe('active')
 })

@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 
 /** The breaker of another process: it has read nothing yet. */
-const breaker = (db = database.db) => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
+const breaker = (db = database.db) => createBreaker({ db, limits: DEFAULT_LIMITS })
 
 interface Counts {
   emails?: number

@@ -81,7 +81,7 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
       storeContent: false,
       warmUpSteps: DEFAULT_LIMITS.warmUp,
       dailyVolume: createDailyVolume(db),
-      breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }),
+      breaker: createBreaker({ db, limits: DEFAULT_LIMITS }),
       suppressed: createSuppressionLookup(db, sealer),
       ...more,
     })

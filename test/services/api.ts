@@ -40,7 +40,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     limits,
     sendBudgetMs: 30_000,
     send: world.sendWith({ storeContent: true }),
-    breaker: createBreaker({ db, thresholds: limits.breaker }),
+    breaker: createBreaker({ db, limits }),
     hosts: HOSTS,
     verifier: dns,
     webhooks,
