@@ -1,4 +1,6 @@
 import { rm } from 'node:fs/promises'
+import { freePort } from '../../dev/ports.ts'
+import { type Maildirs, maildirs } from './maildirs.ts'
 import { type Nsd, startNsd } from './nsd.ts'
 import { mailboxFolder, type Postfix, type PostfixSetup, startPostfix } from './postfix.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -32,23 +34,66 @@ export const ONE_MAILBOX: MailWorldSetup = {
  * machine.
  */
 export async function startMailWorld({ recipients, postfix: setUp, env }: MailWorldSetup): Promise<MailWorld> {
-  const mailboxes = await mailboxFolder()
+  const start = async ({ mailboxes, port }: Place) => startPostfix({ ...(await setUp(mailboxes)), mailboxes, port })
+  const { servers, ...world } = await startServerWorld({ recipients, servers: { postfix: start }, env })
+  return { ...world, postfix: servers.postfix }
+}
+
+/** Where a mail server of the recipients listens and delivers. */
+export interface Place {
+  /** All servers listen on it, each on loopback addresses of its own. */
+  port: number
+  mailboxes: string
+  nsd: Nsd
+}
+
+export interface ServerWorldSetup<Servers> {
+  /** Lines of the recipients' zone, `example.net`. */
+  recipients: string
+  /** Lines of the sender's zone, `example.com`, beside the records of its domain. */
+  senders?: string
+  servers: { [Name in keyof Servers]: (place: Place) => Promise<Servers[Name]> }
+  /** A loopback address on whose port 53 the DNS also listens, for servers whose port of DNS is fixed. */
+  dnsAddress?: string
+  env?: NodeJS.ProcessEnv
+}
+
+export interface ServerWorld<Servers> {
+  account: Account
+  product: Product
+  servers: Servers
+  mailboxes: Maildirs
+  /** The port of all mail servers. */
+  port: number
+  nsd: Nsd
+  end(): Promise<void>
+}
+
+/** Like `startMailWorld`, with any mail servers. */
+export async function startServerWorld<Servers extends Record<string, { stop(): Promise<void> }>>(
+  setup: ServerWorldSetup<Servers>,
+): Promise<ServerWorld<Servers>> {
+  const folder = await mailboxFolder()
   const account = await createSender()
-  const nsd = await startNsd({ 'example.com': account.zone, 'example.net': recipients })
-  const postfix = await startPostfix({ ...(await setUp(mailboxes)), mailboxes })
+  const zones = { 'example.com': `${account.zone}\n${setup.senders ?? ''}`, 'example.net': setup.recipients }
+  const nsd = await startNsd(zones, { also: setup.dnsAddress ? [setup.dnsAddress] : [] })
+  const place = { port: await freePort(), mailboxes: folder, nsd }
+  const started: [string, { stop(): Promise<void> }][] = []
+  for (const [name, start] of Object.entries(setup.servers)) started.push([name, await start(place)])
   const product = await startProduct(account, {
     DNS_SERVERS: nsd.address,
-    SMTP_PORT: String(postfix.port),
+    SMTP_PORT: String(place.port),
     SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
     SMTP_HELO_NAME: 'mail.example.com',
-    ...env,
+    ...setup.env,
   })
   const end = async () => {
     await product.api.kill()
-    await postfix.stop()
+    for (const [, server] of started) await server.stop()
     await nsd.stop()
     await account.database.drop()
-    await rm(mailboxes, { recursive: true })
+    await rm(folder, { recursive: true })
   }
-  return { account, product, postfix, nsd, end }
+  const servers = Object.fromEntries(started) as unknown as Servers
+  return { account, product, servers, mailboxes: maildirs(folder), port: place.port, nsd, end }
 }

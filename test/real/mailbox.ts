@@ -6,8 +6,9 @@ export function splitTrace(file: Buffer): { trace: string; message: Buffer } {
   const text = file.toString('latin1')
   const start = text.search(/^DKIM-Signature:/m)
   if (start < 0) throw new Error(`no message that begins with a signature:\n${text.slice(0, 2_000)}`)
-  // The files of a Maildir have the line ends of the operating system.
-  return { trace: text.slice(0, start), message: Buffer.from(text.slice(start).replaceAll('\n', '\r\n'), 'latin1') }
+  // The files of most servers have the line ends of the operating system.
+  const message = text.slice(start).replaceAll(/\r?\n/g, '\r\n')
+  return { trace: text.slice(0, start), message: Buffer.from(message, 'latin1') }
 }
 
 /** The names of the header fields, in order. */

@@ -6,6 +6,8 @@ export const PACKAGES: Record<string, string> = {
   postgresql: 'the database',
   pgbouncer: 'the pooler in front of it',
   postfix: "the recipient's mail server",
+  postgrey: 'its greylisting',
+  libidn12: 'a library of Exim, which is unpacked',
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',
   opendkim: 'verifies signatures',
@@ -42,16 +44,16 @@ function install(names: string[]): void {
   console.log(`Installing ${names.join(', ')}`)
   preseedPostfix()
   withoutStartingServices(() => {
-    apt('update', '-qq')
-    apt('install', '-y', '-qq', '--no-install-recommends', ...names)
+    apt(['update', '-qq'])
+    apt(['install', '-y', '-qq', '--no-install-recommends', ...names])
   })
   const missing = names.filter((name) => versionOf(name) === undefined)
   if (missing.length > 0) throw new Error(`apt-get did not install ${missing.join(', ')}`)
 }
 
-function apt(...args: string[]): void {
+export function apt(args: string[], cwd?: string): void {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const { status, error } = spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const { status, error } = spawnSync('apt-get', args, { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed (${error?.message ?? status})`)
 }
 

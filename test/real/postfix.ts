@@ -1,17 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
-import { type Daemon, eventually, openFolder, startDaemon } from './daemon.ts'
+import { type Daemon, openFolder, startDaemon } from './daemon.ts'
+import { type Maildirs, maildirs } from './maildirs.ts'
 
-export interface Postfix extends Daemon {
+export interface Postfix extends Daemon, Maildirs {
   /** The port of all listeners. */
   port: number
-  /** Resolves with the newest message of a mailbox, as stored, once the mailbox holds `count` messages. */
-  mail(mailbox: string, count?: number): Promise<Buffer>
-  /** The number of messages in a mailbox. */
-  count(mailbox: string): Promise<number>
 }
 
 export interface PostfixSetup {
@@ -23,6 +20,8 @@ export interface PostfixSetup {
   mailboxes: string
   /** Further lines of main.cf. */
   settings?: Record<string, string>
+  /** The port of all listeners; a free one when absent. */
+  port?: number
   /** Whether Postfix also sends mail, as `transport_maps` in `settings` says. */
   sends?: boolean
 }
@@ -33,7 +32,7 @@ export interface PostfixSetup {
  */
 export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   const folder = await openFolder('postfix')
-  const port = await freePort()
+  const { port = await freePort() } = setup
   for (const name of ['queue', 'data']) await mkdir(join(folder, name))
   await chown(join(folder, 'data'), idOf('postfix', '-u'), idOf('postfix', '-g'))
   await writeFile(join(folder, 'main.cf'), lines(mainSettings(folder, setup)))
@@ -48,23 +47,11 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   ]
   const daemon = await startDaemon(start, { address: first, port })
 
-  const messages = async (mailbox: string): Promise<string[]> => {
-    const inbox = join(setup.mailboxes, mailbox, 'new')
-    // File names contain the time in seconds and microseconds, as in 1790000000.V801Ifc0006M345678.
-    const order = (name: string) => `${name.split('.')[0]} ${/M(\d+)/.exec(name)?.[1]?.padStart(6, '0')}`
-    const names = await readdir(inbox).catch(() => [])
-    return names.sort((a, b) => order(a).localeCompare(order(b))).map((name) => join(inbox, name))
-  }
   return {
     ...daemon,
     log: () => readFileSync(join(folder, 'log'), 'utf8'),
     port,
-    mail: async (mailbox, count = 1) =>
-      eventually(async () => {
-        const names = await messages(mailbox)
-        return names.length >= count ? readFile(names.at(-1)!) : undefined
-      }),
-    count: async (mailbox) => (await messages(mailbox)).length,
+    ...maildirs(setup.mailboxes),
     stop: async () => {
       await daemon.stop()
       await rm(folder, { recursive: true })
@@ -145,6 +132,6 @@ function defaultOf(setting: string): string {
   return execFileSync('postconf', ['-dh', setting], { encoding: 'utf8' }).trim()
 }
 
-function idOf(user: string, flag: '-u' | '-g'): number {
+export function idOf(user: string, flag: '-u' | '-g'): number {
   return Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
 }

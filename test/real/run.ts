@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { turnFsyncOff } from '../harness/throwaway.ts'
 import { startDebianPostgres } from './debian-postgres.ts'
 import { installPackages } from './packages.ts'
+import { unpackPackages } from './unpacked.ts'
 
 // `npm run test:real` tests the product with servers that it meets in production, from Debian's packages. It installs
 // missing packages and fails when one cannot be installed. It passes arguments after `--` to Vitest.
@@ -15,6 +16,7 @@ if (process.getuid?.() !== 0) {
 }
 console.log('Real components:')
 installPackages()
+unpackPackages()
 const postgres = await startDebianPostgres()
 await turnFsyncOff(postgres.url)
 console.log(`The database of these tests is ${postgres.version}`)

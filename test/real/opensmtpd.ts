@@ -1,0 +1,54 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Daemon, openFolder, startDaemon } from './daemon.ts'
+import type { Place } from './mail-world.ts'
+import { inOwnView } from './own-view.ts'
+import { idOf } from './postfix.ts'
+import { unpackedFile } from './unpacked.ts'
+
+export interface OpensmtpdSetup {
+  /** The loopback address on which it listens. */
+  address: string
+  domain: string
+  users: string[]
+  /** Further lines of smtpd.conf. */
+  settings?: string
+}
+
+/** Starts a separate OpenSMTPD, which accepts mail for `users` of one domain as from the Internet. */
+export async function startOpensmtpd(setup: OpensmtpdSetup, place: Place): Promise<Daemon> {
+  const folder = await openFolder('opensmtpd')
+  const configuration = join(folder, 'smtpd.conf')
+  await writeFile(configuration, settings(setup, place))
+  const command = inOwnView(
+    {
+      folder,
+      files: { '/usr/libexec': unpackedFile('opensmtpd', 'usr/libexec') },
+      empty: ['/run', '/var/lib', '/var/spool'],
+      folders: ['/var/lib/opensmtpd/empty', '/var/spool/smtpd'],
+      users: ['opensmtpd', 'opensmtpq'].map(
+        (name, i) => `${name}:x:${64_000 + i}:${64_000 + i}::/nonexistent:/bin/false`,
+      ),
+    },
+    [unpackedFile('opensmtpd', 'usr/sbin/smtpd'), '-d', '-f', configuration],
+  )
+  const daemon = await startDaemon(command, { address: setup.address, port: place.port })
+  const stop = async () => {
+    await daemon.stop()
+    await rm(folder, { recursive: true })
+  }
+  return { ...daemon, stop }
+}
+
+function settings({ address, domain, users, settings = '' }: OpensmtpdSetup, { port, mailboxes }: Place): string {
+  const nobody = `${idOf('nobody', '-u')}:${idOf('nobody', '-g')}`
+  const addresses = users.map((user) => `"${user}@${domain}" = "${user}"`)
+  const accounts = users.map((user) => `"${user}" = "${nobody}:${mailboxes}/${user}"`)
+  return `table addresses { ${addresses.join(', ')} }
+table accounts { ${accounts.join(', ')} }
+${settings}
+listen on ${address} port ${port} hostname mail.${domain}
+action "in" maildir "${mailboxes}/%{user.username}" userbase <accounts> virtual <addresses>
+match from any for domain "${domain}" action "in"
+`
+}
