@@ -2,14 +2,14 @@ import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from 
 import { createFairSlotsByKey } from '../net/fair-slots.ts'
 import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/process/log.ts'
-import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
+import type { AttemptOnce, AttemptResult } from '../server/webhooks/attempt-once.ts'
 import { describeResponses } from './responses.ts'
 import { GROUPS_PER_ENDPOINT, MAX_GROUP, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from './worker-limits.ts'
 
 const HEARTBEAT_MS = 5_000
 
 export interface ActivityParts {
-  deliverOnce: DeliverOnce
+  attemptOnce: AttemptOnce
   /** Takes UUIDs. */
   finishDispatches(ids: string[], state: 'exhausted' | 'cancelled'): Promise<void>
   dropExpired(): Promise<string[]>
@@ -62,7 +62,7 @@ export type Activities = ReturnType<typeof createActivities>
 
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
-  const { deliverOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
+  const { attemptOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
   const groupSlots = createFairSlotsByKey({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
   const postSlots = createFairSlotsByKey({
     slotsPerKey: POSTS_PER_ENDPOINT,
@@ -88,7 +88,7 @@ export function createActivities(parts: ActivityParts) {
     const release = await postSlots.acquire(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
     if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
-      return await deliverOnce({
+      return await attemptOnce({
         dispatchId: uuidOf('dsp', dispatchId),
         number: attempt,
         early,

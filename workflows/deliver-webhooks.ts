@@ -68,10 +68,10 @@ const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
  * timer and one activity make the attempts of a round. The workflow completes however its dispatches end. A failed
  * workflow means a fault of the service.
  */
-export async function deliverWebhooks(delivery: DeliverWebhooksInput): Promise<DispatchEnds> {
-  const { endpoint, scheduleMs, deadlineMs } = delivery
-  const summary = delivery.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
-  let { rounds, lastAnswer } = delivery
+export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<DispatchEnds> {
+  const { endpoint, scheduleMs, deadlineMs } = input
+  const summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
+  let { rounds, lastAnswer } = input
   let currentRound: Round | undefined
   let signals = 0
   const cancelled = new Set<string>()
@@ -94,7 +94,7 @@ export async function deliverWebhooks(delivery: DeliverWebhooksInput): Promise<D
     for (let next = earliest(rounds); next !== undefined; next = earliest(rounds)) {
       if (cancelled.size > 0) await endCancelled()
       else if (next.attempt > scheduleMs.length || Math.max(next.dueMs, Date.now()) > deadlineMs) await exhaust(next)
-      else if (isLong()) await continueAsNew<typeof deliverWebhooks>({ ...delivery, rounds, lastAnswer, summary })
+      else if (isLong()) await continueAsNew<typeof deliverWebhooks>({ ...input, rounds, lastAnswer, summary })
       else if (next.dueMs > Date.now()) await waitFor(next)
       else await attempt(next)
     }

@@ -131,8 +131,8 @@ interface ActivitiesParts {
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
 function startActivities(program: Program, { workflows, task, stopping }: ActivitiesParts): Activities {
   const { config, log, db, clock, metrics, tracing, ends } = program
-  const deliveries = createProcessAttempts(config, { db, clock, log, metrics, tracing })
-  ends.defer(() => deliveries.close())
+  const attempts = createProcessAttempts(config, { db, clock, log, metrics, tracing })
+  ends.defer(() => attempts.close())
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verification = createDomainVerification({ db, clock, ...domainChecks(program, mayDial) })
   const checks = {
@@ -146,7 +146,7 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
   }
   const report = (error: unknown) => log.warn({ err: error }, 'a replay could not start a workflow: the hand-over does')
   return createActivities({
-    deliverOnce: deliveries.deliverOnce,
+    attemptOnce: attempts.attemptOnce,
     replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: task('retention', async () => {

@@ -13,7 +13,7 @@ import { createLogger } from '../../server/process/log.ts'
 import { rejected } from '../../server/sending/outcome.ts'
 import { createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { createAttemptLog } from '../../server/webhooks/attempt-log.ts'
-import { createAttempts } from '../../server/webhooks/deliver-once.ts'
+import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
 import { createEventBatches } from '../../server/webhooks/event-batches.ts'
 import { createPost } from '../../server/webhooks/post.ts'
@@ -60,15 +60,15 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
   const clock = await createDatabaseClock(db)
   const { post } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: createLookup(createResolver({})) })
   const report = createAttemptLog(createLogger('fatal'))
-  const deliveries = createAttempts({ db, clock, sealer: sealerOf(storage), post, report })
+  const attempts = createAttempts({ db, clock, sealer: sealerOf(storage), post, report })
   const failed = (error: unknown) => console.error(error)
   const open = new Map<string, PromiseWithResolvers<void>>()
   const dispatcher = createDispatcher({
     db,
     clock,
     nextDelayMs,
-    async deliverFirst(event, nextDelayMs) {
-      const attempt = await deliveries.deliverFirst(event, nextDelayMs)
+    async attemptFirst(event, nextDelayMs) {
+      const attempt = await attempts.attemptFirst(event, nextDelayMs)
       const ended = open.get(event.messageId)
       attempt?.stored.then(ended?.resolve, ended?.reject)
       return attempt

@@ -1,5 +1,5 @@
 -- Reads the circuit breakers of an account's domains.
-select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
+select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, copies, bounces, complaints,
   coalesce(extract(epoch from case
     when state = 'open' then changed_at + $3::float8 * interval '1 minute'
     when state = 'half_open' and minute + (admitted >= 10)::int * interval '1 minute' > now()
@@ -13,12 +13,12 @@ cross join lateral (
     else greatest(changed_hour, date_trunc('hour', now(), 'UTC') - interval '23 hours') end as since_hour
 ) as since
 cross join lateral (
-  select coalesce(sum(emails), 0)::int as emails, coalesce(sum(bounces), 0)::int as bounces,
+  select coalesce(sum(copies), 0)::int as copies, coalesce(sum(bounces), 0)::int as bounces,
     coalesce(sum(complaints), 0)::int as complaints
   from (
     select hourly.* from generate_series(since_hour, now(), interval '1 hour') as counted_hour
     cross join lateral (
-      select delivered + mailbox_full + mailbox_does_not_exist + no_mx_record + connection_timeout + policy_block + spam_blocked + temporary_failure as emails, mailbox_does_not_exist + late_bounces - uncounted_late_bounces as bounces, complaints - uncounted_complaints as complaints
+      select delivered + mailbox_full + mailbox_does_not_exist + no_mx_record + connection_timeout + policy_block + spam_blocked + temporary_failure as copies, mailbox_does_not_exist + late_bounces - uncounted_late_bounces as bounces, complaints - uncounted_complaints as complaints
       from hourly_stats s
       where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
       offset 0

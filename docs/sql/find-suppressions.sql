@@ -1,8 +1,8 @@
 -- Finds the widest suppression entry of each address.
 select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
-from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, emails json))
-  with ordinality as q(account_id, tenant_id, emails, n)
-cross join lateral json_array_elements_text(q.emails) as a(email)
+from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, addresses json))
+  with ordinality as q(account_id, tenant_id, addresses, n)
+cross join lateral json_array_elements_text(q.addresses) as a(email)
 cross join lateral (
   select s.account_id, s.tenant_id, s.reason, (extract(epoch from s.created_at) * 1000)::float8 as since_ms
   from suppressions s

@@ -231,7 +231,7 @@ const KEEP_ONE = `
     and ($3::uuid is null or x.account_id = $3)`
 
 const keepOneEntry = (tx: TransactionSql, { wanted, accountId = undefined }: Erasure) =>
-  run(tx, KEEP_ONE, [wanted.email, wanted.erased, accountId ?? null])
+  run(tx, KEEP_ONE, [wanted.address, wanted.erased, accountId ?? null])
 
 const OPEN_SENDS = `
   select count(*)::int as sends from open_recipients r join open_messages m on m.id = r.message_id
@@ -246,7 +246,7 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
   const { wanted, accountId } = erasure
   const giveUpAt = performance.now() + waitMs
   for (;;) {
-    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [wanted.email, accountId ?? null])
+    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [wanted.address, accountId ?? null])
     if (open!.sends === 0 || performance.now() > giveUpAt) break
     await sleep(POLL_MS)
   }

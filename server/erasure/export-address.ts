@@ -15,7 +15,7 @@ export async function* exportOf(
   erasure: Erasure,
   { now, progress }: { now: Date; progress?: ErasureParts['progress'] },
 ): AsyncGenerator<string> {
-  yield `{"address":${JSON.stringify(erasure.wanted.email)},"exported_at":"${now.toISOString()}","tables":{`
+  yield `{"address":${JSON.stringify(erasure.wanted.address)},"exported_at":"${now.toISOString()}","tables":{`
   let current: AddressPlace | undefined
   for await (const { part, found } of mentionsOf(db, erasure, progress)) {
     const places = found.map(({ at }) => `"${at}"`)

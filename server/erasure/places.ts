@@ -51,7 +51,7 @@ export const PLACES: readonly AddressPlace[] = [
     erase: (row, wanted, replaced) => ({ ...replaced, request: eraseRequest(row.request as never, wanted) }),
     // A message of an earlier version has no domain.
     candidates: (wanted, day, parameter) => `
-      ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.email))}, '')
+      ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.address))}, '')
       or id = any((select array(${messagesTo(wanted, day, parameter)}))::uuid[])`,
   },
   {
@@ -61,14 +61,14 @@ export const PLACES: readonly AddressPlace[] = [
     account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
     erase: (row, wanted, replaced) =>
       wanted.isIt(row.email as string) ? { ...replaced, smtp: bareEvidence(row.smtp) } : replaced,
-    candidates: ({ email }, _, parameter) => `lower(email) = ${parameter(email)} or ${MENTIONS.recipients}`,
+    candidates: ({ address }, _, parameter) => `lower(email) = ${parameter(address)} or ${MENTIONS.recipients}`,
   },
   {
     table: 'events',
     columns: { recipient: 'mailbox', metadata: 'json', tag: 'text', detail: 'text' },
     account: OWN_ACCOUNT,
     erase: withDetailOf('recipient'),
-    candidates: ({ email }, _, parameter) => `lower(recipient) = ${parameter(email)} or ${MENTIONS.events}`,
+    candidates: ({ address }, _, parameter) => `lower(recipient) = ${parameter(address)} or ${MENTIONS.events}`,
   },
   {
     table: 'attempts',
@@ -124,14 +124,14 @@ export const PLACES: readonly AddressPlace[] = [
 ]
 
 /** SQL: the ids of a day's messages to the address, whose recipients may be erased already. */
-function messagesTo({ email, erased }: Wanted, day: string, parameter: Parameter): string {
+function messagesTo({ address, erased }: Wanted, day: string, parameter: Parameter): string {
   const { first, end } = idsOfDay(day)
   return `
     select message_id from recipients
-    where lower(email) in (${parameter(email)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
+    where lower(email) in (${parameter(address)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
 }
 
-const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)
+const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 

@@ -9,7 +9,7 @@ export const ERASED_TEXT = '[erased]'
 /** An address that is looked for, and what replaces it. */
 export interface Wanted {
   /** In its matching form. */
-  email: string
+  address: string
   /** Texts in lower case: what mentions the address holds one of them, as a text or as JSON. */
   needles: string[]
   erased: string
@@ -34,11 +34,11 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
  * An address may be spelled as it is, with its Unicode domain, and as part of a URL. URLs encode the `@`, and any other
  * character or not.
  *
- * @param email in its matching form
+ * @param address in its matching form
  */
-export function wantedAddress(email: string, erasedFormOf: ErasedFormOf): Wanted {
-  const at = email.lastIndexOf('@')
-  const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
+export function wantedAddress(address: string, erasedFormOf: ErasedFormOf): Wanted {
+  const at = address.lastIndexOf('@')
+  const [local, domain] = [address.slice(0, at), address.slice(at + 1)]
   const inAnyEncoding = (...texts: string[]) => [
     ...new Set(texts.flatMap((text) => ENCODINGS.map((encode) => encode(text)))),
   ]
@@ -47,10 +47,10 @@ export function wantedAddress(email: string, erasedFormOf: ErasedFormOf): Wanted
     inAnyEncoding('@').flatMap((sign) => domains.map((other) => one + sign + other)),
   )
   const pattern = new RegExp(spellings.map(escaped).join('|'), 'giu')
-  const erased = erasedFormOf(email)
+  const erased = erasedFormOf(address)
   const isIt = (text: string) => {
     const mailbox = parseMailbox(text.trim())
-    return mailbox !== undefined && matchingForm(mailbox) === email
+    return mailbox !== undefined && matchingForm(mailbox) === address
   }
   const replaceIn = (text: string) =>
     isIt(text)
@@ -60,7 +60,7 @@ export function wantedAddress(email: string, erasedFormOf: ErasedFormOf): Wanted
           return belongsToOther({ before, domain, after }) ? found : erased
         })
   return {
-    email,
+    address: address,
     needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]))],
     erased,
     isIt,

@@ -58,7 +58,7 @@ export interface WarmUpShare {
   /** The UTC day, `2026-01-31`. Its row exists already: see warm-up.ts. */
   day: string
   dailyLimit: number
-  emails: number
+  copies: number
 }
 
 export function sendRow(claim: Claim): SendRow {
@@ -199,6 +199,6 @@ function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW> {
     lease_ms: claim.leaseMs,
     day: claim.warmUp?.day,
     daily_limit: claim.warmUp?.dailyLimit,
-    emails: claim.warmUp?.emails,
+    emails: claim.warmUp?.copies,
   }
 }

@@ -50,11 +50,11 @@ parentPort!.on('message', async (message: ThreadMessage) => {
 async function start() {
   const clock = await startClock()
   const tracing = await startTracing({ config, service: 'verdict-api', version: packageJson.version, log })
-  const { deliverFirst, close } = createProcessAttempts(config, { db, clock, log, metrics, tracing })
+  const { attemptFirst, close } = createProcessAttempts(config, { db, clock, log, metrics, tracing })
   const dispatcher = createDispatcher({
     db,
     clock,
-    deliverFirst,
+    attemptFirst,
     nextDelayMs: config.webhookSchedule[1],
     onLeave: () => metrics.firstAttemptsLeft.add({}),
     onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),

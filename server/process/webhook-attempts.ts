@@ -9,7 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createAnswerCounter, watchResolver } from '../telemetry/watch-parts.ts'
 import { createAttemptLog } from '../webhooks/attempt-log.ts'
-import { type AttemptReport, createAttempts } from '../webhooks/deliver-once.ts'
+import { type AttemptReport, createAttempts } from '../webhooks/attempt-once.ts'
 import { createPost } from '../webhooks/post.ts'
 
 interface Parts {

@@ -4,8 +4,9 @@ export type State = 'closed' | 'open' | 'half_open'
 export type Cause = 'bounces' | 'complaints'
 
 interface Counts {
-  emails: number
-  /** Emails whose mailbox does not exist, including those reported later. */
+  /** Copies of messages: one for each recipient. */
+  copies: number
+  /** Copies whose mailbox does not exist, including those reported later. */
   bounces: number
   complaints: number
 }
@@ -27,37 +28,37 @@ export interface Transition {
   cause?: Cause
 }
 
-/** One or two complaints are a high share of few emails, and prove nothing. */
+/** One or two complaints are a high share of few copies, and prove nothing. */
 const MIN_COMPLAINTS = 3
-/** A half-open breaker closes after this many emails that neither bounced hard nor caused a complaint. */
-const CLEAN_EMAILS = 100
+/** A half-open breaker closes after this many copies that neither bounced hard nor caused a complaint. */
+const CLEAN_COPIES = 100
 
 export function transitionOf(reading: BreakerReading, thresholds: BreakerLimits): Transition | undefined {
-  const { emails, bounces, complaints, waitSeconds } = reading
-  const cleanEmails = emails - bounces - complaints
+  const { copies, bounces, complaints, waitSeconds } = reading
+  const cleanCopies = copies - bounces - complaints
   switch (reading.state) {
     case 'closed':
-      return emails >= thresholds.minEmails ? openingOf(reading, emails, thresholds) : undefined
+      return copies >= thresholds.minEmails ? openingOf(reading, copies, thresholds) : undefined
     case 'open':
       return waitSeconds <= 0 ? { state: 'half_open' } : undefined
     case 'half_open':
-      // What would open it in a hundred emails opens it again, even after fewer emails.
+      // What would open it in a hundred copies opens it again, even after fewer.
       return (
-        openingOf(reading, CLEAN_EMAILS, thresholds) ?? (cleanEmails >= CLEAN_EMAILS ? { state: 'closed' } : undefined)
+        openingOf(reading, CLEAN_COPIES, thresholds) ?? (cleanCopies >= CLEAN_COPIES ? { state: 'closed' } : undefined)
       )
   }
 }
 
 // Shares are compared after the division: 7 / 100 equals 0.07, while 0.07 * 100 is more than 7.
 
-function openingOf({ bounces, complaints }: Counts, emails: number, thresholds: BreakerLimits): Transition | undefined {
-  if (bounces / emails >= thresholds.bounceOpen) return { state: 'open', cause: 'bounces' }
-  if (complaints < MIN_COMPLAINTS || complaints / emails < thresholds.complaintOpen) return undefined
+function openingOf({ bounces, complaints }: Counts, copies: number, thresholds: BreakerLimits): Transition | undefined {
+  if (bounces / copies >= thresholds.bounceOpen) return { state: 'open', cause: 'bounces' }
+  if (complaints < MIN_COMPLAINTS || complaints / copies < thresholds.complaintOpen) return undefined
   return { state: 'open', cause: 'complaints' }
 }
 
 /** Whether the rates of a closed breaker are over a warning threshold. */
-export function isNearOpening({ emails, bounces, complaints }: Counts, thresholds: BreakerLimits): boolean {
-  if (emails < thresholds.minEmails) return false
-  return bounces / emails >= thresholds.bounceWarn || complaints / emails >= thresholds.complaintWarn
+export function isNearOpening({ copies, bounces, complaints }: Counts, thresholds: BreakerLimits): boolean {
+  if (copies < thresholds.minEmails) return false
+  return bounces / copies >= thresholds.bounceWarn || complaints / copies >= thresholds.complaintWarn
 }

@@ -6,7 +6,7 @@ import { COMPLAINTS, HARD_BOUNCES, SENT } from './counts.ts'
 // The state of a breaker is one row, which only conditional statements change, by the database's clock: several
 // processes agree without talking to each other. A domain without a row is closed.
 
-/** Emails that a half-open breaker admits in a minute, over all processes. */
+/** Copies that a half-open breaker admits in a minute, over all processes. */
 const HALF_OPEN_PER_MINUTE = 10
 
 export interface BreakerOf {
@@ -18,7 +18,7 @@ export interface BreakerOf {
 // Every hour is a look-up of the primary key, however many other domains the account has: `offset 0` keeps the planner
 // from reading all hours of the domain instead.
 export const BREAKER_STATES = `
-  select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
+  select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, copies, bounces, complaints,
     coalesce(extract(epoch from case
       when state = 'open' then changed_at + $3::float8 * interval '1 minute'
       when state = 'half_open' and minute + (admitted >= ${HALF_OPEN_PER_MINUTE})::int * interval '1 minute' > now()
@@ -32,12 +32,12 @@ export const BREAKER_STATES = `
       else greatest(changed_hour, date_trunc('hour', now(), 'UTC') - interval '23 hours') end as since_hour
   ) as since
   cross join lateral (
-    select coalesce(sum(emails), 0)::int as emails, coalesce(sum(bounces), 0)::int as bounces,
+    select coalesce(sum(copies), 0)::int as copies, coalesce(sum(bounces), 0)::int as bounces,
       coalesce(sum(complaints), 0)::int as complaints
     from (
       select hourly.* from generate_series(since_hour, now(), interval '1 hour') as counted_hour
       cross join lateral (
-        select ${SENT} as emails, ${HARD_BOUNCES} as bounces, ${COMPLAINTS} as complaints
+        select ${SENT} as copies, ${HARD_BOUNCES} as bounces, ${COMPLAINTS} as complaints
         from hourly_stats s
         where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
         offset 0
@@ -104,19 +104,19 @@ export const ADMIT_HALF_OPEN = `
   from breakers cross join this where account_id = $1 and domain = $2`
 
 /**
- * Counts emails in a half-open breaker's minute. Returns undefined when the message may be sent, otherwise the state
- * and the seconds to wait. A message of more than ten emails takes the following minutes too and has to be the first of
+ * Counts copies in a half-open breaker's minute. Returns undefined when the message may be sent, otherwise the state
+ * and the seconds to wait. A message of more than ten copies takes the following minutes too and has to be the first of
  * its minute: it could never be sent otherwise.
  */
 export async function admitHalfOpen(
   db: Database,
   { accountId, domain, openMinutes }: BreakerOf,
-  emails: number,
+  copies: number,
 ): Promise<{ state: State; waitSeconds: number } | undefined> {
   const [row] = await run<{ state: State; isAdmitted: boolean; waitSeconds: number }>(db, ADMIT_HALF_OPEN, [
     accountId,
     domain,
-    emails,
+    copies,
     openMinutes,
   ])
   return row === undefined || row.isAdmitted || row.state === 'closed' ? undefined : row

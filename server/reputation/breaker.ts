@@ -19,10 +19,10 @@ export interface BreakerRefusal {
 
 export interface Breaker {
   /**
-   * Returns undefined when a message of `emails` emails may be sent from this domain, otherwise the refusal. A
-   * half-open breaker counts the emails of the current minute. The domain is as stored: lower case, A-labels.
+   * Returns undefined when a message to `copies` recipients may be sent from this domain, otherwise the refusal. A
+   * half-open breaker counts the copies of the current minute. The domain is as stored: lower case, A-labels.
    */
-  admit(accountId: string, domain: string, emails: number): Promise<BreakerRefusal | undefined>
+  admit(accountId: string, domain: string, copies: number): Promise<BreakerRefusal | undefined>
   /**
    * For sandbox sends: reads the state and counts nothing. `retryAfterSeconds` is set when an email would be refused.
    */
@@ -87,11 +87,11 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
   }
 
   return {
-    async admit(accountId, domain, emails) {
+    async admit(accountId, domain, copies) {
       const { state, waitUntilMs } = await stateOf(accountId, domain)
       if (state === 'closed') return undefined
       if (state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(waitUntilMs) }
-      const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes: limits.breaker.openMinutes }, emails)
+      const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes: limits.breaker.openMinutes }, copies)
       if (!refusal) return undefined
       return {
         state: refusal.state === 'open' ? 'paused' : 'throttled',
@@ -116,8 +116,8 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
       const readings = await readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
       return new Map(
         readings.map((reading) => {
-          const { domain, emails, bounces, complaints } = reading
-          return [domain, { sending: sendingState(reading), emails, bounces, complaints }]
+          const { domain, copies, bounces, complaints } = reading
+          return [domain, { sending: sendingState(reading), emails: copies, bounces, complaints }]
         }),
       )
     },

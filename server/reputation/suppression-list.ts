@@ -27,34 +27,34 @@ const ADD = `
  * Adds addresses to a list, in one commit. A permanent entry is kept as it is; one that expires, or has expired, is
  * replaced.
  *
- * @param emails in lower case with A-labels, no two alike
+ * @param addresses in lower case with A-labels, no two alike
  * @returns how many entries are new or replaced
  */
 export async function addSuppressions(
   { db, clock }: { db: Database | Transaction; clock: DatabaseClock },
   { accountId, tenantId = '' }: SuppressionList,
-  emails: string[],
+  addresses: string[],
   reason: SuppressionRow['reason'],
 ): Promise<number> {
   const now = clock.now()
-  const rows = JSON.stringify(emails.map((email) => ({ id: newId(now), email })))
+  const rows = JSON.stringify(addresses.map((email) => ({ id: newId(now), email })))
   return (await run(db, ADD, [rows, accountId, tenantId, reason])).count
 }
 
 export interface SuppressionFilters {
   /** An address in its matching form, or in several: see erasure-key.ts. */
-  emails?: readonly string[]
+  addresses?: readonly string[]
   reason?: SuppressionRow['reason']
   tenantId?: string
   /** The id of the previous page's last entry. */
   after?: string
 }
 
-/** Lists the entries in force of an account and its tenants, newest first. With `emails` the global entry too. */
+/** Lists the entries in force of an account and its tenants, newest first. With `addresses` the global entry too. */
 export async function listSuppressions(
   db: Database,
   accountId: string,
-  { emails, reason, tenantId, after }: SuppressionFilters,
+  { addresses, reason, tenantId, after }: SuppressionFilters,
   limit: number,
 ): Promise<SuppressionRow[]> {
   return db
@@ -62,9 +62,9 @@ export async function listSuppressions(
     .from(suppressions)
     .where(
       and(
-        inArray(suppressions.accountId, emails === undefined ? [accountId] : [accountId, EVERYBODY]),
+        inArray(suppressions.accountId, addresses === undefined ? [accountId] : [accountId, EVERYBODY]),
         isInForce(),
-        emails && inArray(suppressions.email, [...emails]),
+        addresses && inArray(suppressions.email, [...addresses]),
         reason && eq(suppressions.reason, reason),
         tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
         after === undefined ? undefined : lt(suppressions.id, after),
@@ -78,12 +78,12 @@ export async function listSuppressions(
 export async function findSuppression(
   db: Database | Transaction,
   list: SuppressionList,
-  emails: readonly string[],
+  addresses: readonly string[],
 ): Promise<SuppressionRow | undefined> {
   const [row] = await db
     .select()
     .from(suppressions)
-    .where(and(isOn(list, emails), isInForce()))
+    .where(and(isOn(list, addresses), isInForce()))
   return row
 }
 
@@ -91,19 +91,19 @@ export async function findSuppression(
 export async function removeSuppression(
   db: Database | Transaction,
   list: SuppressionList,
-  emails: readonly string[],
+  addresses: readonly string[],
 ): Promise<SuppressionRow | undefined> {
   const [removed] = await db
     .delete(suppressions)
-    .where(and(isOn(list, emails), isInForce()))
+    .where(and(isOn(list, addresses), isInForce()))
     .returning()
   return removed
 }
 
-function isOn({ accountId, tenantId = '' }: SuppressionList, emails: readonly string[]): SQL | undefined {
+function isOn({ accountId, tenantId = '' }: SuppressionList, addresses: readonly string[]): SQL | undefined {
   return and(
     eq(suppressions.accountId, accountId),
-    inArray(suppressions.email, [...emails]),
+    inArray(suppressions.email, [...addresses]),
     eq(suppressions.tenantId, tenantId),
   )
 }

@@ -25,7 +25,7 @@ export interface SuppressionQuery {
   /** The tenant of the send. Without one, entries of tenants do not apply. */
   tenantId?: string
   /** In lower case with A-labels. */
-  emails: string[]
+  addresses: string[]
 }
 
 /** In place of the number of a query: addresses have been erased, and their entries have erased forms. */
@@ -35,9 +35,9 @@ const ERASED_EXIST = 0
 // The widest entry is reported: while it exists, removing a narrower one would not help.
 export const FIND_SUPPRESSIONS = `
   select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
-  from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, emails json))
-    with ordinality as q(account_id, tenant_id, emails, n)
-  cross join lateral json_array_elements_text(q.emails) as a(email)
+  from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, addresses json))
+    with ordinality as q(account_id, tenant_id, addresses, n)
+  cross join lateral json_array_elements_text(q.addresses) as a(email)
   cross join lateral (
     select s.account_id, s.tenant_id, s.reason, (extract(epoch from s.created_at) * 1000)::float8 as since_ms
     from suppressions s
@@ -85,12 +85,12 @@ export function createSuppressionLookup(
     for (const row of rows) {
       if (row.n === ERASED_EXIST) continue
       const i = row.n - 1
-      const { emails } = queries[i]!
-      const email = emails[lookedUp[i]!.emails.indexOf(row.email) % emails.length]!
-      const other = entriesOf[i]!.get(email)
+      const { addresses } = queries[i]!
+      const address = addresses[lookedUp[i]!.addresses.indexOf(row.email) % addresses.length]!
+      const other = entriesOf[i]!.get(address)
       // An address may be on one list in its erased form, and on another by itself.
       if (!other || suppressionScopeOf(row.account_id, row.tenant_id) < other.scope)
-        entriesOf[i]!.set(email, entryOf(row))
+        entriesOf[i]!.set(address, entryOf(row))
     }
     return entriesOf
   }
@@ -104,11 +104,11 @@ export function createSuppressionLookup(
 /** A query as the statement reads it, in `json`. */
 type Query = SuppressionQuery & { json: string }
 
-const toJson = ({ accountId, tenantId = '', emails }: SuppressionQuery): string =>
-  JSON.stringify({ account_id: accountId, tenant_id: tenantId, emails })
+const toJson = ({ accountId, tenantId = '', addresses }: SuppressionQuery): string =>
+  JSON.stringify({ account_id: accountId, tenant_id: tenantId, addresses })
 
 function withForms(query: SuppressionQuery, formOf: ErasedFormOf): Query {
-  const both = { ...query, emails: [...query.emails, ...query.emails.map(formOf)] }
+  const both = { ...query, addresses: [...query.addresses, ...query.addresses.map(formOf)] }
   return { ...both, json: toJson(both) }
 }
 

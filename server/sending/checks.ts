@@ -89,10 +89,10 @@ export const domainIsVerified: Check = async (recipients, { domain }) =>
 /** Refuses a message that would exceed the daily limit of a domain that warms up. The claim makes the limit exact. */
 export const warmUpAllows: Check = async (recipients, context) => {
   const { accountId, domain, warmUp, clock, dailyVolume } = context
-  const emails = countedEmails(recipients, context)
-  if (!warmUp || emails === 0) return []
+  const copies = countedRecipients(recipients, context)
+  if (!warmUp || copies === 0) return []
   const sent = await dailyVolume(accountId, domain.name, warmUp.date)
-  if (sent + emails > warmUp.dailyLimit) throw overWarmUp(domain.name, warmUp, clock)
+  if (sent + copies > warmUp.dailyLimit) throw overWarmUp(domain.name, warmUp, clock)
   return []
 }
 
@@ -107,11 +107,11 @@ export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock
 /** While too many emails of a domain bounce or cause complaints, its circuit breaker admits none or few. */
 export const breakerAllows: Check = async (recipients, context) => {
   const { accountId, domain, sandbox, breaker } = context
-  const emails = countedEmails(recipients, context)
-  if (emails === 0) return []
+  const copies = countedRecipients(recipients, context)
+  if (copies === 0) return []
   const refusal = sandbox
     ? await breaker.peek(accountId, domain.name)
-    : await breaker.admit(accountId, domain.name, emails)
+    : await breaker.admit(accountId, domain.name, copies)
   if (refusal?.retryAfterSeconds === undefined) return []
   throw fail(
     'rate_limit_exceeded',
@@ -121,7 +121,7 @@ export const breakerAllows: Check = async (recipients, context) => {
 }
 
 /** The simulator's addresses count in no warm-up and no breaker. */
-export const countedEmails = (recipients: CheckedRecipient[], { simulated }: Pick<Rules, 'simulated'>) =>
+export const countedRecipients = (recipients: CheckedRecipient[], { simulated }: Pick<Rules, 'simulated'>) =>
   recipients.filter(({ address, outcome }) => !outcome && !simulated(address)).length
 
 /** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
@@ -136,8 +136,9 @@ export const addressCanBeMailed: Check = async (recipients, { simulated, hasStat
 
 /** No suppression entry applies to the address: global, account or tenant. When the look-up fails, nothing is sent. */
 export const addressIsNotSuppressed: Check = async (recipients, { accountId, tenantId, suppressed, simulated }) => {
-  const emails = recipients.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
-  const entries = emails.length > 0 ? await suppressed({ accountId, tenantId, emails }) : new Map<string, Suppression>()
+  const addresses = recipients.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
+  const entries =
+    addresses.length > 0 ? await suppressed({ accountId, tenantId, addresses }) : new Map<string, Suppression>()
   return recipients.map((recipient) => {
     const { address } = recipient
     if (simulated(address)?.route.kind === 'suppression_list') {

@@ -19,7 +19,7 @@ import {
   breakerAllows,
   type CheckContext,
   type CheckedRecipient,
-  countedEmails,
+  countedRecipients,
   domainIsVerified,
   exchangerIsKnown,
   overWarmUp,
@@ -119,8 +119,8 @@ export function createSend(parts: SendParts): Send {
       return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
     }
 
-    const emails = countedEmails(recipients, parts)
-    if (warmUp && emails > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, emails }
+    const copies = countedRecipients(recipients, parts)
+    if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
     const leaseUntilMs = performance.now() + claim.leaseMs
     const claimed = step(trace, 'claim', () => claimSend(claim))
     const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])

@@ -82,7 +82,7 @@ export function createSuppressionService(parts: SuppressionServiceParts): Servic
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
       const filters = {
-        emails: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
+        addresses: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
         reason: readReason(request.reason),
         tenantId: readTenantFilter(request.tenantId),
         after: readCursor(SuppressionServiceListRequestSchema, request),

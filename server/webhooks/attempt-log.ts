@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { publicId } from '../db/ids.ts'
-import type { AttemptReport } from './deliver-once.ts'
+import type { AttemptReport } from './attempt-once.ts'
 
 /** Logs one line for each attempt. The body of the response stays out of the log, because it may say anything. */
 export function createAttemptLog(log: Logger): (attempt: AttemptReport) => void {

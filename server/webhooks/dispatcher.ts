@@ -3,8 +3,8 @@ import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
+import type { createAttempts } from './attempt-once.ts'
 import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
-import type { createAttempts } from './deliver-once.ts'
 import { keepTrying } from './end.ts'
 
 // A dispatch, in the order of the files. Its row comes in the commit of the outcome (ledger/tail.ts).
@@ -12,10 +12,10 @@ import { keepTrying } from './end.ts'
 //   dispatcher.ts, attempt-queues.ts   first attempts in a thread: which event goes next, fairly
 //   begin.ts, target.ts                the endpoint as it is now, and whether the attempt is still ours
 //   payload.ts, signature.ts           the bytes of the event, and their signature for this attempt
-//   deliver-once.ts, post.ts           one POST: exchange.ts on a connection of connections.ts
+//   attempt-once.ts, post.ts           one POST: exchange.ts on a connection of connections.ts
 //   end.ts, attempt-log.ts             the attempt stored, and its line in the log
 //   hand-over.ts, groups.ts            what was not acknowledged becomes a workflow, several events in one
-//   workflows.ts                       what the API asks of Temporal; workflows/ calls deliver-once.ts again
+//   workflows.ts                       what the API asks of Temporal; workflows/ calls attempt-once.ts again
 //   replays/                           new dispatches for stored events: one, a message, a range
 
 /** How long the first attempt of an event belongs to the process that stored it. */
@@ -38,7 +38,7 @@ export interface Dispatcher {
 export interface DispatcherParts {
   db: Database
   clock: Pick<DatabaseClock, 'now'>
-  deliverFirst: ReturnType<typeof createAttempts>['deliverFirst']
+  attemptFirst: ReturnType<typeof createAttempts>['attemptFirst']
   /** The delay of the second attempt; undefined when the schedule has only one. */
   nextDelayMs: number | undefined
   /** Is called for each event whose first attempt is left to a workflow. */
@@ -51,7 +51,7 @@ export interface DispatcherParts {
  * Makes first attempts, in a thread of the process that stored the event, right after the commit. An event that does
  * not fit gives up its lease and stays a row, which the hand-over finds.
  */
-export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onLeave, onError }: DispatcherParts) {
+export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave, onError }: DispatcherParts) {
   const giveUpLease = giveUpStep(db)
   /** What a drain waits for. */
   const openWork = new Set<Promise<unknown>>()
@@ -71,7 +71,7 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onLeave
 
   async function attempt({ event, adjustLimit, release }: AttemptSlot): Promise<void> {
     try {
-      const posting = await deliverFirst(event, nextDelayMs)
+      const posting = await attemptFirst(event, nextDelayMs)
       if (posting === undefined) return leave(event)
       adjustLimit(posting.result.outcome === 'acked')
       track(posting.stored.catch(onError))

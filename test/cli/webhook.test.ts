@@ -82,7 +82,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   const { message_id } = (await api.send()).json
   const { event_id } = (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0]
   const attempt = (shown: string, number: number) =>
-    api.deliverOnce({ dispatchId: parsePublicId(shown.slice(0, 3) as 'dsp', shown)!, number, nextDelayMs: 60_000 })
+    api.attemptOnce({ dispatchId: parsePublicId(shown.slice(0, 3) as 'dsp', shown)!, number, nextDelayMs: 60_000 })
   receiver.script = { status: 500, body: 'no\n' }
   await attempt(event_id, 1)
   receiver.script = {}

@@ -2,7 +2,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RETRY_SCHEDULE } from '../../server/config/retry-schedule.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
+import type { AttemptOnce } from '../../server/webhooks/attempt-once.ts'
 import { createActivities } from '../../workflows/activities.ts'
 import { TASK_QUEUES } from '../../workflows/client.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
@@ -29,7 +29,7 @@ async function startServer(path: string, starts = STARTS): Promise<TestWorkflowE
 let environment: TestWorkflowEnvironment
 const stopping = new AbortController()
 let workers: Promise<void>
-let deliverOnce: DeliverOnce
+let attemptOnce: AttemptOnce
 beforeAll(async () => {
   quiet()
   const path = await timeSkippingServer()
@@ -41,7 +41,7 @@ beforeAll(async () => {
     namespace: 'default',
     workflowBundle: await bundleWorkflows(),
     activities: createActivities({
-      deliverOnce: (attempt) => deliverOnce(attempt),
+      attemptOnce: (attempt) => attemptOnce(attempt),
       finishDispatches: async () => {},
       dropExpired: async () => [],
       replays: NO_REPLAYS,
@@ -59,10 +59,10 @@ afterAll(async () => {
 })
 
 /** Runs a delivery. Returns the minutes after its start at which it made attempts, and its result. */
-async function attemptsOf(attempt: (number: number, previous: number) => ReturnType<DeliverOnce>) {
+async function attemptsOf(attempt: (number: number, previous: number) => ReturnType<AttemptOnce>) {
   const minutes: number[] = []
   const startMs = await environment.currentTimeMs()
-  deliverOnce = async ({ number }) => {
+  attemptOnce = async ({ number }) => {
     minutes.push(Math.round(((await environment.currentTimeMs()) - startMs) / 100 / 6) / 100)
     return attempt(number, minutes.length - 1)
   }

@@ -32,7 +32,7 @@ async function suppress(email: string, change: Partial<typeof suppressions.$infe
 }
 
 async function scopeFor(email: string, tenantId?: string, accountId = account) {
-  return (await lookUp({ accountId, tenantId, emails: [email] })).get(email)?.scope
+  return (await lookUp({ accountId, tenantId, addresses: [email] })).get(email)?.scope
 }
 
 test('a look-up finds global entries, those of the account, and those of a tenant when one is named', async () => {
@@ -60,7 +60,7 @@ test('of several entries the widest is returned, with its cause and time', async
   const email = 'thrice@a.example'
   await suppress(email, { tenantId: 'acme', reason: 'manual' })
   await suppress(email, { reason: 'complaint', createdAt: new Date('2026-01-02T03:04:05.678Z') })
-  const entry = (await lookUp({ accountId: account, tenantId: 'acme', emails: [email] })).get(email)!
+  const entry = (await lookUp({ accountId: account, tenantId: 'acme', addresses: [email] })).get(email)!
   expect(entry.scope).toBe(SuppressionScope.ACCOUNT)
   expect(entry.cause).toBe(SuppressionReason.COMPLAINT)
   expect(timestampMs(entry.since!)).toBe(Date.parse('2026-01-02T03:04:05.678Z'))
@@ -84,7 +84,7 @@ test('look-ups that share a statement each get their own result', async () => {
   for (const [i, email] of names.entries()) if (i % 3 === 0) await suppress(email, { tenantId: i % 2 ? 'odd' : '' })
   const answers = await Promise.all(
     names.map((email, i) =>
-      lookUp({ accountId: i % 5 ? account : stranger, tenantId: 'odd', emails: [email, 'x@y.example'] }),
+      lookUp({ accountId: i % 5 ? account : stranger, tenantId: 'odd', addresses: [email, 'x@y.example'] }),
     ),
   )
   for (const [i, answer] of answers.entries()) {
@@ -96,9 +96,9 @@ test('look-ups that share a statement each get their own result', async () => {
 test('a look-up that the database cannot read fails alone', async () => {
   await suppress('beside@a.example')
   const asked = ['a', 'b', 'c', 'd'].map((tenantId) =>
-    lookUp({ accountId: account, tenantId, emails: ['beside@a.example'] }),
+    lookUp({ accountId: account, tenantId, addresses: ['beside@a.example'] }),
   )
-  await expect(lookUp({ accountId: account, tenantId: '\0', emails: ['beside@a.example'] })).rejects.toThrow()
+  await expect(lookUp({ accountId: account, tenantId: '\0', addresses: ['beside@a.example'] })).rejects.toThrow()
   for (const answer of await Promise.all(asked)) expect(answer.size).toBe(1)
 })
 

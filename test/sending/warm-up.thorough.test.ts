@@ -111,7 +111,7 @@ function claimOf(emails: number, i: number, key?: string): Claim {
     leaseMs: 0,
     createdAtMs: world.clock.now() + i,
     to: Array.from({ length: emails }, () => 'ann@example.net'),
-    warmUp: { day: today(), dailyLimit: 500, emails },
+    warmUp: { day: today(), dailyLimit: 500, copies: emails },
     key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
   })
 }

@@ -10,7 +10,7 @@ import type { Findings } from '../../server/domains/dns-verifier.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { createAttempts } from '../../server/webhooks/deliver-once.ts'
+import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { startSendingWorld } from '../sending/world.ts'
@@ -93,8 +93,8 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
   }
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
-  const { deliverOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
-  return { world, url: listener.url, keys, call, send, workflows, dns, errors, deliverOnce, stop }
+  const { attemptOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
+  return { world, url: listener.url, keys, call, send, workflows, dns, errors, attemptOnce, stop }
 }
 
 /** How the service appears to others. */

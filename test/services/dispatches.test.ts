@@ -51,7 +51,7 @@ const listed = async (id: string) =>
 const replay = async (id: string) => (await api.call('POST', `/api/v1/events/${id}/replay`)).json.dispatch_id as string
 /** Makes an attempt now, even if it is not due yet. */
 const attempt = (dispatchId: string, number: number, nextDelayMs?: number) =>
-  api.deliverOnce({ dispatchId: uuidOf(dispatchId), number, nextDelayMs, early: true })
+  api.attemptOnce({ dispatchId: uuidOf(dispatchId), number, nextDelayMs, early: true })
 
 test('before its first attempt an event has one dispatch, which waits', async () => {
   const id = await newEvent()

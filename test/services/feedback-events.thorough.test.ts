@@ -53,7 +53,7 @@ async function sendTo(change: object = {}) {
 
 const dispatchesOf = async (eventId: string) =>
   (await api.call('GET', `/api/v1/events/${eventId}`)).json.dispatches as { dispatch_id: string; kind: string }[]
-const deliver = (dispatchId: string) => api.deliverOnce({ dispatchId: uuid(dispatchId), number: 1 })
+const deliver = (dispatchId: string) => api.attemptOnce({ dispatchId: uuid(dispatchId), number: 1 })
 
 test('a late bounce and a complaint are events of their message, and its outcome stays as it was', async () => {
   const { messageId, email } = await sendTo()

@@ -31,7 +31,7 @@ beforeAll(async () => {
   Object.assign(api.workflows, workflows)
   const stopping = new AbortController()
   const activities = createActivities({
-    deliverOnce: api.deliverOnce,
+    attemptOnce: api.attemptOnce,
     finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
     dropExpired: async () => [],
     replays: NO_REPLAYS,

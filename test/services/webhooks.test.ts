@@ -252,7 +252,7 @@ async function waitingEvent(): Promise<string> {
 }
 
 const attempt = (shown: string, number: number) =>
-  api.deliverOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0, early: true })
+  api.attemptOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0, early: true })
 
 test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)

@@ -6,7 +6,7 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
-import { createAttempts } from '../../server/webhooks/deliver-once.ts'
+import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { failingEndpoints, healthOf } from '../../server/webhooks/endpoint-health.ts'
 import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
@@ -24,13 +24,13 @@ let accountId: string
 let secret: string
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
-let deliveries: ReturnType<typeof createAttempts>
+let attempts: ReturnType<typeof createAttempts>
 
 beforeAll(async () => {
   database = await testDatabase()
   clock = await createDatabaseClock(database.db)
   receiver = await startReceiver()
-  deliveries = createAttempts({ db: database.db, clock, sealer, post })
+  attempts = createAttempts({ db: database.db, clock, sealer, post })
 })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
@@ -51,12 +51,12 @@ const one = async (state: Parameters<typeof storeDispatches>[2] = {}, change = {
   return event
 }
 const deliver = (event: { id: string }, number: number, more = {}) =>
-  deliveries.deliverOnce({ dispatchId: event.id, number, nextDelayMs: 60_000, ...more })
+  attempts.attemptOnce({ dispatchId: event.id, number, nextDelayMs: 60_000, ...more })
 
 test('HTTP 200 ends a dispatch, and the attempt is stored with its phases', async () => {
   const event = await one({ lease: 30 })
   receiver.script = { body: 'thanks' }
-  await (await deliveries.deliverFirst(event, 60_000))!.stored
+  await (await attempts.attemptFirst(event, 60_000))!.stored
   expect(receiver.requests).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await attemptsOf(database, event)).toMatchObject([
@@ -83,7 +83,7 @@ test.each([
 test('the body has the same bytes on every attempt, the timestamp and signatures are new', async () => {
   const event = await one({ lease: 30 }, { status: 'bounced', reason: 'mailbox_full' })
   receiver.script = { status: 503 }
-  await (await deliveries.deliverFirst(event, 0))!.stored
+  await (await attempts.attemptFirst(event, 0))!.stored
   await new Promise((done) => setTimeout(done, 1_100))
   await deliver(event, 2)
   const [first, second] = receiver.requests
@@ -141,8 +141,8 @@ test('an attempt that was made is not made again', async () => {
 test('a process whose lease is nearly over, or gone, does not make the first attempt', async () => {
   const late = await one({ lease: 5 })
   const assignedEvent = await one({ workflowId: 'webhook-x-1' })
-  expect(await deliveries.deliverFirst(late)).toBeUndefined()
-  expect(await deliveries.deliverFirst(assignedEvent)).toBeUndefined()
+  expect(await attempts.attemptFirst(late)).toBeUndefined()
+  expect(await attempts.attemptFirst(assignedEvent)).toBeUndefined()
   expect(receiver.requests).toEqual([])
 })
 
@@ -150,11 +150,11 @@ test('a first attempt goes to the current endpoint, however soon after the commi
   const other = await startReceiver()
   const changed = await one({ lease: 30 })
   await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
-  await (await deliveries.deliverFirst(changed, 0))!.stored
+  await (await attempts.attemptFirst(changed, 0))!.stored
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   const deleted = await one({ lease: 30 })
   await deleteEndpoint(database.db, accountId)
-  expect(await deliveries.deliverFirst(deleted, 0)).toBeUndefined()
+  expect(await attempts.attemptFirst(deleted, 0)).toBeUndefined()
   expect(await stateOf(database, deleted)).toBe('cancelled')
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   await other.close()
@@ -172,20 +172,20 @@ test('a first and a later attempt take their slot at the origin from those of th
       return acked
     },
   })
-  await (await recording.deliverFirst(await one({ lease: 30 })))!.stored
-  await recording.deliverOnce({ dispatchId: (await one({ attempt: 2, due: -1 })).id, number: 2 })
+  await (await recording.attemptFirst(await one({ lease: 30 })))!.stored
+  await recording.attemptOnce({ dispatchId: (await one({ attempt: 2, due: -1 })).id, number: 2 })
   expect(accounts).toEqual([accountId, accountId])
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
   const full = createAttempts({ db: database.db, clock, sealer, post: async () => undefined })
   const event = await one({ attempt: 2, due: -1 })
-  expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
+  expect(await full.attemptOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
   expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, startedAt: null, waits: false }])
   expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])
   const first = await one({ lease: 30 })
-  expect(await full.deliverFirst(first)).toBeUndefined()
+  expect(await full.attemptFirst(first)).toBeUndefined()
   expect(await attemptsOf(database, first)).toEqual([])
 })
 
@@ -193,7 +193,7 @@ test('each attempt goes to the current endpoint, and is signed with the current 
   const other = await startReceiver()
   const event = await one({ lease: 30 })
   receiver.script = { status: 500 }
-  await (await deliveries.deliverFirst(event, 0))!.stored
+  await (await attempts.attemptFirst(event, 0))!.stored
   await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
   const rotated = await rotateSecret({ db: database.db, sealer }, accountId)
   expect(rotated!.secret).not.toBe(secret)
@@ -210,7 +210,7 @@ test('deleting the endpoint cancels the dispatches that wait', async () => {
   expect(await deliver(event, 2)).toEqual({ state: 'ended' })
   // This dispatch was stored at the very moment of the deletion.
   const late = await one({ lease: 30 })
-  expect(await deliveries.deliverFirst(late)).toBeUndefined()
+  expect(await attempts.attemptFirst(late)).toBeUndefined()
   expect(await stateOf(database, late)).toBe('cancelled')
   expect(receiver.requests).toEqual([])
 })
@@ -227,7 +227,7 @@ test.each([
       const response = Promise.withResolvers<object>()
       receiver.requests.length = 0
       receiver.script = () => response.promise
-      const attempt = number === 1 ? deliveries.deliverFirst(event, 60_000) : deliver(event, number)
+      const attempt = number === 1 ? attempts.attemptFirst(event, 60_000) : deliver(event, number)
       await expect.poll(() => receiver.requests.length).toBe(1)
       expect(await deleteEndpoint(database.db, accountId)).toEqual(number === 1 ? [] : ['webhook-x-2'])
       response.resolve({ status })
@@ -246,7 +246,7 @@ test('an event whose endpoint was deleted during its attempt is never sent to th
     const response = Promise.withResolvers<object>()
     receiver.requests.length = 0
     receiver.script = () => response.promise
-    const attempt = number === 1 ? deliveries.deliverFirst(event, 0) : deliver(event, number)
+    const attempt = number === 1 ? attempts.attemptFirst(event, 0) : deliver(event, number)
     await expect.poll(() => receiver.requests.length).toBe(1)
     await deleteEndpoint(database.db, accountId)
     await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
@@ -263,7 +263,7 @@ test('an event whose endpoint was deleted before its first attempt began is neve
   const event = await one({ lease: 30 })
   await deleteEndpoint(database.db, accountId)
   await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
-  expect(await deliveries.deliverFirst(event)).toBeUndefined()
+  expect(await attempts.attemptFirst(event)).toBeUndefined()
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(receiver.requests).toEqual([])
 })
@@ -272,7 +272,7 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
   const event = await one({ lease: 30 })
   const response = Promise.withResolvers<object>()
   receiver.script = () => response.promise
-  const attempt = deliveries.deliverFirst(event, 60_000)
+  const attempt = attempts.attemptFirst(event, 60_000)
   await expect.poll(() => receiver.requests.length).toBe(1)
   // The process was stopped past its lease. A workflow took over and was cancelled.
   await database.db
@@ -297,7 +297,7 @@ test('an attempt that does not begin because the endpoint is gone is not stored 
 test('200 acknowledges also when a workflow has taken the dispatch over in the meantime', async () => {
   const event = await one({ lease: 30 })
   receiver.script = { delayMs: 300 }
-  const first = deliveries.deliverFirst(event, 60_000)
+  const first = attempts.attemptFirst(event, 60_000)
   await new Promise((done) => setTimeout(done, 100))
   await database.db
     .update(openDispatchRows)
@@ -318,7 +318,7 @@ test('an attempt that is running when its dispatch is cancelled is stored as unk
 
 test('a dispatch that is over stays as it is', async () => {
   const event = await one({ lease: 30 })
-  await (await deliveries.deliverFirst(event))!.stored
+  await (await attempts.attemptFirst(event))!.stored
   await finishDispatches(database.db, [event.id], 'cancelled')
   expect(await stateOf(database, event)).toBe('acknowledged')
 })

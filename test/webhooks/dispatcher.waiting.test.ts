@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-type Posting = Awaited<ReturnType<DispatcherParts['deliverFirst']>>
+type Posting = Awaited<ReturnType<DispatcherParts['attemptFirst']>>
 const acked: Posting = { result: { outcome: 'acked', statusCode: 200, phases: {} }, stored: Promise.resolve() }
 const refused: Posting = { result: { outcome: 'not_200', statusCode: 500, phases: {} }, stored: Promise.resolve() }
 
@@ -32,7 +32,7 @@ function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Posting>) {
     clock: Date,
     nextDelayMs: 60_000,
     onError: (error) => failures.push(error),
-    async deliverFirst(event) {
+    async attemptFirst(event) {
       const { accountId } = event
       seen.order.push(event)
       const now = (seen.inFlight.get(accountId) ?? 0) + 1

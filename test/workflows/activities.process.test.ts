@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { DefaultLogger } from '@temporalio/worker'
 import { expect, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
+import type { AttemptOnce } from '../../server/webhooks/attempt-once.ts'
 import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
 import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
@@ -12,9 +12,9 @@ import { acked, http, NO_REPLAYS, until } from './world.ts'
 const stopping = new AbortController()
 const faults: unknown[] = []
 
-function activitiesOf(deliverOnce: DeliverOnce): Activities {
+function activitiesOf(attemptOnce: AttemptOnce): Activities {
   return createActivities({
-    deliverOnce,
+    attemptOnce,
     finishDispatches: async () => {},
     dropExpired: async () => [],
     replays: NO_REPLAYS,

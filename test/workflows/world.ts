@@ -1,7 +1,7 @@
 import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/deliver-once.ts'
+import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/attempt-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
 import { type ActivityParts, createActivities } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
@@ -28,7 +28,7 @@ export interface Delivery {
   dispatchIds: string[]
   /** The ids as the API shows them and workflows use them, `dsp_...`. */
   publicIds: string[]
-  /** Calls of deliverOnce so far. */
+  /** Calls of attemptOnce so far. */
   calls: Call[]
   /** How dispatches ended without an acknowledgement, by their place in the group. */
   ended: Record<number, string>
@@ -64,7 +64,7 @@ export async function createWorkflowWorld(address: string, workflowBundle: Bundl
   const faults: unknown[] = []
   const stopping = new AbortController()
   const activities = createActivities({
-    async deliverOnce(attempt) {
+    async attemptOnce(attempt) {
       const { index, script, delivery } = deliveries.get(attempt.dispatchId)!
       delivery.calls.push({ ...attempt, index, atMs: Date.now() })
       return script({ ...attempt, index })

@@ -42,7 +42,7 @@ export interface AttemptResult {
  * Makes one attempt of a dispatch. Throws only for a fault of the service. Whether the event was posted is then
  * unknown, and the caller repeats the call.
  */
-export type DeliverOnce = (attempt: DispatchAttempt) => Promise<AttemptResult>
+export type AttemptOnce = (attempt: DispatchAttempt) => Promise<AttemptResult>
 
 export interface AttemptParts {
   db: Database
@@ -119,14 +119,14 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
    * resolves when the outcome is stored. Returns undefined when no attempt was made: this process no longer holds the
    * lease, the account has no endpoint any more, or no slot at the endpoint's origin became free.
    */
-  async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number) {
+  async function attemptFirst(event: DeliveryEvent, nextDelayMs?: number) {
     const row = await first(event.id)
     if (row === undefined) return undefined
     if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
     return postEvent({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
   }
 
-  async function deliverOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
+  async function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
     const { dispatchId, number } = attempt
     const dispatch = await next(attempt)
     if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
@@ -154,7 +154,7 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
     return { state: 'ended' }
   }
 
-  return { deliverFirst, deliverOnce: deliverOnce satisfies DeliverOnce }
+  return { attemptFirst, attemptOnce: attemptOnce satisfies AttemptOnce }
 }
 
 /** Whether a dispatch that is over was acknowledged. */
