@@ -33,6 +33,8 @@ export interface FairSlots {
   isUnused(): boolean
   /** How many slots are held, and how many requests wait for one. */
   load(): SlotLoad
+  /** Changes the number of slots. Slots that are held stay held: none is free until fewer than `slots` are held. */
+  resize(slots: number, perAccount?: FairSlotsOptions['perAccount']): void
   /** Resolves all waiting requests to undefined. Slots that are held stay held until they are released. */
   close(): void
 }
@@ -57,7 +59,8 @@ export interface FairSlotsOptions {
 type Resolve = (release: Release | undefined) => void
 
 export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infinity }: FairSlotsOptions): FairSlots {
-  const maxOfAccount = typeof perAccount === 'function' ? perAccount : () => perAccount
+  let total = slots
+  let maxOfAccount = boundOf(perAccount)
   const held = createKeyedAmounts()
   /** The waiting requests by account, in the order in which accounts are served. No queue is empty. */
   const queues = new Map<string, Set<Resolve>>()
@@ -81,7 +84,7 @@ export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infini
   /** Hands free slots to waiting requests. Moves each served account to the end, where the loop meets it again. */
   function serveQueues(): void {
     for (const [accountId, queue] of queues) {
-      if (free === 0) return
+      if (free <= 0) return
       const release = tryAcquire(accountId)
       if (!release) continue
       const [resolve] = queue
@@ -123,8 +126,14 @@ export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infini
       if (request.signal?.aborted) return undefined
       return tryAcquire(request.accountId) ?? (waiting < maxWaiting ? waitInQueue(request) : undefined)
     },
-    isUnused: () => free === slots,
-    load: () => ({ inUse: slots - free, waiting }),
+    isUnused: () => free === total,
+    load: () => ({ inUse: total - free, waiting }),
+    resize(slots, perAccount = slots) {
+      free += slots - total
+      total = slots
+      maxOfAccount = boundOf(perAccount)
+      serveQueues()
+    },
     close() {
       const requests = [...queues.values()].flatMap((queue) => [...queue])
       queues.clear()
@@ -132,6 +141,10 @@ export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infini
       for (const resolve of requests) resolve(undefined)
     },
   }
+}
+
+function boundOf(perAccount: NonNullable<FairSlotsOptions['perAccount']>): (free: number) => number {
+  return typeof perAccount === 'function' ? perAccount : () => perAccount
 }
 
 /** The usual `perAccount`: 80 % of the slots, rounded up, so that a fifth is left for others. */

@@ -98,6 +98,11 @@ export interface SmtpAttempt {
   timings: Timings
   /** The deciding try went over a connection that was already open. */
   reused?: true
+  /**
+   * The number of the transaction that decided, where the message has several recipients. Those with the same number
+   * were in one transaction.
+   */
+  transaction?: number
   /** The other tries, in their order. */
   tried?: TriedHost[]
 }
@@ -147,7 +152,7 @@ export interface Asker {
   /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number
   /**
-   * Half of it, at least 15 s, is kept for the reply to the dot; all before the dot, with any waiting, shares the rest.
+   * 15 s of it are kept for the reply to a dot; all before the dot, with any waiting, shares the rest.
    */
   budgetMs: number
   /** Aborts when the caller gives up. Honoured until the call of `beforeDot`, ignored after it. */
@@ -161,7 +166,7 @@ export interface Delivery extends Asker {
   senderFor(domain: string): string
   /** What else a server may call the sender: the address and the domain of the From field. */
   from?: readonly string[]
-  /** Each address without angle brackets; recipients of one domain share one transaction, in this order. */
+  /** Each address without angle brackets; recipients of one domain share transactions, in this order. */
   recipients: { address: string; site: Site }[]
   /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */
   content: readonly Buffer[]

@@ -1,15 +1,17 @@
-import type { Delivery, Host, Outcome, Site, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
+import type { Delivery, Host, Site, SmtpAttempt } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import { type Deadlines, siteLimitsOf } from './engine-limits.ts'
-import type { MailObject } from './envelope.ts'
-import { type Failure, judgeFailure } from './failure.ts'
+import { runLane } from './lane.ts'
+import type { LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
+import { createLedger } from './ledger.ts'
+import { isRefusedPlace } from './next-hosts.ts'
 import type { createPool, PooledSite } from './pool.ts'
-import { openSession, type Session, type SessionOptions } from './session.ts'
-import { createStopwatch, type PhaseReport, type Stopwatch } from './stopwatch.ts'
-import { type TransactionResult, transact } from './transaction.ts'
+import { openSession, type SessionOptions } from './session.ts'
+import type { createSlowSites } from './slow-sites.ts'
+import { createStopwatch, type PhaseReport } from './stopwatch.ts'
 
-/** One message to the recipients of one domain, which are in one transaction. */
+/** One message to the recipients of one domain: one transaction, or more where the server limits their number. */
 export interface DomainDelivery {
   site: Site
   sourceAddress?: string
@@ -27,6 +29,8 @@ export interface DomainDelivery {
   commandMs: number
   /** As in `Delivery`, with indexes into `recipients` here. */
   beforeDot(accepted: number[]): Promise<boolean>
+  /** The number of the next transaction of the message, where it has several recipients. */
+  nextTransaction(): number | undefined
   signal?: AbortSignal
   onPhase?: Delivery['onPhase']
 }
@@ -34,29 +38,63 @@ export interface DomainDelivery {
 export interface DeliveryTools {
   pool: ReturnType<typeof createPool>
   lateReplies: ReturnType<typeof createLateReplies>
+  slowSites: ReturnType<typeof createSlowSites>
   opening: SessionOptions
 }
 
-const MAX_HOSTS = 2
-
-type Ledger = ReturnType<typeof createLedger>
-
 /** One attempt at each recipient, in their order. */
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
-  const { site, sourceAddress = '', accountId, slotMs, signal } = delivery
-  const ledger = createLedger(delivery)
+  const { pool, lateReplies } = tools
+  const { site, sourceAddress = '', accountId, deadlines, slotMs, signal } = delivery
+  const ledger = createLedger(delivery.recipients, delivery.startedAtMs)
   const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
   const pooledSite = { key: `${sourceAddress} ${site.key}`, limits }
-  const slot = await tools.pool.acquire(pooledSite, { accountId, untilMs: slotMs, signal })
-  if (slot.kind === 'none') return ledger.close(slot.cause)
+  const slot = await pool.acquire(pooledSite, { accountId, untilMs: slotMs, signal })
+  if (slot.kind === 'none') return ledger.close(slot.cause, false)
   if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, pooledSite, slot.session.host)
-  let session: Session | undefined
-  try {
-    session = await converse(tools, delivery, ledger, slot.session)
-  } finally {
-    slot.release(session)
+
+  /** The caller was asked for permission to send a dot, and may have noted that. */
+  let isPermissionAsked = false
+  const lanes: Promise<void>[] = []
+  const shared: LaneTools = {
+    ...tools,
+    ...delivery,
+    limits,
+    ledger,
+    atATime: Infinity,
+    isStopped: false,
+    async beforeDot(recipients) {
+      isPermissionAsked = true
+      let isPermitted = false
+      try {
+        isPermitted = (await delivery.beforeDot(recipients)) === true
+      } finally {
+        shared.isStopped ||= !isPermitted
+      }
+      return isPermitted
+    },
+    signal: () => (isPermissionAsked ? undefined : signal),
+    phaseReport: (host) => phaseReportOf(delivery, host),
+    waitForLateReply: (session) => void lateReplies.waitFor(session, delivery),
+    spread(count) {
+      while (lanes.length < count) {
+        const spare = pool.tryAcquire(pooledSite, accountId)
+        if (!spare) return
+        lanes.push(runLane(shared, spare, false))
+      }
+    },
+    async nextSlot() {
+      const next = await pool.acquire(pooledSite, { accountId, untilMs: deadlines.nextSlotMs, signal: shared.signal() })
+      return next.kind === 'slot' ? next : undefined
+    },
   }
-  return ledger.close('no time was left')
+  lanes.push(runLane(shared, slot, true))
+  for (const lane of lanes) await lane
+  return ledger.close('no time was left', isPermissionAsked)
+}
+
+function phaseReportOf({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {
+  return onPhase && ((phase, fromMs, toMs) => onPhase(phase, name, fromMs, toMs))
 }
 
 /**
@@ -71,152 +109,11 @@ async function openSuccessor(
 ): Promise<void> {
   const slot = pool.trySpare(pooledSite, accountId)
   if (!slot) return
+  const dialledAtMs = performance.now()
   const { tlsDemandedBy } = site
   const call = { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
+  if (opened?.kind === 'session') slot.opened()
+  else if (opened && isRefusedPlace(opened, host)) slot.refused(dialledAtMs)
   slot.release(opened?.kind === 'session' ? opened : undefined)
-}
-
-/**
- * Tries an idle session or a new one, and then another host where `hostsAfter` allows it. Returns a session that can be
- * reused.
- */
-async function converse(tools: DeliveryTools, delivery: DomainDelivery, ledger: Ledger, idle?: Session) {
-  const { site } = delivery
-  const { dotMs } = delivery.deadlines
-  let hosts = site.hosts.slice(0, MAX_HOSTS)
-  let mayRepeat = true
-  let session = idle
-  while (session || (hosts.length > 0 && performance.now() < dotMs)) {
-    const host = session?.host ?? hosts[0]!
-    const isIdle = session !== undefined
-    const signal = ledger.isPermissionAsked() ? undefined : delivery.signal
-    const stopwatch = createStopwatch(phaseReport(delivery, host))
-    const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal, stopwatch }
-    const sessionOrFailure = session ?? (await openSession(tools.opening, call))
-    session = undefined
-    const isOpen = sessionOrFailure.kind === 'session'
-    const result: TransactionResult = isOpen
-      ? await transact(sessionOrFailure, ledger.mail(stopwatch, signal))
-      : { verdicts: [], failure: sessionOrFailure, reusable: false }
-    stopwatch.end()
-    const { ip, tls = null } = sessionOrFailure
-    ledger.note(result, { mx: host.name, ip, tls, reused: isIdle || undefined }, stopwatch)
-    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(sessionOrFailure, delivery)
-    if (isOpen && result.reusable) return sessionOrFailure
-    // When every recipient has a verdict, the rest of the conversation does not matter.
-    if (!result.failure || ledger.isSettled()) return undefined
-    hosts = hostsAfter(result.failure, { hosts, host, isIdle, mayRepeat })
-    mayRepeat &&= result.failure.how !== 'garbage'
-  }
-}
-
-function phaseReport({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {
-  return onPhase && ((phase, fromMs, toMs) => onPhase(phase, name, fromMs, toMs))
-}
-
-interface Try {
-  hosts: Host[]
-  host: Host
-  isIdle: boolean
-  mayRepeat: boolean
-}
-
-/** The hosts that may be tried after a try that failed before the dot. */
-function hostsAfter({ phase, how }: Failure, { hosts, host, isIdle, mayRepeat }: Try): Host[] {
-  // The connection died while it was idle.
-  if (isIdle && phase === 'mail' && how !== 'left') return hosts
-  if (how === 'garbage') return mayRepeat ? [host] : []
-  const mayOtherHostHelp =
-    how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : ['closed', 'timeout', 'insecure'].includes(how)
-  return mayOtherHostHelp ? hosts.filter(({ name }) => name !== host.name).slice(0, MAX_HOSTS - 1) : []
-}
-
-type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls' | 'reused'>
-
-interface FailedTry {
-  failure: Failure
-  evidence: Evidence
-}
-
-/** The attempts of one delivery, as far as they are decided. */
-function createLedger(delivery: DomainDelivery) {
-  const attempts: (SmtpAttempt | undefined)[] = delivery.recipients.map(() => undefined)
-  const timings: Timings[] = delivery.recipients.map(() => ({}))
-  const failedTries: FailedTry[] = []
-  let last: FailedTry | undefined
-  /** The caller was asked for permission to send the dot, and may have noted that. */
-  let isPermissionAsked = false
-
-  function pending(): number[] {
-    return [...attempts.keys()].filter((i) => attempts[i] === undefined)
-  }
-
-  function settle(i: number, verdict: Verdict, evidence: Evidence): void {
-    const tried = failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
-    attempts[i] = {
-      ...verdict,
-      ...evidence,
-      durationMs: performance.now() - delivery.startedAtMs,
-      timings: timings[i]!,
-      ...(tried.length > 0 && { tried }),
-    }
-  }
-
-  /** The mail for the recipients without a verdict. */
-  function mail(stopwatch: Stopwatch, signal?: AbortSignal): MailObject {
-    const indexes = pending()
-    const beforeDot = (accepted: number[]) => {
-      isPermissionAsked = true
-      return delivery.beforeDot(accepted.map((i) => indexes[i]!))
-    }
-    return { ...delivery, recipients: indexes.map((i) => delivery.recipients[i]!), beforeDot, signal, stopwatch }
-  }
-
-  function note({ verdicts, failure }: TransactionResult, evidence: Evidence, stopwatch: Stopwatch): void {
-    for (const [position, i] of pending().entries()) {
-      const verdict = verdicts[position]
-      stopwatch.addTo(timings[i]!, position, verdict)
-      if (verdict) settle(i, verdict, evidence)
-    }
-    if (!failure) return
-    const failedTry = { failure, evidence }
-    failedTries.push(failedTry)
-    // A server's reply, or its lack of TLS, tells more than the silence of the next server.
-    if (isTelling(failure) || !last || !isTelling(last.failure)) last = failedTry
-  }
-
-  /** The attempt of every recipient; `cause` is for a delivery that tried nothing. */
-  function close(cause: string): SmtpAttempt[] {
-    for (const i of pending()) {
-      const { failure, evidence } = last ?? withoutTry(cause)
-      const { phase, reply, detail } = failure
-      const { outcome, reading } = judgeFailure(failure, evidence.mx ?? '', { recipient: delivery.recipients[i] })
-      settle(i, { phase, reply, reading, detail, outcome: isPermissionAsked ? notOurs(outcome) : outcome }, evidence)
-    }
-    return attempts as SmtpAttempt[]
-  }
-
-  return { mail, note, close, isPermissionAsked: () => isPermissionAsked, isSettled: () => pending().length === 0 }
-}
-
-function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { mx = '', ip, reused } }: FailedTry) {
-  const words = reply ? [reply.code, reply.enhanced, reply.text].filter((word) => word).join(' ') : detail
-  const tried: TriedHost = { mx, ip, phase, detail: reused ? `on a kept connection: ${words}` : words }
-  return tried
-}
-
-function isTelling({ how, reply }: Failure): boolean {
-  return reply !== undefined || how === 'insecure'
-}
-
-function withoutTry(cause: string): FailedTry {
-  return { failure: { kind: 'failure', phase: 'connect', how: 'local', detail: cause }, evidence: { tls: null } }
-}
-
-/**
- * The caller may have noted that it was asked for permission, so "nothing was sent" is no longer a possible outcome.
- */
-function notOurs(outcome: Outcome): Outcome {
-  return outcome.kind === 'our_fault' ? { kind: 'bounced', reason: 'temporary_failure', retryable: true } : outcome
 }

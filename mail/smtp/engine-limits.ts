@@ -1,11 +1,7 @@
 /** The engine's deadlines in milliseconds, and how many connections it keeps. */
 export interface EngineLimits {
-  /**
-   * The share of the budget that is kept for the reply to the final dot: at least `dotAtLeastMs`, at most
-   * `dotShareAtMost`.
-   */
-  dotShare: number
-  dotAtLeastMs: number
+  /** The time that is kept for the reply to the final dot: no dot is sent with less. At most a share of the budget. */
+  dotMs: number
   dotShareAtMost: number
   /**
    * The share of the time before the dot that a send which waits for a connection keeps for the conversation itself.
@@ -14,7 +10,19 @@ export interface EngineLimits {
   connectMs: number
   /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number
+  /**
+   * How long a host may take for its greeting and for each command. After EHLO the last host may take what is left of
+   * the time before the dot.
+   */
   commandMs: number
+  /** A server that takes longer for a reply to RCPT is expected to be on time with all recipients of a transaction. */
+  slowRcptMs: number
+  /** A reply to the dot that takes longer makes the next transactions of its site smaller. */
+  slowDotMs: number
+  /** How long a site is known to be slow. */
+  slowSiteMs: number
+  /** A transaction that takes longer shares the recipients that wait for it with further connections. */
+  spreadMs: number
   idleMs: number
   /** How long a host is used without TLS after a handshake with it failed. */
   cleartextMs: number
@@ -25,13 +33,16 @@ export interface EngineLimits {
 }
 
 export const ENGINE_LIMITS: EngineLimits = {
-  dotShare: 0.5,
-  dotAtLeastMs: 15_000,
+  dotMs: 15_000,
   dotShareAtMost: 0.75,
   talkShare: 1 / 3,
   connectMs: 5_000,
   raceMs: 250,
   commandMs: 10_000,
+  slowRcptMs: 2_000,
+  slowDotMs: 5_000,
+  slowSiteMs: 3_600_000,
+  spreadMs: 1_000,
   idleMs: 30_000,
   cleartextMs: 600_000,
   lateReplyMs: 600_000,
@@ -42,7 +53,7 @@ export const ENGINE_LIMITS: EngineLimits = {
 export interface Deadlines {
   /** The pool has given a connection. */
   slotMs: number
-  /** The same for further domains of a site: a connection that is passed on to them needs no handshake. */
+  /** The same where a connection is passed on, which needs no handshake: for further domains, and at a slowed site. */
   nextSlotMs: number
   /** Everything before the final dot is done. */
   dotMs: number
@@ -52,8 +63,7 @@ export interface Deadlines {
 
 export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: EngineLimits): Deadlines {
   const endMs = startedAtMs + budgetMs
-  const { dotShare, dotAtLeastMs, dotShareAtMost } = limits
-  const dotMs = endMs - Math.min(budgetMs * dotShareAtMost, Math.max(budgetMs * dotShare, dotAtLeastMs))
+  const dotMs = endMs - Math.min(limits.dotMs, budgetMs * limits.dotShareAtMost)
   const talkMs = (dotMs - startedAtMs) * limits.talkShare
   return { slotMs: dotMs - talkMs, nextSlotMs: dotMs - talkMs * limits.talkShare, dotMs, endMs }
 }

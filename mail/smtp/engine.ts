@@ -6,13 +6,17 @@ import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.t
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
+import { createSlowSites } from './slow-sites.ts'
 import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
 // A delivery, in the order of the files (README.md has more words):
 //
 //   mx.ts, exchangers.ts, sts-policies.ts      where the mail of a domain goes: a site, or why there is none
 //   engine.ts                                  one delivery for each site and recipient domain, side by side
-//   domain-delivery.ts, pool.ts                a connection of the site, and the next host when one fails
+//   domain-delivery.ts, lane.ts                connections of the site, and what is sent over each of them
+//   pool.ts, site-pace.ts, slow-sites.ts       the places of a site, and what is remembered of it
+//   next-hosts.ts, note-result.ts              the next host when one fails, the next transaction when one is too small
+//   ledger.ts                                  which recipients wait, and the attempts of the others
 //   session.ts, dial-host.ts, tls.ts, wire.ts  an open connection: greeting, EHLO, STARTTLS, lines in and out
 //   transaction.ts, envelope.ts, content.ts    MAIL, RCPT, DATA, the content, permission, the dot
 //   reply.ts, classify.ts, rules.ts            what a reply says; failure.ts for everything that is no reply
@@ -39,6 +43,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const pool = createPool(limits)
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)
+  const slowSites = createSlowSites(limits)
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
@@ -56,11 +61,12 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
+    let transactionsBegun = 0
     const sourceAddresses = sourcesOf(recipients)
     await Promise.all(
       transactions.map(async ({ site, sender, indexes, isFirstOfSite }) => {
         const domainAttempts = await deliverToDomain(
-          { pool, lateReplies, opening },
+          { pool, lateReplies, slowSites, opening },
           {
             site,
             sourceAddress: sourceAddresses.get(site.key),
@@ -74,6 +80,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             deadlines,
             slotMs: isFirstOfSite ? deadlines.slotMs : deadlines.nextSlotMs,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,
+            nextTransaction: () => (recipients.length > 1 ? ++transactionsBegun : undefined),
             beforeDot: (accepted) => delivery.beforeDot(accepted.map((i) => indexes[i]!)),
             signal,
             onPhase,

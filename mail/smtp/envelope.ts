@@ -20,7 +20,12 @@ export interface MailObject {
   /** As in `Delivery`, with indexes into `recipients` here. */
   beforeDot(accepted: number[]): Promise<boolean>
   deadlines: Deadlines
-  commandMs: number
+  /** How long the first reply may take. */
+  firstReplyMs: number
+  /** How long each further reply may take, never past `deadlines.dotMs`. */
+  replyMs: number
+  /** As in `EngineLimits`. */
+  slowRcptMs: number
   signal?: AbortSignal
   stopwatch: Stopwatch
 }
@@ -63,16 +68,20 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
   if (isRefusal(sender) && sender.code === 421) return stop(failureOf('mail', sender))
   if (isRefusal(sender)) {
     stopwatch.end()
-    verdicts.fill(verdictOf(session, 'mail', sender, namesIn(session, mail)))
+    const verdict = verdictOf(session, 'mail', sender, namesIn(session, mail))
+    session.isSpent ||= refusesSession(verdict)
+    verdicts.fill(verdict)
     const isOver = !pipelining || (await isRefused([...to, DATA], ask))
     return { ...end(), reusable: isOver && isReusable() }
   }
   if (!isCompletion(sender)) return stop(failureOf('mail', sender))
   session.needsReset = true
 
+  const dueMs = dueTimes(mail)
   for (const [i, command] of to.entries()) {
     stopwatch.begin('rcpt', i)
-    const reply = await ask(command)
+    const reply = await ask(command, dueMs(i))
+    if (isTimeout(reply) && isBetween(dueMs(i), mail.deadlines.dotMs)) return stop(tooSlow(i, to))
     if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply, namesIn(session, mail, i))
     else if (!isCompletion(reply)) return stop(failureOf('rcpt', reply))
   }
@@ -83,6 +92,7 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
   const data = await ask(DATA)
   if (isRefusal(data)) {
     for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data, namesIn(session, mail, i))
+    session.isSpent ||= accepted.some((i) => refusesSession(verdicts[i]!))
     return end()
   }
   // A server that asks for the content after it refused every recipient gets no content.
@@ -90,23 +100,53 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
   return { verdicts, isReady: true, reusable: false }
 }
 
-type Ask = (command: string) => Promise<RawReply | BrokenWire>
+/** A server that answers MAIL or DATA in this way has had enough of the session. */
+function refusesSession({ reply, reading }: Verdict): boolean {
+  return reply!.code < 500 || reading?.subject === 'session'
+}
+
+/**
+ * When the reply to each RCPT is due, so that the replies to all of them are on time. A sole recipient has all the time
+ * that there is.
+ */
+function dueTimes({ recipients: { length }, deadlines: { dotMs }, slowRcptMs }: MailObject): (index: number) => number {
+  const startMs = performance.now()
+  return (index) => (length === 1 ? Infinity : startMs + Math.max(slowRcptMs, ((dotMs - startMs) * index) / length))
+}
+
+function isBetween(fromMs: number, untilMs: number): boolean {
+  const nowMs = performance.now()
+  return nowMs >= fromMs && nowMs < untilMs
+}
+
+function tooSlow(answered: number, { length }: readonly string[]): Failure {
+  const detail = `too slow for ${length} recipients: ${answered} of them answered`
+  return { kind: 'failure', phase: 'rcpt', how: 'slow', detail }
+}
+
+/** Sends a command and reads the reply to it. `untilMs` shortens the time for it. */
+type Ask = (command: string, untilMs?: number) => Promise<RawReply | BrokenWire>
 
 /**
  * Sends the commands in one write where the server supports pipelining (RFC 2920). Elsewhere `ask` sends each command
  * and then reads its reply.
  */
-function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: MailObject, commands: string[]) {
+function startDialogue({ wire, extensions }: Session, { deadlines, ...mail }: MailObject, commands: string[]) {
   let isClosing = false
+  let replyMs = mail.firstReplyMs
   if (extensions.pipelining) wire.send(commands.join(''), commands.length)
-  const ask: Ask = async (command) => {
+  const ask: Ask = async (command, untilMs = Infinity) => {
     if (!extensions.pipelining) wire.send(command, 1)
-    const reply = await wire.nextReply(Math.min(deadlines.dotMs, performance.now() + commandMs))
+    const reply = await wire.nextReply(Math.min(deadlines.dotMs, performance.now() + replyMs, untilMs))
+    replyMs = mail.replyMs
     isClosing ||= reply.kind === 'reply' && reply.code === 421
     return reply
   }
   return { ask, isReusable: () => !isClosing && wire.isQuiet() }
 }
+
+/** How long the replies that change nothing are waited for. */
+const AFTER_REFUSAL_MS = 1_000
 
 /**
  * Reads the replies to commands that were pipelined after a refused MAIL. Returns false when the server accepts the
@@ -115,7 +155,7 @@ function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: 
 async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
   let isLastRefused = false
   for (const command of commands) {
-    const reply = await ask(command)
+    const reply = await ask(command, performance.now() + AFTER_REFUSAL_MS)
     if (reply.kind === 'broken') return false
     isLastRefused = isRefusal(reply)
   }
@@ -154,6 +194,10 @@ function isCompletion(reply: RawReply | BrokenWire): reply is RawReply {
 
 function isIntermediate(reply: RawReply | BrokenWire): reply is RawReply {
   return reply.kind === 'reply' && reply.code >= 300 && reply.code < 400
+}
+
+function isTimeout(reply: RawReply | BrokenWire): boolean {
+  return reply.kind === 'broken' && reply.how === 'timeout'
 }
 
 function isRefusal(reply: RawReply | BrokenWire): reply is RawReply {

@@ -9,12 +9,17 @@ import type { BrokenWire } from './wire.ts'
 export interface Failure {
   kind: 'failure'
   phase: Phase
-  /** `insecure`: verified TLS is demanded, and the host did not offer it. */
-  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure'
+  /**
+   * `insecure`: verified TLS is demanded, and the host did not offer it. `slow`: the server takes too long over each
+   * recipient for all of them to fit into one transaction.
+   */
+  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure' | 'slow'
   detail?: string
   reply?: Reply
   ip?: string
   tls?: TlsState
+  /** The handshake that failed before this try in clear. */
+  failedTls?: Failure
 }
 
 /** The failure in what came instead of the expected reply. A refusal that came before its command is a refusal too. */
@@ -36,6 +41,7 @@ export function judgeFailure({ phase, how, detail = how, reply }: Failure, mx: s
       return { outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true } }
     case 'closed':
     case 'timeout':
+    case 'slow':
       return { outcome: { kind: 'bounced', reason: 'connection_timeout', retryable: true } }
     case 'insecure':
       return { outcome: { kind: 'bounced', reason: 'policy_block', retryable: false } }

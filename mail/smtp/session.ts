@@ -1,6 +1,6 @@
 import type { Host, TimedPhase, TlsDemand } from './attempt.ts'
 import { dialHost } from './dial-host.ts'
-import type { EngineLimits } from './engine-limits.ts'
+import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { isPositive, type RawReply } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
@@ -15,6 +15,9 @@ export interface Extensions {
   dsn: boolean
   /** RFC 1870, in bytes; absent where the server announces no limit. */
   maxSize?: number
+  /** RFC 9422: transactions in a session (MAILMAX) and recipients in a transaction (RCPTMAX), where it says so. */
+  maxMessages?: number
+  maxRecipients?: number
 }
 
 /** An SMTP session past EHLO, ready for MAIL. */
@@ -31,6 +34,15 @@ export interface Session {
   messages: number
   /** The last transaction is still open: RSET goes before the next one. */
   needsReset: boolean
+  /** The server has refused a transaction for now. It would refuse the next one as well. */
+  isSpent: boolean
+  /** The handshake that failed before this session in clear was opened, until a transaction has reported it. */
+  failedTls?: Failure
+}
+
+/** Whether the session takes another message, by what the server said and by the limits of its site. */
+export function takesMore({ isSpent, messages, extensions }: Session, limits: SiteLimits): boolean {
+  return !isSpent && messages < Math.min(limits.messages, extensions.maxMessages ?? Infinity)
 }
 
 export interface SessionOptions {
@@ -66,7 +78,7 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
   if (tlsDemandedBy) return insecure(session, tlsDemandedBy)
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(hostAndPort)
-  return openOnce(options, call, false)
+  return { ...(await openOnce(options, call, false)), failedTls: session }
 }
 
 /** Input after the reply to STARTTLS is an injection, not a weakness of the server, and no reason to go on in clear. */
@@ -85,7 +97,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
-  const session = { kind: 'session' as const, host, ip, ourNames, messages: 0, needsReset: false }
+  const session = { kind: 'session' as const, host, ip, ourNames, messages: 0, needsReset: false, isSpent: false }
 
   const plain = createWire(socket, 1)
   const greeting = await command(plain, call, 'greeting')
@@ -155,18 +167,26 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
 function extensionsOf(lines: string[]): Extensions {
   const keywords = new Map<string, string | undefined>()
   for (const line of lines.slice(1)) {
-    const [keyword = '', value] = line
+    const [keyword = '', ...values] = line
       .trim()
       .toUpperCase()
       .split(/[ \t]+/)
-    keywords.set(keyword, value)
+    keywords.set(keyword, values.join(' '))
   }
-  const size = keywords.get('SIZE') ?? ''
+  const [size = ''] = (keywords.get('SIZE') ?? '').split(' ')
+  const limits = new Map((keywords.get('LIMITS') ?? '').split(' ').map((limit) => limit.split('=') as [string, string]))
   return {
     kind: 'extensions',
     pipelining: keywords.has('PIPELINING'),
     starttls: keywords.has('STARTTLS'),
     dsn: keywords.has('DSN'),
     maxSize: /^[1-9]\d{0,15}$/.test(size) ? Number(size) : undefined,
+    maxMessages: limitOf(limits.get('MAILMAX')),
+    maxRecipients: limitOf(limits.get('RCPTMAX')),
   }
+}
+
+/** RFC 9422 3.1. A transaction has recipients of one domain only, so any RCPTDOMAINMAX is met. */
+function limitOf(digits = ''): number | undefined {
+  return /^[1-9]\d{0,5}$/.test(digits) ? Number(digits) : undefined
 }

@@ -40,7 +40,10 @@ export function createStopwatch(report?: PhaseReport) {
     if (rcptMs[index] !== undefined) add(total, 'rcpt', rcptMs[index])
   }
 
-  return { begin, end, addTo }
+  /** The longest wait for a reply to RCPT, if there was one. */
+  const longestRcptMs = () => (rcptMs.length > 0 ? Math.max(...rcptMs) : undefined)
+
+  return { begin, end, addTo, longestRcptMs }
 }
 
 const AFTER_RCPT = new Set<TimedPhase>(['data', 'dot'])

@@ -11,6 +11,8 @@ export interface TransactionResult {
   /** The session can take another message. Otherwise it is closed, unless the reply to the dot may still come. */
   reusable: boolean
   replyMayCome?: boolean
+  /** How long the reply to the dot took, or was waited for. */
+  dotReplyMs?: number
 }
 
 /** MAIL to dot, for one message over one session. No other code sends a final dot. */
@@ -81,8 +83,10 @@ async function sendDot(
   verdicts: TransactionResult['verdicts'],
 ): Promise<TransactionResult> {
   const { wire } = session
+  const sentAtMs = performance.now()
   wire.send('.\r\n', 1)
   const reply = await wire.nextReply(mail.deadlines.endMs)
+  const dotReplyMs = performance.now() - sentAtMs
   for (const i of acceptedOf(verdicts)) {
     const verdict: Verdict =
       reply.kind === 'reply'
@@ -94,7 +98,7 @@ async function sendDot(
   session.needsReset = false
   const isAnswered = reply.kind === 'reply' && reply.code !== 421 && Math.floor(reply.code / 100) !== 3
   const reusable = isAnswered && wire.isQuiet()
-  return { verdicts, reusable, replyMayCome: reply.kind === 'broken' && reply.how === 'timeout' }
+  return { verdicts, reusable, replyMayCome: reply.kind === 'broken' && reply.how === 'timeout', dotReplyMs }
 }
 
 /** Every accepted recipient bounces: the caller refused permission for the dot, or did not give it in time. */

@@ -41,8 +41,8 @@ export interface Wire {
   /** Stops reading and hands the socket over, for TLS. */
   detach(): Socket
   destroy(): void
-  /** Sends QUIT if the conversation is intact, and closes. */
-  quit(): void
+  /** Sends QUIT if the conversation is intact, and closes. `onClosed` is called once the connection has closed. */
+  quit(onClosed?: () => void): void
 }
 
 /** How long the server has to take QUIT before the socket is destroyed. */
@@ -115,7 +115,9 @@ export function createWire(socket: Socket, owedReplies: number): Wire {
       wire.detach().on('error', () => {})
       socket.destroy()
     },
-    quit() {
+    quit(onClosed = () => {}) {
+      if (socket.closed) return onClosed()
+      socket.once('close', onClosed)
       if (!wire.isQuiet()) return wire.destroy()
       wire.detach().on('error', () => {})
       socket.end('QUIT\r\n')

@@ -137,3 +137,26 @@ test('a request whose signal aborted is skipped and holds no slot', async () => 
   next!()
   expect(await slots.acquire('a', { accountId: 'one' })).toBeDefined()
 })
+
+test('after a resize to fewer slots than are held, none is free until enough of them are released', async () => {
+  const slots = createFairSlots({ slots: 3 })
+  const held = [slots.tryAcquire(), slots.tryAcquire(), slots.tryAcquire()]
+  slots.resize(1)
+  const waiting = slots.acquire()
+  held[0]!()
+  held[1]!()
+  expect(await Promise.race([waiting, Promise.resolve('waits')])).toBe('waits')
+  expect(slots.load()).toEqual({ inUse: 1, waiting: 1 })
+  held[2]!()
+  expect(await waiting).toBeDefined()
+  expect(slots.isUnused()).toBe(false)
+})
+
+test('after a resize to more slots, waiting requests get them at once, within the share of each account', async () => {
+  const slots = createFairSlots({ slots: 1 })
+  slots.tryAcquire('x')
+  const waiting = [slots.acquire({ accountId: 'x' }), slots.acquire({ accountId: 'y' })]
+  slots.resize(3, 1)
+  expect(await waiting[1]).toBeDefined()
+  expect(slots.load()).toEqual({ inUse: 2, waiting: 1 })
+})

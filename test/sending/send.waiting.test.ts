@@ -49,7 +49,7 @@ test.each(['silent.org'])(
 )
 
 test('no free connection in time is our fault: 500 transient_failure, and the released claim leaves no trace', async () => {
-  const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
+  const engine = world.engineWith({ limits: { dotShareAtMost: 0.5 } })
   const patient = world.sendAlone({ engine, sendBudgetMs: 8_000 })
   const impatient = world.sendAlone({ engine, sendBudgetMs: 100 })
   script(world, { rcpt: 'stall' })
@@ -66,7 +66,7 @@ test('no free connection in time is our fault: 500 transient_failure, and the re
 })
 
 test('a domain that finds no free connection in time is retryable when another one of its site has a marker', async () => {
-  const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
+  const engine = world.engineWith({ limits: { dotShareAtMost: 0.5 } })
   const narrow: Engine = {
     ...engine,
     async lookUp(...asked) {

@@ -21,7 +21,14 @@ const NO_DNS: Resolver = {
 }
 
 /** Short deadlines, for tests. */
-export const QUICK = { dotAtLeastMs: 0, connectMs: 2_000, raceMs: 50, commandMs: 1_000, idleMs: 3_000 }
+export const QUICK = {
+  dotMs: 10_000,
+  dotShareAtMost: 0.5,
+  connectMs: 2_000,
+  raceMs: 50,
+  commandMs: 1_000,
+  idleMs: 3_000,
+}
 
 export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
   const engine = createEngine({

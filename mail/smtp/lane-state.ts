@@ -1,0 +1,57 @@
+import type { Host, Site } from './attempt.ts'
+import type { WireContent } from './content.ts'
+import type { Deadlines, SiteLimits } from './engine-limits.ts'
+import type { Ledger } from './ledger.ts'
+import type { ConnectionSlot } from './pool.ts'
+import type { Session, SessionOptions } from './session.ts'
+import type { createSlowSites } from './slow-sites.ts'
+import type { PhaseReport, Stopwatch } from './stopwatch.ts'
+
+/** What the lanes of one delivery share. */
+export interface LaneTools {
+  site: Site
+  limits: SiteLimits
+  opening: SessionOptions
+  slowSites: ReturnType<typeof createSlowSites>
+  ledger: Ledger
+  deadlines: Deadlines
+  /** How long a host may take for a reply before it has proved to be alive. */
+  commandMs: number
+  sender: string
+  from?: readonly string[]
+  sourceAddress?: string
+  content: WireContent
+  /** The most recipients of a transaction that the server was seen to take. */
+  atATime: number
+  /** Permission was refused: no further transaction begins. */
+  isStopped: boolean
+  /** As in `Delivery`. */
+  beforeDot(recipients: number[]): Promise<boolean>
+  /** The caller's signal, until permission is asked for the first time. */
+  signal(): AbortSignal | undefined
+  phaseReport(host: Host): PhaseReport | undefined
+  nextTransaction(): number | undefined
+  /** Reads the reply to the dot when it comes after the deadline. */
+  waitForLateReply(session: Session): void
+  /** Starts further lanes over free places of the site, until there are this many lanes. */
+  spread(lanes: number): void
+  /** Waits for a place, after the site has refused a connection because of their number. */
+  nextSlot(): Promise<ConnectionSlot | undefined>
+}
+
+/** Transactions one after the other, over one connection at a time. */
+export interface Lane {
+  /** Its failures to connect count for the recipients that wait. A further lane just ends. */
+  isFirst: boolean
+  slot?: ConnectionSlot
+  session?: Session
+  /** The session comes from the pool. */
+  isReused: boolean
+  /** The session was idle, and has not replied since. */
+  isUnproven: boolean
+  /** Has measured the opening of the session. */
+  stopwatch?: Stopwatch
+  hosts: Host[]
+  mayRepeat: boolean
+  mayWaitForPlace: boolean
+}

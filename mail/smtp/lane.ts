@@ -1,0 +1,133 @@
+import type { Host } from './attempt.ts'
+import type { Failure } from './failure.ts'
+import type { Lane, LaneTools } from './lane-state.ts'
+import type { Evidence } from './ledger.ts'
+import { hostsAfter, isRefusedPlace, MAX_HOSTS } from './next-hosts.ts'
+import { noteResult } from './note-result.ts'
+import type { ConnectionSlot } from './pool.ts'
+import { openSession, takesMore } from './session.ts'
+import { createStopwatch, type Stopwatch } from './stopwatch.ts'
+import { transact } from './transaction.ts'
+
+/** Sends to the recipients that wait, until none is left or no connection can be had, and releases the slot. */
+export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: boolean): Promise<void> {
+  const hosts = tools.site.hosts.slice(0, MAX_HOSTS)
+  const lane: Lane = { isFirst, hosts, mayRepeat: true, mayWaitForPlace: isFirst, isReused: false, isUnproven: false }
+  use(lane, slot)
+  const isDone = () => tools.isStopped || tools.ledger.queued().size === 0
+  try {
+    while (!isDone() && (await connect(tools, lane))) {
+      await transactOnce(tools, lane)
+      if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
+    }
+  } finally {
+    lane.slot?.release(lane.session)
+  }
+}
+
+function use(lane: Lane, slot: ConnectionSlot | undefined): void {
+  lane.slot = slot
+  lane.session = slot?.session
+  lane.isReused = lane.isUnproven = lane.session !== undefined
+}
+
+/** Makes sure that the lane has a session. Returns false when no host and no time is left for one. */
+async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
+  while (!lane.session) {
+    const [host] = lane.hosts
+    if (!lane.slot || !host || performance.now() >= tools.deadlines.dotMs) return false
+    await open(tools, lane, host)
+  }
+  return true
+}
+
+async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
+  const dialledAtMs = performance.now()
+  const stopwatch = createStopwatch(tools.phaseReport(host))
+  const session = await openSession(tools.opening, callTo(tools, host, stopwatch))
+  if (session.kind === 'session') {
+    lane.slot!.opened()
+    Object.assign(lane, { session, stopwatch, isReused: false, isUnproven: false })
+    return
+  }
+  stopwatch.end()
+  if (lane.isFirst) noteFailure(tools, session, host, stopwatch)
+  const { hosts, mayRepeat } = lane
+  lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
+  lane.mayRepeat &&= session.how !== 'garbage'
+  if (!isRefusedPlace(session, host)) return
+  lane.slot!.refused(dialledAtMs)
+  if (!lane.mayWaitForPlace) return
+  lane.mayWaitForPlace = false
+  lane.hosts = lane.hosts.length > 0 ? lane.hosts : [host]
+  lane.slot!.release()
+  use(lane, await tools.nextSlot())
+}
+
+function callTo(tools: LaneTools, host: Host, stopwatch: Stopwatch) {
+  const { site, sourceAddress, commandMs, deadlines } = tools
+  const { tlsDemandedBy } = site
+  return { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, signal: tools.signal(), stopwatch }
+}
+
+function noteFailure({ ledger }: LaneTools, failure: Failure, host: Host, stopwatch: Stopwatch): void {
+  const { ip, tls = null, failedTls } = failure
+  const evidence = { mx: host.name, ip, tls }
+  const indexes = [...ledger.queued()]
+  for (const i of indexes) stopwatch.addTo(ledger.timings(i), 0)
+  if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
+  ledger.fail(indexes, failure, evidence)
+}
+
+/** One transaction with as many of the recipients that wait as the server takes at a time. */
+async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
+  const { ledger, slowSites, site } = tools
+  const { isReused } = lane
+  const session = lane.session!
+  const { host, ip, tls, failedTls, extensions } = session
+  const isUsed = isReused || session.messages > 0
+  const stopwatch = lane.stopwatch ?? createStopwatch(tools.phaseReport(host))
+  const slowMax = slowSites.atATime(site.key)
+  const max = Math.min(extensions.maxRecipients ?? Infinity, tools.atATime, slowMax)
+  const indexes = ledger.take(session, max, !isReused)
+  const transaction = tools.nextTransaction()
+  const evidence: Evidence = { mx: host.name, ip, tls, reused: isUsed || undefined, transaction }
+  if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
+  Object.assign(session, { failedTls: undefined })
+
+  const lanes = () => tools.spread(1 + Math.ceil(ledger.queued().size / max))
+  if (slowMax < Infinity) lanes()
+  const timer = ledger.queued().size > 0 ? setTimeout(lanes, tools.opening.limits.spreadMs) : undefined
+  const result = await transact(session, {
+    ...tools,
+    recipients: indexes.map(ledger.address),
+    beforeDot: (accepted) => tools.beforeDot(accepted.map((i) => indexes[i]!)),
+    ...patience(tools, lane),
+    slowRcptMs: tools.opening.limits.slowRcptMs,
+    signal: tools.signal(),
+    stopwatch,
+  })
+  clearTimeout(timer)
+  stopwatch.end()
+  Object.assign(lane, { stopwatch: undefined, isUnproven: false })
+  noteResult(tools, lane, { session, indexes, result, evidence, stopwatch, isUsed })
+}
+
+/**
+ * How long the replies may take. A server that has just replied may take the time that is left, where no other host
+ * could use it or the last one was as slow.
+ */
+function patience({ site, slowSites, commandMs }: LaneTools, { session, isUnproven, hosts }: Lane) {
+  const hasOtherHost = hosts.some(({ name }) => name !== session!.host.name)
+  const isPatient = site.commandTimeoutMs === undefined && (!hasOtherHost || slowSites.isSlowAtRcpt(site.key))
+  const replyMs = isPatient ? Infinity : commandMs
+  return { firstReplyMs: isUnproven ? commandMs : replyMs, replyMs }
+}
+
+/** Closes a session that takes no more, and waits for its end: until then it is one of the site's connections. */
+async function endSession(lane: Lane): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  lane.session!.wire.quit(resolve)
+  lane.session = undefined
+  await promise
+}

@@ -1,0 +1,158 @@
+import type { Outcome, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
+import { type Failure, judgeFailure } from './failure.ts'
+import type { Session } from './session.ts'
+
+export type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls' | 'reused' | 'transaction'>
+
+/** A try that did not decide, with the verdict of a server that postponed the recipient. */
+interface FailedTry {
+  failure: Failure
+  evidence: Evidence
+  postponement?: Verdict
+}
+
+/** What is known of one recipient. */
+interface Entry {
+  address: string
+  attempt?: SmtpAttempt
+  timings: Timings
+  failedTries: FailedTry[]
+  /** The try that ends the recipient when no other one decides. */
+  last?: FailedTry
+  /** How many connections were opened for it and have carried a transaction with it, and the last of them. */
+  connections: number
+  connection?: Session
+}
+
+/** One connection, and a further one where the first was about the session and not about the recipient. */
+const MAX_CONNECTIONS = 2
+
+export type Ledger = ReturnType<typeof createLedger>
+
+/**
+ * The recipients of one delivery: which of them wait for a transaction, and the attempts of those that are decided.
+ * Between `take` and `settle`, `postpone` or `fail` a recipient is in a transaction.
+ */
+export function createLedger(addresses: readonly string[], startedAtMs: number) {
+  const entries: Entry[] = addresses.map((address) => ({
+    address,
+    timings: {},
+    failedTries: [],
+    connections: 0,
+  }))
+  const queue = new Set(entries.keys())
+  let lastEvidence: Evidence | undefined
+
+  /** Takes at most `max` recipients out of the queue, for a transaction over this session. */
+  function take(session: Session, max: number, isOpenedForThem: boolean): number[] {
+    const indexes = [...queue].slice(0, max)
+    for (const i of indexes) {
+      queue.delete(i)
+      if (isOpenedForThem) countConnection(entries[i]!, session)
+    }
+    return indexes
+  }
+
+  function settle(i: number, verdict: Verdict, evidence: Evidence): void {
+    const entry = entries[i]!
+    const tried = entry.failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
+    queue.delete(i)
+    lastEvidence = evidence
+    entry.attempt = {
+      ...verdict,
+      ...evidence,
+      durationMs: performance.now() - startedAtMs,
+      timings: entry.timings,
+      ...(tried.length > 0 && { tried }),
+    }
+  }
+
+  /** The reply is no verdict on the recipient, which waits for another transaction. */
+  function postpone(i: number, verdict: Verdict, evidence: Evidence): void {
+    const { phase, reply } = verdict
+    addTry(i, { failure: { kind: 'failure', phase, how: 'refused', reply }, evidence, postponement: verdict })
+  }
+
+  /** A try failed before the dot for these recipients, which wait for another one. */
+  function fail(indexes: Iterable<number>, failure: Failure, evidence: Evidence): void {
+    for (const i of indexes) addTry(i, { failure, evidence })
+  }
+
+  /** A handshake failed before the try in clear that follows. */
+  function noteFailedTls(indexes: Iterable<number>, failure: Failure, { mx }: Evidence): void {
+    const { ip, tls = null } = failure
+    for (const i of indexes) entries[i]!.failedTries.push({ failure, evidence: { mx, ip, tls } })
+  }
+
+  function addTry(i: number, failedTry: FailedTry): void {
+    const entry = entries[i]!
+    entry.failedTries.push(failedTry)
+    // A server's reply, or its lack of TLS, tells more than the silence of the next server.
+    if (isTelling(failedTry.failure) || !entry.last || !isTelling(entry.last.failure)) entry.last = failedTry
+    queue.add(i)
+  }
+
+  /**
+   * The attempt of every recipient. `cause` is for a delivery that tried nothing, `isAsked` says that the caller may
+   * have noted a permission, so "nothing was sent" is no longer a possible outcome.
+   */
+  function close(cause: string, isAsked: boolean): SmtpAttempt[] {
+    for (const i of [...queue]) {
+      const { last, address } = entries[i]!
+      if (last?.postponement) settle(i, last.postponement, last.evidence)
+      else if (last) settle(i, verdictOn(last, address, isAsked), last.evidence)
+      else if (lastEvidence) settle(i, NO_TIME_LEFT, { ...lastEvidence, transaction: undefined })
+      else settle(i, verdictOn(withoutTry(cause), address, isAsked), { tls: null })
+    }
+    return entries.map(({ attempt }) => attempt!)
+  }
+
+  return {
+    take,
+    settle,
+    postpone,
+    fail,
+    noteFailedTls,
+    close,
+    timings: (i: number) => entries[i]!.timings,
+    address: (i: number) => entries[i]!.address,
+    mayConnectAgain: (i: number) => entries[i]!.connections < MAX_CONNECTIONS,
+    queued: (): ReadonlySet<number> => queue,
+  }
+}
+
+function countConnection(entry: Entry, session: Session): void {
+  if (entry.connection !== session) entry.connections++
+  entry.connection = session
+}
+
+/** The recipients that a limit kept out of the transactions that there was time for. */
+const NO_TIME_LEFT: Verdict = {
+  phase: 'mail',
+  outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
+  detail: 'no time was left for a further transaction',
+}
+
+function verdictOn({ failure, evidence }: FailedTry, recipient: string, isAsked: boolean): Verdict {
+  const { phase, reply, detail } = failure
+  const { outcome, reading } = judgeFailure(failure, evidence.mx ?? '', { recipient })
+  return { phase, reply, reading, detail, outcome: isAsked ? notOurs(outcome) : outcome }
+}
+
+function notOurs(outcome: Outcome): Outcome {
+  return outcome.kind === 'our_fault' ? { kind: 'bounced', reason: 'temporary_failure', retryable: true } : outcome
+}
+
+function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { mx = '', ip, reused } }: FailedTry) {
+  const words = reply ? [reply.code, reply.enhanced, reply.text].filter((word) => word).join(' ') : detail
+  const tried: TriedHost = { mx, ip, phase, detail: reused ? `on a kept connection: ${words}` : words }
+  return tried
+}
+
+function isTelling({ how, reply }: Failure): boolean {
+  return reply !== undefined || how === 'insecure'
+}
+
+function withoutTry(cause: string): FailedTry {
+  return { failure: { kind: 'failure', phase: 'connect', how: 'local', detail: cause }, evidence: { tls: null } }
+}

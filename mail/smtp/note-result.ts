@@ -1,0 +1,77 @@
+import type { Verdict } from './attempt.ts'
+import type { Lane, LaneTools } from './lane-state.ts'
+import type { Evidence } from './ledger.ts'
+import { hostsAfter, sameHostFirst } from './next-hosts.ts'
+import { type Session, takesMore } from './session.ts'
+import type { Stopwatch } from './stopwatch.ts'
+import type { TransactionResult } from './transaction.ts'
+
+interface Noted {
+  session: Session
+  indexes: number[]
+  result: TransactionResult
+  evidence: Evidence
+  stopwatch: Stopwatch
+  /** The session had been used before this transaction. */
+  isUsed: boolean
+}
+
+/**
+ * Settles the recipients that the transaction has decided, and puts the others back into the queue. Decides what the
+ * lane goes on with: the session, another one with the same host, or another host.
+ */
+export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
+  const { ledger, slowSites, site } = tools
+  const { session, indexes, result, evidence, stopwatch, isUsed } = noted
+  const { verdicts, failure, reusable, dotReplyMs } = result
+  const all = indexes.map((i, position) => ({ i, verdict: verdicts[position] }))
+  for (const [position, { i, verdict }] of all.entries()) stopwatch.addTo(ledger.timings(i), position, verdict)
+
+  const taken = all.filter(({ verdict }) => !verdict || verdict.phase === 'data' || reachedDot(verdict)).length
+  const isProgress = failure !== undefined || all.some(({ verdict }) => verdict && isVerdictOnRecipient(verdict))
+  const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
+  const refusedForNumber = all.filter(({ verdict }) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
+  if (refusedForNumber > 0 && isProgress) tools.atATime = Math.max(1, taken || indexes.length - refusedForNumber)
+  if (refusedForNumber > 0 && !isProgress) session.isSpent = true
+
+  const staysOpen = reusable && takesMore(session, tools.limits)
+  const undecided: number[] = []
+  for (const { i, verdict } of all) {
+    if (!verdict) undecided.push(i)
+    else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
+    else ledger.settle(i, verdict, evidence)
+  }
+  if (all.some(({ verdict }) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
+  const rcptMs = stopwatch.longestRcptMs()
+  if (rcptMs !== undefined) slowSites.noteRcpt(site.key, rcptMs)
+  if (dotReplyMs !== undefined) slowSites.noteDot(site.key, taken, dotReplyMs)
+  if (result.replyMayCome) tools.waitForLateReply(session)
+
+  lane.session = reusable ? session : undefined
+  const { hosts, mayRepeat } = lane
+  const { host } = session
+  if (!failure) {
+    lane.hosts = sameHostFirst(hosts, host)
+    return
+  }
+  ledger.fail(undecided, failure, evidence)
+  if (failure.how === 'slow') tools.atATime = 1
+  lane.mayRepeat &&= failure.how !== 'garbage'
+  // A server that ended the session because of what was too much in it takes the rest over another one.
+  const isEndedForNumber = refusedForNumber > 0 && undecided.some(ledger.mayConnectAgain)
+  lane.hosts = isEndedForNumber ? [host] : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })
+}
+
+function mayBePostponed({ phase, reply, reading }: Verdict, isUsed: boolean, isProgress: boolean): boolean {
+  const isOfSession = reading?.subject === 'session'
+  if (phase === 'mail') return isUsed && (isOfSession || reply!.code < 500)
+  return isOfSession && (isUsed || (phase === 'rcpt' && isProgress)) && !reachedDot({ phase })
+}
+
+function isVerdictOnRecipient({ phase, reading }: Verdict): boolean {
+  return phase !== 'mail' && reading?.subject !== 'session'
+}
+
+function reachedDot({ phase }: Pick<Verdict, 'phase'>): boolean {
+  return phase === 'dot' || phase === 'after_dot'
+}
