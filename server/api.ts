@@ -12,7 +12,7 @@ import { createHeavyCallLimit } from './access/heavy-calls.ts'
 import { createKeyGate } from './access/key-gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { createPeople } from './access/people/people.ts'
-import { createFrames } from './admin/frames.ts'
+import { createFrames, framePaths } from './admin/frames.ts'
 import { createInboxMessages } from './admin/inbox-messages.ts'
 import { createAdminServices } from './admin/services.ts'
 import { leaseOf, type OperatorLimits } from './config/limits.ts'
@@ -171,7 +171,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     dashboard: {
       ...people,
       ...dashboardServices,
-      frames: createFrames({ db, inbox }),
+      frames: framePaths(createFrames({ db, inbox })),
     },
     openCalls: createOpenCalls(),
     limits: { budgetWaitMs: sendBudgetMs },

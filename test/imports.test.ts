@@ -121,6 +121,14 @@ test('server/ has no loose files but the two that wire the API and the two that 
   )
 })
 
+test('the transport knows no mail: server/http has none of its words', () => {
+  const words = /[^\n]*(?:mail|smtp|recipient|bounce|suppress|inbox|webhook)[^\n]*/gi
+  const found = globSync('server/http/**/*.ts').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(words)].map(([line]) => `${file}: ${line.trim()}`),
+  )
+  expect(found).toEqual([])
+})
+
 test('Drizzle is loaded in one place, as CommonJS: its ES modules cost each process a second and 210 MB', () => {
   const loaders = globSync('{net,mail,server,cli,workflows,dev,test,bench}/**/*.ts').filter((file) =>
     /^import \{[^}]*\} from 'drizzle-orm/m.test(readFileSync(file, 'utf8')),

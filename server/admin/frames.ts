@@ -1,3 +1,4 @@
+import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { safeFilename } from '../../mail/mime/filename.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq } from '../db/drizzle.ts'
@@ -35,6 +36,23 @@ export function createFrames({ db, inbox }: { db: Database; inbox: InboxMessages
     async inboxSource(accountId: string, inboxId: string) {
       const message = await inbox?.find(accountId, inboxId)
       return message && { filename: `${inboxId}.eml`, content: message.source }
+    },
+  }
+}
+
+/** The paths of the frames, below /dashboard/frame. */
+export function framePaths({ storedHtml, inboxHtml, inboxFile, inboxSource }: ReturnType<typeof createFrames>) {
+  type Given = Record<string, string>
+  return {
+    method: InboxService.method.getInboxMessage,
+    pages: {
+      '/messages/:account/:id': (accountId: string, { id }: Given) => storedHtml(accountId, id!),
+      '/inbox/:account/:id': (accountId: string, { id }: Given) => inboxHtml(accountId, id!),
+    },
+    downloads: {
+      '/inbox/:account/:id/source.eml': (accountId: string, { id }: Given) => inboxSource(accountId, id!),
+      '/inbox/:account/:id/attachments/:index': async (accountId: string, { id, index }: Given) =>
+        /^\d{1,4}$/.test(index!) ? inboxFile(accountId, id!, Number(index)) : undefined,
     },
   }
 }

@@ -71,7 +71,7 @@ export interface DashboardParts {
   gate: SessionGate
   /** Whether a Cookie header holds a session's cookie, valid or not. */
   hasSession(cookie: string): boolean
-  /** The content of messages, for frames of the pages. */
+  /** Content for frames of the pages. */
   frames?: Frames
   authenticate: Authenticate
 }

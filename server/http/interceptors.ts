@@ -41,7 +41,7 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: Requ
   }
 }
 
-/** Refuses text that neither the database nor a mail can hold. */
+/** Refuses text that could not be stored or passed on. */
 export const refuseUnfitText: Interceptor = (next) => (request) => {
   if (request.stream) return next(request)
   const faults = textFaults(request.method.input, request.message)

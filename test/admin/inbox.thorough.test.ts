@@ -2,7 +2,7 @@ import { createContextValues, createServiceImplSpec, type HandlerContext } from 
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { createFrames } from '../../server/admin/frames.ts'
+import { createFrames, framePaths } from '../../server/admin/frames.ts'
 import { createInboxService } from '../../server/admin/inbox.ts'
 import { createInboxMessages } from '../../server/admin/inbox-messages.ts'
 import { callerKey } from '../../server/caller.ts'
@@ -174,7 +174,7 @@ test('people read the inbox of their accounts; readers clear nothing, and frames
   await send(own(), { subject: 'Mine', html: '<script>alert(1)</script>' })
   const { db, clock } = world
   const spec = createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(messages()))
-  const frames = createFrames({ db, inbox: messages() })
+  const frames = framePaths(createFrames({ db, inbox: messages() }))
   const dashboard = await startDashboard({ db, clock, services: [spec], frames })
   onTestFinished(() => dashboard.stop())
 

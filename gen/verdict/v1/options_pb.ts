@@ -6,7 +6,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, FileOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/options.proto.
  */
 export const file_verdict_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEihgEKCUpzb25TaGFwZRITCgtvbmVfb3JfbGlzdBgBIAEoCBISCgpvbWl0X2VtcHR5GAIgASgIEhgKEG51bGxfd2hlbl9hYnNlbnQYAyABKAgSEgoKZWFjaF9hbG9uZRgEIAEoCBIMCgRiYXJlGAUgASgIEhQKDHJlZnVzZV9lbXB0eRgGIAEoCDpKCgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgLMhUudmVyZGljdC52MS5Kc29uU2hhcGVSBGpzb246NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEilwEKCUpzb25TaGFwZRITCgtvbmVfb3JfbGlzdBgBIAEoCBISCgpvbWl0X2VtcHR5GAIgASgIEhgKEG51bGxfd2hlbl9hYnNlbnQYAyABKAgSEgoKZWFjaF9hbG9uZRgEIAEoCBIMCgRiYXJlGAUgASgIEhQKDHJlZnVzZV9lbXB0eRgGIAEoCBIPCgdleGFtcGxlGAcgASgJOkMKDXVua25vd25fbmFtZXMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY04YDIAMoCVIMdW5rbm93bk5hbWVzOj4KCWxpc3RfaGludBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjUhgMgASgJUghsaXN0SGludDpKCgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgLMhUudmVyZGljdC52MS5Kc29uU2hhcGVSBGpzb246NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Shape of a field in the JSON of `/api/v1`, where it differs from the standard Protobuf mapping.
@@ -64,6 +64,13 @@ export type JsonShape = Message<"verdict.v1.JsonShape"> & {
    * @generated from field: bool refuse_empty = 6;
    */
   refuseEmpty: boolean;
+
+  /**
+   * A value of this field, as a request writes it. The error of a request that has an object in its place names it.
+   *
+   * @generated from field: string example = 7;
+   */
+  example: string;
 };
 
 /**
@@ -74,12 +81,30 @@ export const JsonShapeSchema: GenMessage<JsonShape> = /*@__PURE__*/
   messageDesc(file_verdict_v1_options, 0);
 
 /**
+ * A name that callers know from another service, and no field here: `scheduledat, sendat beside subject: hint`. The
+ * names are in lower case, without `_` and `-`. The error that refuses one of them in a message with the field
+ * `subject` ends with the hint.
+ *
+ * @generated from extension: repeated string unknown_names = 50003;
+ */
+export const unknown_names: GenExtension<FileOptions, string[]> = /*@__PURE__*/
+  extDesc(file_verdict_v1_options, 0);
+
+/**
+ * Says where to send a list of these messages, which is refused in the place of one.
+ *
+ * @generated from extension: string list_hint = 50004;
+ */
+export const list_hint: GenExtension<MessageOptions, string> = /*@__PURE__*/
+  extDesc(file_verdict_v1_options, 1);
+
+/**
  * JSON shape of this field.
  *
  * @generated from extension: verdict.v1.JsonShape json = 50001;
  */
 export const json: GenExtension<FieldOptions, JsonShape> = /*@__PURE__*/
-  extDesc(file_verdict_v1_options, 0);
+  extDesc(file_verdict_v1_options, 2);
 
 /**
  * Scope that an API key needs to call this method. A method without a scope is not served.
@@ -87,5 +112,5 @@ export const json: GenExtension<FieldOptions, JsonShape> = /*@__PURE__*/
  * @generated from extension: string scope = 50002;
  */
 export const scope: GenExtension<MethodOptions, string> = /*@__PURE__*/
-  extDesc(file_verdict_v1_options, 1);
+  extDesc(file_verdict_v1_options, 3);
 

@@ -7,7 +7,7 @@ import { shapeOf } from './json-shape.ts'
 export interface Binding {
   method: DescMethod
   verb: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
-  /** As in the contract, `/api/v1/emails/{id}`. */
+  /** As in the contract, `/api/v1/things/{id}`. */
   path: string
   /** JSON names of the fields in the path. */
   inPath: string[]

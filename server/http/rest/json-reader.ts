@@ -1,6 +1,14 @@
-import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  getOption,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { JsonShape } from '../../../gen/verdict/v1/options_pb.ts'
+import { type JsonShape, unknown_names } from '../../../gen/verdict/v1/options_pb.ts'
 import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
 import { jsonNamesOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
@@ -53,7 +61,7 @@ function readFields(
   const message = create(desc) as Message & Record<string, unknown>
   for (const name of Object.keys(json)) {
     const field = fields.get(name)
-    if (!field) blameUnknown(faults, fields, path, name)
+    if (!field) blameUnknown(faults, fields, desc, path, name)
     else if (json[name] !== null) {
       message[field.localName] = field.read(json[name], path ? `${path}.${name}` : name, faults)
     }
@@ -61,47 +69,29 @@ function readFields(
   return message
 }
 
-function blameUnknown(faults: RequestFaults, fields: Map<string, FieldReader>, path: string, name: string) {
+function blameUnknown(
+  faults: RequestFaults,
+  fields: Map<string, FieldReader>,
+  desc: DescMessage,
+  path: string,
+  name: string,
+) {
   if (isFull(faults)) return blame(faults, path, '')
   const short = name.slice(0, MAX_NAME)
   const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
-  const hint = meant ? `; did you mean "${meant}"?` : foreignHint(fields, short)
+  const hint = meant ? `; did you mean "${meant}"?` : foreignHint(fields, desc, short)
   blame(faults, path ? `${path}.${short}` : short, `is not a known field${hint}`)
 }
 
 const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
 
-const AT_ONCE = 'every email is sent at once'
-const NO_TEMPLATES = 'send the finished html or text'
-
-/** Fields of other services, by their plain name. The hint is given in messages that have the field `beside`. */
-const FOREIGN = new Map([
-  ['tags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
-  ['path', { beside: 'content', hint: 'send the bytes of the file as base64 in "content"' }],
-  ['cid', { beside: 'content_id', hint: 'did you mean "content_id"?' }],
-  ['type', { beside: 'content_type', hint: 'did you mean "content_type"?' }],
-  ['scheduledat', { beside: 'subject', hint: AT_ONCE }],
-  ['sendat', { beside: 'subject', hint: AT_ONCE }],
-  ['template', { beside: 'subject', hint: NO_TEMPLATES }],
-  ['templateid', { beside: 'subject', hint: NO_TEMPLATES }],
-  ['react', { beside: 'subject', hint: NO_TEMPLATES }],
-  ['htmlbody', { beside: 'subject', hint: 'did you mean "html"?' }],
-  ['textbody', { beside: 'subject', hint: 'did you mean "text"?' }],
-  ['messagestream', { beside: 'subject', hint: 'tell kinds of mail apart by "tag"' }],
-  ['emailtags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
-  ['list', { beside: 'headers', hint: 'send "List-Unsubscribe" and the like in "headers"' }],
-  ['priority', { beside: 'headers', hint: 'send "X-Priority" in "headers"' }],
-  ['inreplyto', { beside: 'headers', hint: 'send "In-Reply-To" in "headers"' }],
-  ['references', { beside: 'headers', hint: 'send "References" in "headers"' }],
-  ['name', { beside: 'filename', hint: 'did you mean "filename"?' }],
-  ['encoding', { beside: 'content_id', hint: '"content" is always base64' }],
-  ['messages', { beside: 'emails', hint: 'did you mean "emails"?' }],
-  ['data', { beside: 'emails', hint: 'did you mean "emails"?' }],
-])
-
-function foreignHint(fields: Map<string, FieldReader>, name: string): string {
-  const foreign = FOREIGN.get(plain(name))
-  return foreign && fields.has(foreign.beside) ? `; ${foreign.hint}` : ''
+/** The hint of the contract for a name that callers know from another service. */
+function foreignHint(fields: Map<string, FieldReader>, { file }: DescMessage, name: string): string {
+  for (const unknown of getOption(file, unknown_names)) {
+    const [, names, beside, hint] = /^(.+) beside (\w+): (.+)$/.exec(unknown)!
+    if (names!.split(', ').includes(plain(name)) && fields.has(beside!)) return `; ${hint}`
+  }
+  return ''
 }
 
 function fieldReader(field: DescField): Reader {
@@ -114,22 +104,20 @@ function fieldReader(field: DescField): Reader {
   return shape.eachAlone ? aloneReader(field, read) : listReader(read, shape)
 }
 
-function listReader(read: Reader, { oneOrList, refuseEmpty }: JsonShape): Reader {
+function listReader(read: Reader, shape: JsonShape): Reader {
+  const { oneOrList, refuseEmpty } = shape
   return (json, path, faults) => {
     if (refuseEmpty && Array.isArray(json) && json.length === 0) return blame(faults, path, EMPTY)
     if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
     if (!oneOrList) return blame(faults, path, 'must be a list')
     return typeof json === 'string'
       ? [json]
-      : blame(faults, path, `must be a string or a list of strings${likeMailbox(json)}`)
+      : blame(faults, path, `must be a string or a list of strings${exampleFor(json, shape)}`)
   }
 }
 
-/** An address as other services write it: an object with a name and an address. */
-function likeMailbox(json: unknown): string {
-  const isMailbox = isObject(json) && (Object.hasOwn(json, 'address') || Object.hasOwn(json, 'email'))
-  return isMailbox ? ', such as "Ann <ann@example.com>"' : ''
-}
+/** The example of the contract, for a caller who sends an object in the place of a text. */
+const exampleFor = (json: unknown, { example }: JsonShape) => (example && isObject(json) ? `, such as ${example}` : '')
 
 const EMPTY = 'must not be empty. To leave it as it is, leave it out'
 
@@ -171,14 +159,18 @@ interface Valued {
 function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Reader {
   if (fieldKind === 'enum') return enumReader(jsonNamesOf(desc!))
   if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : createMessageReader(message!)
+  if (scalar === ScalarType.STRING) return textReader(shapeOf(field))
   const read = SCALARS[scalar!]
   if (!read) throw unsupported(field, ScalarType[scalar!])
   return read
 }
 
+function textReader(shape: JsonShape): Reader {
+  return (json, path, faults) =>
+    typeof json === 'string' ? json : blame(faults, path, `must be a string${exampleFor(json, shape)}`)
+}
+
 const SCALARS: { [scalar in ScalarType]?: Reader } = {
-  [ScalarType.STRING]: (json, path, faults) =>
-    typeof json === 'string' ? json : blame(faults, path, `must be a string${likeMailbox(json)}`),
   [ScalarType.BOOL]: (json, path, faults) =>
     typeof json === 'boolean' ? json : blame(faults, path, 'must be true or false'),
   [ScalarType.BYTES]: readBase64,

@@ -4,7 +4,7 @@ import type { Admit } from '../admission.ts'
 
 /** One path that is served. */
 export interface Path {
-  /** As in the contract, `/api/v1/emails/{id}`. */
+  /** As in the contract, `/api/v1/things/{id}`. */
   path: string
   /** Its HTTP methods, without HEAD and OPTIONS. */
   verbs: string[]
@@ -32,7 +32,7 @@ interface OtherMethodsOptions {
 
 /**
  * Refuses the methods that a path does not have, and answers OPTIONS. Each of them gets a route, so that a literal path
- * wins over a parameter for all methods: GET /emails/send is not GET /emails/{id}.
+ * wins over a parameter for all methods: GET /things/new is not GET /things/{id}.
  */
 export async function otherMethods(fastify: FastifyInstance, { paths, visit }: OtherMethodsOptions): Promise<void> {
   for (const path of paths) {

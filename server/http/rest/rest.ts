@@ -1,6 +1,7 @@
-import type { Message } from '@bufbuild/protobuf'
+import { getOption, type Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { list_hint } from '../../../gen/verdict/v1/options_pb.ts'
 import { itemFaultsKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
@@ -64,7 +65,7 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
   }
 }
 
-/** A function of its own, so that the JSON is free while the implementation waits for a mail server. */
+/** A function of its own, so that the JSON is free while the implementation works. */
 function requestReader(binding: Binding, limits: BodyLimits) {
   const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
@@ -85,17 +86,12 @@ async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
   throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
 }
 
-/** Where a list goes, by the request that it was sent as. */
-const LISTS: Record<string, string> = { 'verdict.v1.SendRequest': ' Send a list to /api/v1/emails/batch.' }
-
 function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
   const tree = (bareList && Array.isArray(json) ? { [bareList]: json } : json) as Record<string, unknown>
   if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) {
-    const others = Array.isArray(json) ? (LISTS[method.input.typeName] ?? '') : ''
-    throw fail(
-      'invalid_payload',
-      `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.${others}`,
-    )
+    const hint = Array.isArray(json) && getOption(method.input, list_hint)
+    const must = `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`
+    throw fail('invalid_payload', hint ? `${must} ${hint}` : must)
   }
   for (const name of inPath) {
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })

@@ -35,7 +35,7 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
   const { method, invoke } = inProcess(spec, interceptors)
   const { input, output } = method
 
-  /** A function of its own, so that the bytes are free while the implementation waits for a mail server. */
+  /** A function of its own, so that the bytes are free while the implementation works. */
   async function readMessage(call: Call): Promise<Message> {
     const message = onlyMessage(await readBody(call, limits, envelopeSize))
     refuseLarge(message.length, { ...limits, maxBytes: messageBytes ?? limits.maxBytes })

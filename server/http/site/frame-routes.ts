@@ -1,16 +1,24 @@
+import type { DescMethod } from '@bufbuild/protobuf'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { InboxService } from '../../../gen/verdict/admin/v1/inbox_pb.ts'
 import { type ErrorReason, fail, reasonOf } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import { identify, type SessionGate } from '../session-calls.ts'
 
-/** The content of messages, which hostile senders may have written. Each returns undefined for what does not exist. */
+/**
+ * Content that hostile strangers may have written. The keys are paths with `:account`; each function gets the account's
+ * UUID and the parameters of its path, and returns undefined for what does not exist.
+ */
 export interface Frames {
-  storedHtml(accountId: string, messageId: string): Promise<string | undefined>
-  inboxHtml(accountId: string, inboxId: string): Promise<string | undefined>
-  inboxFile(accountId: string, inboxId: string, index: number): Promise<Download | undefined>
-  inboxSource(accountId: string, inboxId: string): Promise<Download | undefined>
+  /** A call that needs the role of a reader, as the frames do. */
+  method: DescMethod
+  pages: Record<string, FrameReader<string>>
+  downloads: Record<string, FrameReader<Download>>
 }
+
+export type FrameReader<Content> = (
+  accountId: string,
+  parameters: Record<string, string>,
+) => Promise<Content | undefined>
 
 export interface Download {
   /** Without control and formatting characters. */
@@ -47,51 +55,40 @@ const HEADERS = {
 }
 const REMOTE_IMAGES = policy('data: https:')
 
-interface Parameters {
-  account: string
-  id: string
-  index?: string
-}
-
-type Read<Content> = (accountId: string, parameters: Parameters) => Promise<Content | undefined>
-
 /**
- * Messages as frames and downloads of the dashboard. A frame cannot send a header, so the path names the account. What
- * the session may not read does not exist.
+ * Frames and downloads of the dashboard. A frame cannot send a header, so the path names the account. What the session
+ * may not read does not exist.
  */
 export function frameRoutes(fastify: FastifyInstance, { frames, gate }: FrameRoutesParts): void {
-  const get = <Content>(
-    path: string,
-    read: Read<Content>,
-    reply: (content: Content, reply: FastifyReply, request: FastifyRequest) => unknown,
-  ) =>
-    fastify.get<{ Params: Parameters }>(`/dashboard/frame${path}`, async (request, response) => {
-      request.call.path = request.routeOptions.url
-      const accountId = await readableAccount(gate, request.call, request.params.account)
-      const content = accountId === undefined ? undefined : await read(accountId, request.params)
-      if (content === undefined) throw fail('not_found', 'There is nothing at this path.')
-      return reply(content, response.headers(HEADERS), request)
-    })
-
-  get('/messages/:account/:id', (accountId, { id }) => frames.storedHtml(accountId, id), page)
-  get('/inbox/:account/:id', (accountId, { id }) => frames.inboxHtml(accountId, id), page)
-  get('/inbox/:account/:id/source.eml', (accountId, { id }) => frames.inboxSource(accountId, id), download)
-  get(
-    '/inbox/:account/:id/attachments/:index',
-    async (accountId, { id, index }) =>
-      /^\d{1,4}$/.test(index!) ? frames.inboxFile(accountId, id, Number(index)) : undefined,
-    download,
-  )
+  const serve = <Content>(
+    readers: Record<string, FrameReader<Content>>,
+    respond: (content: Content, reply: FastifyReply, request: FastifyRequest) => unknown,
+  ) => {
+    for (const [path, read] of Object.entries(readers)) {
+      fastify.get<{ Params: Record<string, string> }>(`/dashboard/frame${path}`, async (request, reply) => {
+        request.call.path = request.routeOptions.url
+        const accountId = await readableAccount(gate, request.call, frames.method, request.params.account!)
+        const content = accountId === undefined ? undefined : await read(accountId, request.params)
+        if (content === undefined) throw fail('not_found', 'There is nothing at this path.')
+        return respond(content, reply.headers(HEADERS), request)
+      })
+    }
+  }
+  serve(frames.pages, page)
+  serve(frames.downloads, download)
 }
 
-/** Frames need the role of a reader, as this call does. */
-const METHOD = InboxService.method.getInboxMessage
 const HIDDEN: readonly (ErrorReason | undefined)[] = ['invalid_session', 'not_found', 'insufficient_role']
 
 /** The UUID of the account in the path; undefined when the call's session may not read it. */
-async function readableAccount(gate: SessionGate, call: Call, account: string): Promise<string | undefined> {
+async function readableAccount(
+  gate: SessionGate,
+  call: Call,
+  method: DescMethod,
+  account: string,
+): Promise<string | undefined> {
   try {
-    return (await identify(gate, call, METHOD, account))?.accountId
+    return (await identify(gate, call, method, account))?.accountId
   } catch (error) {
     if (HIDDEN.includes(reasonOf(error))) return undefined
     throw error

@@ -192,7 +192,7 @@ test.each([
   [{ to: { email: 'a@b.test' } }, 'to must be a string or a list of strings, such as "Ann <ann@example.com>"'],
   [{ to: [{ name: 'A', address: 'a@b.test' }] }, 'to[0] must be a string, such as "Ann <ann@example.com>"'],
   [{ from: { name: 'A', email: 'a@b.test' } }, 'from must be a string, such as "Ann <ann@example.com>"'],
-  [{ to: { a: 1 } }, 'to must be a string or a list of strings'],
+  [{ subject: { a: 1 } }, 'subject must be a string'],
   [{ metadata: [{ name: 'a', value: 'b' }] }, 'metadata must be an object, such as {"name": "value"}'],
   [{ HtmlBody: 'a' }, 'HtmlBody is not a known field; did you mean "html"?'],
   [{ TextBody: 'a' }, 'TextBody is not a known field; did you mean "text"?'],

@@ -1,8 +1,9 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { framePaths } from '../../../server/admin/frames.ts'
 import { fail } from '../../../server/errors.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
-import { type Frames, frameRoutes } from '../../../server/http/site/frame-routes.ts'
+import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
 
 const HTML = '<script>alert(1)</script><p>Hello'
 const NAMES = ['a.pdf', 'x"\\%;\r\n.exe', 'Größe (1).txt', '€'.repeat(80)]
@@ -12,12 +13,12 @@ const own =
   <Content>(content: (index: number) => Content | undefined) =>
   async (accountId: string, id: string, index = 0) =>
     accountId === 'uuid' && (id === 'ibx_1' || id === 'msg_1') ? content(index) : undefined
-const frames: Frames = {
+const frames = framePaths({
   storedHtml: own(() => HTML),
   inboxHtml: own(() => HTML),
   inboxFile: own((index) => (NAMES[index] ? { filename: NAMES[index], content: Buffer.from(HTML) } : undefined)),
   inboxSource: own(() => ({ filename: 'ibx_1.eml', content: Buffer.from(HTML) })),
-}
+})
 
 const visit = async () => {}
 const records = { log: pino({ level: 'silent' }), inFlight: new Set<never>(), ended: () => {} }

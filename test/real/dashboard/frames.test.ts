@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { frameHtml } from '../../../server/admin/frame-html.ts'
+import { framePaths } from '../../../server/admin/frames.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
@@ -27,12 +28,12 @@ beforeAll(async () => {
   const nothing = async () => undefined
   frameRoutes(fastify, {
     gate: async () => ({ accountId: 'uuid', test: false }),
-    frames: {
+    frames: framePaths({
       storedHtml: async (_, id) => frameHtml(HOSTILE[Number(id)]!.replaceAll('EVIL', evil), [png]),
       inboxHtml: nothing,
       inboxFile: nothing,
       inboxSource: nothing,
-    },
+    }),
   })
   origin = await fastify.listen({ host: '127.0.0.1', port: 0 })
   testBrowser = await startBrowser()
