@@ -10,14 +10,16 @@ import {
   judgeReply,
   judgeReport,
 } from './verdicts/judge.ts'
-import { labelledReplies } from './verdicts/labelled.ts'
+import { labelledReplies, REPLIES } from './verdicts/labelled.ts'
+import { publicReports } from './verdicts/public-reports.ts'
 import { labelledReports } from './verdicts/reports.ts'
 
 /** The labelled sets, each with those that were written after the rules at its end. */
 export async function judgeAll(): Promise<{ replies: Judged[]; reports: Judged[] }> {
-  const replies = ['replies.txt', 'held-out-replies.txt'].flatMap(labelledReplies).map(judgeReply)
+  const replies = REPLIES.flatMap(labelledReplies).map(judgeReply)
   const reports: Judged[] = []
-  for (const report of [...labelledReports(), ...heldOutReports()]) reports.push(await judgeReport(report))
+  for (const report of [...labelledReports(), ...heldOutReports(), ...publicReports()])
+    reports.push(await judgeReport(report))
   return { replies, reports }
 }
 

@@ -23,6 +23,9 @@ export const NAMES: KnownNames = {
   ours: ['mail.sender.example', '192.0.2.25', 'sender.example', 'rp.sender.example', 'b.01@rp.sender.example'],
 }
 
+/** The sets: of the author of the rules, of the author after the rules, and of a second person. */
+export const REPLIES = ['replies.txt', 'held-out-replies.txt', 'public-replies.txt']
+
 const LINE = /^(\w+) (\w+) (\w+) (hard|mailbox|full|-) (\d{3}.*)$/
 
 export function labelledReplies(file: string): LabelledReply[] {

@@ -3,7 +3,7 @@ import { words } from './rules/pattern.ts'
 
 /** Where a reply begins to quote another server. */
 const QUOTE =
-  /\b(?:(?:said|says|respon(?:se|ded|ds)|repl(?:y|ied)|answer(?:ed)?|returned)\b(?:[^0-9:;.]{0,30}:|[^0-9:;.]{0,30}(?=[45]\d\d[ -]))|(?:sent|got|called)\s?:)|:\s?(?=[45]\d\d[ -])|\b(?:callout|callback|verif\w{1,12})\b[^:;.]{0,80}:/i
+  /\b(?:(?:said|says|respon(?:se|ded|ds)|repl(?:y|ied)|answer(?:ed)?|returned)\b(?:[^0-9:;.]{0,30}:|[^0-9:;.]{0,30}(?=[45]\d\d[ -]))|got\s?:)|:\s?(?=[45]\d\d[ -])|\b(?:callout|callback|verif\w{1,12})\b[^:;.]{0,80}:/i
 
 /** A sentence about the recipient, in which the other server's words count. */
 const ON_RECIPIENT = new RegExp(

@@ -38,11 +38,11 @@ export interface FailedRecipient extends Diagnosis {
 }
 
 /**
- * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...` and
- * `returned '550 ...`.
+ * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...`,
+ * `#550 ...` and `returned '550 ...`.
  */
 const REPLY_CODE =
-  /(?:^|[:;\]>'"([] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
+  /(?:^|[:;\]>'"([#] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 /** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */

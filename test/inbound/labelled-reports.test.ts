@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { heldOutReports } from '../../bench/verdicts/held-out-reports.ts'
 import { judgeReport } from '../../bench/verdicts/judge.ts'
+import { publicReports } from '../../bench/verdicts/public-reports.ts'
 import { SHAPES } from '../../bench/verdicts/report-shapes.ts'
 import { labelledReports } from '../../bench/verdicts/reports.ts'
 import { readReport } from '../../server/inbound/report.ts'
 
-const LABELLED = [...labelledReports(), ...heldOutReports()]
+const LABELLED = [...labelledReports(), ...heldOutReports(), ...publicReports()]
 
 test.each(LABELLED.map((report) => [report.source, report.verdict, report] as const))(
   '%s is read as %s',

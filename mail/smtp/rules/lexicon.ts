@@ -65,29 +65,37 @@ export const USER_UNKNOWN = `(?:${[
   words('domain unknown recipient', `${NAMED.address} not found`, `${NAMED.recipient} not found`),
 ].join('|')})`
 
-/** What is said of a mailbox that may come back, or of an address that the server merely does not take. */
+/** A sentence that leaves open whether the user is unknown. */
+export const MAY_BE_UNKNOWN = `${words('may, might, perhaps, possibly, maybe, möglicherweise, vielleicht, peut être, quizá*, forse, talvez, misschien')}[^.;:!]{0,30}?${UNKNOWN}`
+
+/** What is said of a mailbox that may come back. */
+const PAUSED = words(
+  'disabl*, suspend*, inactiv*, deactivat*, locked, blocked, frozen, not active, not activated, isnt active',
+  'dormant, parked, not enabled, deaktiviert, gesperrt, inaktiv, nicht aktiv, désactivé*, suspendu*, inactif',
+  'inactive, bloqué*, desactivad*, deshabilitad*, suspendid*, bloquead*, disabilitat*, disattivat*, sospes*',
+  'inattiv*, bloccat*, non attiv*, desativad*, suspens*, inativ*, uitgeschakeld, geblokkeerd, inactief',
+  'nieaktywn*, zablokowan*, неактив, отключ, заблокирован, 已停用, 被禁用, 已禁用, 冻结',
+)
+/** The same, and what is said of an address that the server merely does not take. */
 const DISABLED = words(
-  'disabl*, suspend*, inactiv*, unavailable, not available, unreachable, closed, deactivat*, terminat*',
-  'locked, blocked, expired, discontinued, delet*, removed, moved, no longer, frozen, not active',
-  'not activated, isnt active, cancel*, retired, left the, dormant, abandoned, parked, not enabled',
+  'unavailable, not available, unreachable, closed, terminat*, expired, discontinued, delet*, removed, moved',
+  'no longer, cancel*, retired, left the, abandoned',
   'not local, has changed, old address, invalid, not valid, isnt valid, incorrect, illegal, malformed',
   'ambiguous, undeliverable, unrout*, not routable, may not exist, might not exist, not registered',
-  'unregistered, not defined, deaktiviert, gesperrt, inaktiv, nicht verfügbar, nicht erreichbar, ungültig*',
-  'gelöscht, nicht mehr, geschlossen, nicht aktiv, désactivé*, suspendu*, inactif, inactive, indisponible',
-  'fermé*, supprimé*, invalide*, bloqué*, nest plus, desactivad*, deshabilitad*, suspendid*, no disponible',
-  'cerrad*, eliminad*, inválid*, bloquead*, disabilitat*, disattivat*, sospes*, inattiv*, non disponibile',
-  'chius*, eliminat*, non valid*, bloccat*, non attiv*, desativad*, suspens*, inativ*, indisponível',
-  'encerrad*, excluíd*, cancelad*, uitgeschakeld, geblokkeerd, inactief, niet beschikbaar, gesloten',
-  'ongeldig*, verwijderd, opgeheven, nieaktywn*, zablokowan*, неактив, отключ, заблокирован, удален',
-  'недоступ, 已停用, 被禁用, 已禁用, 已注销, 冻结, 失效, 无效, 無效',
+  'unregistered, not defined, nicht verfügbar, nicht erreichbar, ungültig*, gelöscht, nicht mehr, geschlossen',
+  'indisponible, fermé*, supprimé*, invalide*, nest plus, no disponible, cerrad*, eliminad*, inválid*',
+  'non disponibile, chius*, eliminat*, non valid*, indisponível, encerrad*, excluíd*, cancelad*',
+  'niet beschikbaar, gesloten, ongeldig*, verwijderd, opgeheven, удален, недоступ, 已注销, 失效, 无效, 無效',
 )
 const INVALID_BEFORE = words(
   'invalid, bad, incorrect, illegal, malformed, inactive, disabled, closed, suspended, expired',
   'undeliverable, unrouteable, unroutable, unavailable, not a valid, no valid, no active, deleted',
   'ungültige*, invalide, inválid*, indirizzo non valido, ongeldig*, blocked, locked',
 )
+/** A name of the mailbox and a word that it does not take mail now. */
+export const MAILBOX_PAUSED = `(?:${near(MAILBOX, PAUSED, 60)}|${near(PAUSED, NOUN, 24)})`
 /** A name of the mailbox and a word that it does not take mail. */
-export const MAILBOX_DISABLED = `(?:${near(MAILBOX, DISABLED, 60)}|${near(INVALID_BEFORE, NOUN, 24)})`
+export const MAILBOX_DISABLED = `(?:${near(MAILBOX, `(?:${PAUSED}|${DISABLED})`, 60)}|${near(INVALID_BEFORE, NOUN, 24)})`
 
 /** What is said of a mailbox without space. */
 const FULL = words(
@@ -96,6 +104,7 @@ const FULL = words(
   'not enough storage, insufficient storage, storage limit, storage quota, allowed storage, size limit',
   'storage space, disk space, disk quota, space exceeded, over its limit, over the limit, over limit',
   'size exceeded, size exceeds, size has been exceeded, too many messages on, too full, no room, used up',
+  'no more room, not enough room, insufficient room, out of room, no free space, no storage',
   'local limit, exceeded its storage, exceeded storage, exceeded the storage, exceeds the storage',
   'exceeded its limit, exceeded the size, exceeded its size, maximum size, max size, limit exceeded',
   'exhausted, has exceeded its, voll, überfüllt, ueberfuellt, übervoll, zu voll, überschritten',
@@ -141,8 +150,23 @@ export const SPAM = words(
   'ransomware, gefährlich, schadsoftware, suspected bounce',
 )
 
+/** A sentence that refuses the content, whatever else the reply names. */
+export const CONTENT_JUDGED = near(
+  words('message content, mail content, email content, content of your, content of the, content'),
+  words('denied, rejected, refused, blocked, not allowed, not accepted, prohibited, is forbidden'),
+  20,
+)
+
+const DOMAIN = words('domain, domains, domain name, domaine, dominio, domínio, domein', NAMED.recipientDomain)
+/** A domain that its owner or host has closed. */
+export const DOMAIN_PAUSED = near(
+  DOMAIN,
+  words('expired, suspended, disabled, deactivated, inactive, parked, not active, is closed, abgelaufen, expiré'),
+  24,
+)
+
 /** A domain that is unknown, with no mailbox named between. */
-export const DOMAIN_UNKNOWN = `${words('domain, domains, domain name, domaine, dominio, domínio, domein', NAMED.recipientDomain)}(?:(?!user|recipient|mailbox|account)[^.;!]){0,40}?${UNKNOWN}`
+export const DOMAIN_UNKNOWN = `${DOMAIN}(?:(?!user|recipient|mailbox|account)[^.;!]){0,40}?${UNKNOWN}`
 
 /** The same, with the word before the domain. */
 export const NO_SUCH_DOMAIN = `${words('unknown, no such, invalid, nonexistent, non existent, unbekannte')} (?:recipient |mail |email |destination |rcpt |user )?${words('domain, domains, domäne, domain name')}`

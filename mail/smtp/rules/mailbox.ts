@@ -1,4 +1,4 @@
-import { MAILBOX_DISABLED, NO_SPACE, NOUN, USER_UNKNOWN } from './lexicon.ts'
+import { MAILBOX_DISABLED, MAILBOX_PAUSED, MAY_BE_UNKNOWN, NO_SPACE, NOUN, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
@@ -63,7 +63,7 @@ export const MAILBOX_RULES: readonly ReplyRule[] = [
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
     text: pattern(USER_UNKNOWN),
-    unless: pattern(words('temporar*, vorübergehend, tempor*')),
+    unless: pattern(words('temporar*, vorübergehend, tempor*'), MAY_BE_UNKNOWN),
     reason: 'mailbox_does_not_exist',
     strike: 'hard',
   },
@@ -88,7 +88,7 @@ export const STATUS_RULES: readonly ReplyRule[] = [
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
     status: /^5\.1\.(?:1|3|6|10)$/,
-    unless: pattern(FOR_NOW),
+    unless: pattern(FOR_NOW, MAILBOX_PAUSED),
     reason: 'mailbox_does_not_exist',
     strike: 'hard',
   },

@@ -1,4 +1,4 @@
-import { SPAM, TOGETHER_SPAM } from './lexicon.ts'
+import { CONTENT_JUDGED, SPAM, TOGETHER_SPAM } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
@@ -20,6 +20,9 @@ const BECAUSE_OF_US = words(
   'ip address, dmarc, spf, dkim, unauthenticated, rate limit*, volume',
 )
 
+/** Content that the server cannot read is a fault of form. */
+const UNREADABLE_CONTENT = words('invalid content, content conversion, content transfer, content encoding')
+
 const CONTENT_REFUSED = words(
   'content rejected, content denied, content blocked, content filter*, content policy, content not allowed',
   'content restriction, its content, message content, mail content, due to content, body content',
@@ -28,9 +31,10 @@ const CONTENT_REFUSED = words(
   'suspicious message, dangerous attachment, banned, banned file, banned attachment, banned extension',
   'attachment type, file type, executable*, macro, forbidden attachment, attachment not allowed',
   'attachment is not allowed, attachments are not allowed, blocked attachment, prohibited attachment',
-  'attachment blocked, message filtered, mail filtered, email filtered, filter, filters, content, link in',
+  'attachment blocked, attachment, attachments, attached file*, message filtered, mail filtered, email filtered, filter, filters, content, link in',
   'links in, url in, urls in, contains a url, contains a link, contains url, contains links, contenu',
-  'inhalt, contenido, contenuto, conteúdo, unzulässige*, anhang, pièce jointe, adjunto, allegato, anexo',
+  'inhalt, contenido, contenuto, conteúdo, unzulässige*, anhang, anhänge, pièce* jointe*, adjunto*',
+  'allegato, allegati, anexo*, bijlage*',
 )
 const TOO_LARGE = words(
   'message too large, mail too large, too large, too big, too long, larger than, size exceeds',
@@ -42,10 +46,10 @@ const TOO_LARGE = words(
   'message exceeds, mail exceeds, size limitation, 过大, 太大',
 )
 const FORM = words(
-  'bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
+  'header syntax, addresses in from, bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
   'rfc 5322, rfc 2822, rfc5322, rfc2822, rfc compliant, bare lf, bare newline, line too long',
   'lines too long, mime, message id, messageid header, date header, duplicate header*, too many hops',
-  'hop count, mail loop, loop detected, loops back, routing loop, mail loops, forwarding loop, looping',
+  'hop count, mail loop, message loop, loop detected, loops back, routing loop, mail loops, forwarding loop, looping',
   'smtputf8, eight bit, 8bit, 8 bit, non ascii, charset',
 )
 
@@ -56,6 +60,14 @@ export const JUDGED_RULES: readonly ReplyRule[] = [
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(JUDGED_SPAM),
+    unless: pattern(BECAUSE_OF_US),
+    reason: 'spam_blocked',
+  },
+  {
+    name: 'content',
+    subject: 'message',
+    phases: CONTENT_PHASES,
+    text: pattern(CONTENT_JUDGED),
     unless: pattern(BECAUSE_OF_US),
     reason: 'spam_blocked',
   },
@@ -84,6 +96,7 @@ export const MESSAGE_RULES: readonly ReplyRule[] = [
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(CONTENT_REFUSED),
+    unless: pattern(UNREADABLE_CONTENT),
     reason: 'spam_blocked',
   },
   { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },

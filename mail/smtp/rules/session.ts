@@ -61,7 +61,11 @@ export const SESSION_RULES: readonly ReplyRule[] = [
     name: 'sequence',
     subject: 'session',
     phases: RECIPIENT_PHASES,
-    text: pattern(words('bad sequence, need mail command, need mail before, out of sequence, nested mail')),
+    text: pattern(
+      words(
+        'multiple destination domains, domains per transaction, no valid recipients, need rcpt, rcpt first, bad sequence, need mail command, need mail before, out of sequence, nested mail',
+      ),
+    ),
     reason: 'temporary_failure',
   },
 ]

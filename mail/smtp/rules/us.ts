@@ -1,6 +1,14 @@
 import { NAMED } from '../plain-text.ts'
-import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, SPAM, USER_UNKNOWN } from './lexicon.ts'
-import { near, pattern, words } from './pattern.ts'
+import {
+  CONTENT_JUDGED,
+  DOMAIN_PAUSED,
+  DOMAIN_UNKNOWN,
+  NO_SPACE,
+  NO_SUCH_DOMAIN,
+  SPAM,
+  USER_UNKNOWN,
+} from './lexicon.ts'
+import { near, pattern, together, words } from './pattern.ts'
 import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rule.ts'
 import { SPAN } from './session.ts'
 
@@ -11,7 +19,9 @@ const SENDER = words(
   'from address, from addresses, from header, header from, from field, from domain, return path, returnpath',
   'reverse path, originator, your domain, your account, your username, your address, your email address',
   'your e mail address, your mail address, envelope sender, badmailfrom, spoof*, impersonat*, forged',
-  'forgery, responsible address, absender*, ihre domain, ihre adresse, expéditeur*, expediteur*, émetteur',
+  'sending account, sending user, sending mailbox, address you used, your outgoing*, blocked you',
+  'forgery, responsible address, absender*, ihre domain, ihre adresse, ihr konto, votre compte, su cuenta',
+  'tuo account, sua conta, uw account, expéditeur*, expediteur*, émetteur',
   'votre domaine, votre adresse, remitente*, su dominio, mittente, mittenti, tuo dominio, suo dominio',
   'remetente*, seu domínio, afzender*, verzender, uw domein, nadawc*, odesílatel*, avsändare*, gönderen',
   'feladó, отправител, 发件人, 寄件人, 寄件者, 發件人, 送信者, 差出人, 발신자',
@@ -64,7 +74,7 @@ const OTHER_LISTS = words('surbl, uribl, url, urls, uri, uris, link, links, not 
 const AUTHENTICATION = words(
   'spf, dkim, dmarc, arc, senderid, sender id, authentication, authenticate, authenticated, unauthenticated',
   'not authorized, not authorised, unauthorized, unauthorised, not authorize, isnt authorized',
-  'not authentic, arent authorized, smtp auth, auth required, auth first, must login, must log in',
+  'certificate*, not authentic, arent authorized, smtp auth, auth required, auth first, must login, must log in',
   'log in first, login first, pop before smtp, check mail first, must authenticate, issue a starttls',
   'tls required, tls is required, encryption required, encryption needed, requires tls, require tls',
   'requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
@@ -98,8 +108,10 @@ const RATE = words(
 )
 const LIMIT_PER_SPAN = near(words('too many, limit, limits, quota, exceed*, maximum, max, number of'), SPAN)
 
-const BAD_RECIPIENTS = near(
-  words('too many, too much, too large a share, many, mostly, excessive number of, number of, zu viele, trop de'),
+const BAD_RECIPIENTS = together(
+  words(
+    'threshold, exceed*, too many, too much, too large a share, many, mostly, excessive number of, number of, zu viele, trop de',
+  ),
   near(
     words(
       'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
@@ -206,14 +218,17 @@ export const US_RULES: readonly ReplyRule[] = [
     subject: 'us',
     phases: RECIPIENT_PHASES,
     text: pattern(RELAYING),
-    unless: pattern(words('relay recipient')),
+    unless: pattern(
+      words('relay recipient'),
+      near(words('unknown in, not found in, not listed in'), words('table'), 24),
+    ),
     reason: 'policy_block',
   },
   {
     name: 'domain',
     subject: 'us',
     phases: LIVE,
-    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN),
+    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, DOMAIN_PAUSED),
     reason: 'policy_block',
   },
   {
@@ -226,13 +241,30 @@ export const US_RULES: readonly ReplyRule[] = [
   },
 ]
 
+/** A server that could not look the recipient up has not judged it. */
+const SERVER_TROUBLE = words(
+  'internal error, internal server error, internal problem, ldap, cannot look up, could not look up',
+  'unable to look up, lookup error, lookup failure, lookup failed, database error, database unavailable',
+  'database is unavailable, directory error, directory unavailable, cannot verify recipient',
+  'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
+  'errore interno, erro interno, interne fout',
+)
+
 /** Asked after the rows about the message: a policy may be about its content. */
 export const POLICY_RULES: readonly ReplyRule[] = [
+  {
+    name: 'server trouble',
+    subject: 'us',
+    phases: RECIPIENT_PHASES,
+    text: pattern(SERVER_TROUBLE),
+    unless: pattern(USER_UNKNOWN, NO_SPACE),
+    reason: 'policy_block',
+  },
   {
     name: 'policy',
     subject: 'us',
     phases: RECIPIENT_PHASES,
-    text: pattern(REFUSAL),
+    text: pattern(REFUSAL, CONTENT_JUDGED),
     unless: pattern(USER_UNKNOWN, NO_SPACE, STANDARD_TEXT, BLOCKED_MAILBOX),
     reason: 'policy_block',
   },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { labelledReplies, NAMES } from '../../../bench/verdicts/labelled.ts'
+import { labelledReplies, NAMES, REPLIES } from '../../../bench/verdicts/labelled.ts'
 import type { BounceReason, Outcome, Phase, Reply } from '../../../mail/smtp/attempt.ts'
 import { classify, ruleFor } from '../../../mail/smtp/classify.ts'
 import { toReply } from '../../../mail/smtp/reply.ts'
@@ -269,7 +269,7 @@ test.each(CASES)('in reply to %s, "%s" is %s', (phase, line, reason, mx = MX) =>
   })
 })
 
-const LABELLED = ['replies.txt', 'held-out-replies.txt'].flatMap(labelledReplies)
+const LABELLED = REPLIES.flatMap(labelledReplies)
 
 test.each(LABELLED.map((labelled) => [labelled.line || 'nothing', labelled] as const))(
   '"%s" is read as labelled',
