@@ -42,6 +42,8 @@ interface StoredEmail extends Outcome {
   tag?: string
   metadata?: Record<string, string>
   tenant_id?: string
+  retry_of?: string
+  retried_by?: string[]
   size_bytes: number
   attachments: { filename: string; content_type: string; size_bytes: number }[]
   recipients: Recipient[]
@@ -113,6 +115,8 @@ function fieldsOf(email: StoredEmail): [name: string, value: string][] {
     ['Tag', email.tag],
     ['Metadata', pairs(email.metadata).join(', ')],
     ['Tenant', email.tenant_id],
+    ['Retry of', email.retry_of],
+    ['Retried by', email.retried_by?.join(', ')],
     ['Attachments', email.attachments.map(describeFile).join(', ')],
     ['Size', email.size_bytes > 0 ? `${email.size_bytes} bytes` : undefined],
     ['Created', `${email.createdAt}, completed after ${ms} ms`],

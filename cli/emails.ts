@@ -36,6 +36,7 @@ export const send = (print: Print) =>
     .option('--metadata <pair...>', 'Your own data, such as order=1234')
     .option('--tag <tag>', 'Your own name for a group of emails')
     .option('--tenant <tenant_id>', 'Your own identifier for one of your customers')
+    .option('--retry-of <message_id>', 'An earlier email, whose recipients could be retried')
     .option('--idempotency-key <key>', 'Your own key: a repeat with it sends nothing and prints the first outcome')
     .option('--sandbox', 'Check everything, send nothing')
     .addOption(urlOption())
@@ -47,22 +48,35 @@ export const send = (print: Print) =>
         'verdict send --from a@example.com --to "Ann <ann@example.org>" --cc b@example.org --subject Invoice --text Hi --attach invoice.pdf',
       ),
     )
-    .action(async ({ replyTo: reply_to, header, attach, tenant, idempotencyKey, sandbox, url, ...email }) => {
-      const headers: Record<string, string> = {}
-      if (sandbox) headers['x-service-sandbox'] = 'true'
-      if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
-      const body = {
-        ...email,
-        reply_to,
-        headers: readHeaders(header),
-        attachments: await readFiles(attach),
-        metadata: readMetadata(email.metadata),
-        tenant_id: tenant,
-      }
-      const call = { url, path: '/api/v1/emails/send', body, headers }
-      const result = (await callApi(call)) as unknown as SendResult
-      print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
-    })
+    .action(
+      async ({
+        replyTo: reply_to,
+        retryOf: retry_of,
+        header,
+        attach,
+        tenant,
+        idempotencyKey,
+        sandbox,
+        url,
+        ...email
+      }) => {
+        const headers: Record<string, string> = {}
+        if (sandbox) headers['x-service-sandbox'] = 'true'
+        if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
+        const body = {
+          ...email,
+          reply_to,
+          headers: readHeaders(header),
+          attachments: await readFiles(attach),
+          metadata: readMetadata(email.metadata),
+          tenant_id: tenant,
+          retry_of,
+        }
+        const call = { url, path: '/api/v1/emails/send', body, headers }
+        const result = (await callApi(call)) as unknown as SendResult
+        print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
+      },
+    )
 
 function describe(result: SendResult): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''

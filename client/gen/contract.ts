@@ -47,6 +47,13 @@ export interface SendRequest {
    * filters lists of emails and events.
    */
   tag?: string | null
+  /**
+   * `message_id` of an earlier message that this one sends again. Each recipient must have ended `retryable` there, and
+   * can be retried once. The account, `tenant_id`, the domain of `from` and the mode (live or dry run) must be the
+   * same. A chain of retries ends 7 days after its first message. The message keeps the envelope sender of the first
+   * one, so that mail servers which make unknown senders wait (greylisting) accept it.
+   */
+  retry_of?: string | null
 }
 
 /** A file attached to the message, or an image shown within its HTML. */
@@ -275,8 +282,8 @@ interface RecipientOutcomeFields {
   /** Evidence for the outcome. Present when a server or its DNS was asked. */
   smtp?: SmtpEvidence
   /**
-   * True when you may send the same message again as a new send: after `temporary_failure`, and after
-   * `connection_timeout` that is not in doubt. The service itself never retries.
+   * True when you may send the message to this recipient again, as a new send with `retry_of`: after
+   * `temporary_failure`, and after `connection_timeout` that is not in doubt. The service itself never retries.
    */
   retryable?: boolean
   /**
@@ -403,6 +410,13 @@ export interface BatchItem {
    * filters lists of emails and events.
    */
   tag?: string | null
+  /**
+   * `message_id` of an earlier message that this one sends again. Each recipient must have ended `retryable` there, and
+   * can be retried once. The account, `tenant_id`, the domain of `from` and the mode (live or dry run) must be the
+   * same. A chain of retries ends 7 days after its first message. The message keeps the envelope sender of the first
+   * one, so that mail servers which make unknown senders wait (greylisting) accept it.
+   */
+  retry_of?: string | null
 }
 
 /** The results of a batch. */
@@ -632,6 +646,13 @@ export interface GetEmailResponse {
   metadata?: Record<string, string>
   /** Tag given with the send. */
   tag?: string
+  /** `message_id` of the message that this one retries, as given with the send. */
+  retry_of?: string
+  /**
+   * `message_id` of the messages that retry recipients of this one, oldest first. A send that is still running is among
+   * them.
+   */
+  retried_by?: string[]
 }
 
 /** An attachment of a stored email. Its content is not kept. */

@@ -1,8 +1,10 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
+import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { CodeBlock } from '../copy/code-block.tsx'
+import { shortened } from '../copy/shortened.ts'
 import { sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Moment } from '../time/ago.tsx'
@@ -26,7 +28,8 @@ export function MessageFacts({ email }: { email: GetEmailResponse }) {
 }
 
 function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
-  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, sizeBytes, createdAt, expiresAt } = email
+  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, retryOf, retriedBy } = email
+  const { sizeBytes, createdAt, expiresAt } = email
   return [
     ['From', <OutsideText key="from" text={from} addresses />],
     ['To', <OutsideText key="to" text={to.join('\n')} addresses />],
@@ -36,11 +39,30 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
     ['Subject', <OutsideText key="subject" text={subject} />],
     ['Tag', tag && <OutsideText key="tag" text={tag} />],
     ['Tenant', tenantId && <OutsideText key="tenant" text={tenantId} />],
+    ['Retry of', retryOf && <Messages key="retry-of" ids={[retryOf]} />],
+    ['Retried by', retriedBy.length > 0 && <Messages key="retried-by" ids={retriedBy} />],
     ['Sent', <Moment key="sent" at={createdAt!} />],
     ['Answered after', lengthOf(responseMs(email))],
     ['Size', sizeBytes > 0 ? sizeOf(sizeBytes) : 'No message was built'],
     ['Kept until', <Moment key="kept" at={expiresAt!} />],
   ]
+}
+
+/** Links to other messages of the chain of retries. */
+function Messages({ ids }: { ids: string[] }) {
+  const { membership } = useAccount()
+  return ids.map((message) => (
+    <div key={message}>
+      <Link
+        to="/$account/messages/$message"
+        params={{ account: membership.accountId, message }}
+        className="text-link"
+        title={message}
+      >
+        {shortened(message)}
+      </Link>
+    </div>
+  ))
 }
 
 /** The checks before a message is stored count for its recipients, too: the whole is never shorter than a part. */
@@ -98,12 +120,20 @@ function Attachments({ email: { attachments } }: { email: GetEmailResponse }) {
 
 function Command({ email }: { email: GetEmailResponse }) {
   const { person } = useAccount()
-  const { command, missing } = sendCommand(email, person.installation?.publicUrl ?? location.origin)
+  const { command, retries, missing } = sendCommand(email, person.installation?.publicUrl ?? location.origin)
   return (
     <section>
       <h3>Copy as curl</h3>
       <p className="soft">
-        This sends a new message. <code>VERDICT_API_KEY</code> is a key of this account.
+        {retries.length > 0 ? (
+          <>
+            This retries <OutsideText text={retries.join(', ')} addresses />. Each recipient can be retried once
+            {email.retriedBy.length > 0 && ', and another message has done it for some: see above'}.
+          </>
+        ) : (
+          'This sends a new message.'
+        )}{' '}
+        <code>VERDICT_API_KEY</code> is a key of this account.
       </p>
       {missing.length > 0 && (
         <div className={styles.missing}>

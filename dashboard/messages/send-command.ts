@@ -1,25 +1,33 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 
 /** A command that sends a message again, and what of the message it does not have. */
 export interface SendCommand {
   command: string
+  /** The recipients that the command retries. Without any, it sends a new message to all recipients. */
+  retries: string[]
   missing: string[]
 }
 
 const CONTINUED = ' \\\n  '
 
+/** The service ends a chain of retries this long after its first message. */
+const CHAIN_MS = 7 * 86_400_000
+
 /**
  * Repeats a stored send with curl, as a new send: without its idempotency key, which would return the first response.
- * The body is valid in a POSIX shell and holds printable ASCII only, so that nothing in a terminal is hidden.
+ * When recipients can be retried, it is a retry of these. The body is valid in a POSIX shell and holds printable ASCII only, so that nothing in a terminal is hidden.
  */
-export function sendCommand(email: GetEmailResponse, url: string): SendCommand {
+export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
   const { attachments, html, text, sandbox } = email
+  const { retries, ...fields } = retryOf(email, nowMs)
   const hasContent = html !== undefined || text !== undefined
   const missing = [
     ...(hasContent ? [] : ['html and text: their content is not stored']),
     ...attachments.map(({ filename }) => `attachment ${filename}: the content of files is not stored`),
+    ...fields.missing.map((address) => `${address}: retry a bcc recipient in a message of its own`),
   ]
-  const body = JSON.stringify(bodyOf(email), undefined, 2)
+  const body = JSON.stringify(bodyOf({ ...email, ...fields }), undefined, 2)
   const parts = [
     `curl ${quoted(`${url}/api/v1/emails/send`)}`,
     '-H "Authorization: Bearer $VERDICT_API_KEY"',
@@ -27,11 +35,26 @@ export function sendCommand(email: GetEmailResponse, url: string): SendCommand {
     ...(sandbox ? ["-H 'X-Service-Sandbox: true'"] : []),
     `-d ${quoted(inAscii(body))}`,
   ]
-  return { command: parts.join(CONTINUED), missing }
+  return { command: parts.join(CONTINUED), retries, missing }
+}
+
+/** The fields of a retry that differ from those of the message. A new send has no `retry_of`, like a first message. */
+function retryOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse, nowMs: number) {
+  const isOver = createdAt !== undefined && nowMs - timestampMs(createdAt) > CHAIN_MS
+  const retries = isOver ? [] : recipients.filter(({ retryable }) => retryable).map(({ email }) => email)
+  if (retries.length === 0) return { retries, to, cc, bcc, retryOf: undefined, missing: [] }
+  const isRetried = (mailbox: string) => retries.some((email) => mailbox === email || mailbox.endsWith(`<${email}>`))
+  const [retriedTo, retriedCc, retriedBcc] = [to.filter(isRetried), cc.filter(isRetried), bcc.filter(isRetried)]
+  const rest = { retries, retryOf: messageId, missing: [] }
+  if (retriedTo.length > 0) return { ...rest, to: retriedTo, cc: retriedCc, bcc: retriedBcc }
+  if (retriedCc.length > 0) return { ...rest, to: retriedCc, cc: [], bcc: retriedBcc }
+  // A message needs `to`, which all its recipients see.
+  const [only = '', ...missing] = retriedBcc
+  return { ...rest, retries: [only], to: [only], cc: [], bcc: [], missing }
 }
 
 function bodyOf(email: GetEmailResponse) {
-  const { from, to, cc, bcc, replyTo, subject, headers, tenantId, metadata, tag, html, text } = email
+  const { from, to, cc, bcc, replyTo, subject, headers, tenantId, metadata, tag, retryOf, html, text } = email
   return {
     from,
     to,
@@ -43,6 +66,7 @@ function bodyOf(email: GetEmailResponse) {
     ...(tenantId !== undefined && { tenant_id: tenantId }),
     ...(tag !== undefined && { tag }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(retryOf !== undefined && { retry_of: retryOf }),
     ...(html !== undefined && { html }),
     ...(text !== undefined && { text }),
     ...(html === undefined && text === undefined && { text: '<your text>' }),

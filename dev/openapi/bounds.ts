@@ -18,6 +18,7 @@ const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
 const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tenantIdCharacters } }
 const TAG: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharacters } }
+const MESSAGE_ID = '^msg_[0-7][0-9a-hjkmnp-tv-z]{25}$'
 const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
 /** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
@@ -44,6 +45,7 @@ const MESSAGE: Record<string, Bounds> = {
     value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
   },
   tag: TAG,
+  retry_of: { value: { pattern: MESSAGE_ID } },
 }
 
 /**

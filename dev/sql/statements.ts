@@ -1,15 +1,17 @@
 import * as feedback from '../../server/inbound/feedback.ts'
-import { CLAIM, CLAIM_FREE } from '../../server/ledger/claim.ts'
+import { LAST_RETRIES, REPORTED } from '../../server/inbound/reported.ts'
+import { CLAIM, CLAIM_FREE, CLAIM_RETRIES } from '../../server/ledger/claim.ts'
 import { MARK } from '../../server/ledger/marker.ts'
 import { RECORD, RECORD_DELIVERED } from '../../server/ledger/record.ts'
 import { RELEASE } from '../../server/ledger/release.ts'
-import { SETTLE } from '../../server/ledger/settle.ts'
+import { SETTLE, SETTLE_RETRIES } from '../../server/ledger/settle.ts'
 import { SWEEP } from '../../server/ledger/sweep.ts'
 import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/reputation/breaker-state.ts'
 import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
 import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
 import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '../../server/sending/batch-idempotency.ts'
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
+import { FIND_RETRIED } from '../../server/sending/retry.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored-response.ts'
 import * as begin from '../../server/webhooks/begin.ts'
 import { GIVE_UP_LEASE } from '../../server/webhooks/dispatcher.ts'
@@ -28,6 +30,7 @@ interface Statement {
 
 const SENDING: Statement[] = [
   { name: 'find-keys', does: 'Finds the sends that have these idempotency keys.', sql: FIND_KEYS },
+  { name: 'find-retried', does: 'Reads the message that a send retries.', sql: FIND_RETRIED },
   { name: 'daily-volume', does: 'Reads how many emails a warming-up domain has sent today.', sql: DAILY_VOLUME },
   { name: 'breaker-states', does: "Reads the circuit breakers of an account's domains.", sql: BREAKER_STATES },
   {
@@ -39,10 +42,16 @@ const SENDING: Statement[] = [
   { name: 'find-suppressions', does: 'Finds the widest suppression entry of each address.', sql: FIND_SUPPRESSIONS },
   { name: 'claim', does: 'Claims sends: message, recipients, idempotency key, warm-up and lease.', sql: CLAIM },
   { name: 'claim-free', does: 'Claims sends that have neither an idempotency key nor a warm-up.', sql: CLAIM_FREE },
+  { name: 'claim-retries', does: 'Claims sends that retry recipients of earlier messages.', sql: CLAIM_RETRIES },
   { name: 'marker', does: 'Says, just before the final dot, that recipients may have the message.', sql: MARK },
   { name: 'record', does: 'Ends claimed sends with the outcomes of their recipients.', sql: RECORD },
   { name: 'record-delivered', does: 'Ends claimed sends whose emails were all delivered.', sql: RECORD_DELIVERED },
   { name: 'settle', does: 'Claims and records sends that never reach SMTP.', sql: SETTLE },
+  {
+    name: 'settle-retries',
+    does: 'The same for sends that retry recipients of earlier messages.',
+    sql: SETTLE_RETRIES,
+  },
   { name: 'release', does: 'Deletes a claim without a marker, as if the request had never come.', sql: RELEASE },
   { name: 'sweep', does: 'Settles or releases the sends whose lease is over.', sql: SWEEP },
   { name: 'stored-sends', does: 'Reads sends from history, for repeats with their keys.', sql: STORED_SENDS },
@@ -79,12 +88,9 @@ const WEBHOOKS: Statement[] = [
 ]
 
 const REPORTS: Statement[] = [
-  {
-    name: 'find-reported',
-    does: 'Finds the message that a late bounce or a complaint is about.',
-    sql: feedback.REPORTED_MESSAGE,
-  },
-  { name: 'lock-reported', does: 'Makes the reports of one message wait for each other.', sql: feedback.LOCK },
+  { name: 'last-retries', does: 'Finds the last retries of the recipients of a message.', sql: LAST_RETRIES },
+  { name: 'find-reported', does: 'Reads the messages that a late bounce or a complaint can be about.', sql: REPORTED },
+  { name: 'lock-reported', does: 'Makes the reports to one return path wait for each other.', sql: feedback.LOCK },
   { name: 'keep-feedback', does: 'Stores a late bounce or a complaint, and what follows from it.', sql: feedback.KEEP },
 ]
 

@@ -3,13 +3,13 @@ with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
       recipient_kind text, status text, kind text, reason text, detail text, strike text, strike_email text,
-      in_statistics boolean, reported_at timestamptz)
+      in_statistics boolean, most_counted int, reported_at timestamptz)
 ),
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
     detail, strike, strike_email, in_statistics, reported_at, id as event_id,
     in_statistics and row_number() over (partition by in_statistics order by id) = 1
-      and $2::int > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
+      and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
   from input i
   where not exists (
     select from feedback f

@@ -1,2 +1,2 @@
--- Makes the reports of one message wait for each other.
+-- Makes the reports to one return path wait for each other.
 select from messages where id = $1 for update

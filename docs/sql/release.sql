@@ -27,5 +27,10 @@ freed_key as (
   using (select account_id, key_scope, key, id from released order by 1, 2, 3) r
   where (select count(*) from returned_share) >= 0
     and k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
+  returning true
+),
+freed_retry as (
+  delete from retries t using released r
+  where (select count(*) from freed_key) >= 0 and t.message_id = r.id
 )
 select id from released

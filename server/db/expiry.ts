@@ -9,14 +9,18 @@ const IMPORT_IS_OLD = `coalesce(ended_at, created_at) < now() - interval '90 day
 const BREAKER_IS_OVER = `changed_at < now() - interval '7 days' and (state = 'closed' or not exists (
   select from domains d where d.account_id = breakers.account_id and d.name = breakers.domain))`
 
-/** The trigger of the table refuses to delete an entry that is younger. Its id has its time. */
-const ENTRY_IS_OLD = `id < (
-  lpad(to_hex((extract(epoch from now() - interval '3 years') * 1000)::int8), 12, '0') || repeat('0', 20))::uuid`
+/** SQL: the smallest id of this long ago. An id has its time. */
+const firstIdOf = (interval: string) => `(
+  lpad(to_hex((extract(epoch from now() - interval '${interval}') * 1000)::int8), 12, '0') || repeat('0', 20))::uuid`
+
+/** The trigger of the table refuses to delete an entry that is younger. */
+const ENTRY_IS_OLD = `id < ${firstIdOf('3 years')}`
 
 /** What expires outside history, by the database's clock: a table, and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
   ['batch_keys', 'expires_at <= now()'],
+  ['retries', `message_id < ${firstIdOf('90 days')}`],
   ['suppressions', 'expires_at <= now()'],
   ['suppression_strikes', `created_at < now() - interval '7 days'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],

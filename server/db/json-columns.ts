@@ -12,6 +12,8 @@ export interface StoredRequest {
   attachments: { filename: string; content_type: string; content_id?: string; size_bytes: number }[]
   metadata?: Record<string, string>
   tag?: string
+  /** The public id of the message that it retries. */
+  retry_of?: string
   html?: string
   text?: string
 }

@@ -495,6 +495,30 @@ export const batchKeys = pgTable(
   (t) => [primaryKey({ columns: [t.accountId, t.scope, t.key] }), index('batch_keys_expiry').on(t.expiresAt)],
 )
 
+/**
+ * The recipients that were retried, each by one message: see ledger/retries.ts. Positions are those of recipients.
+ * Kept for 90 days.
+ */
+export const retries = pgTable(
+  'retries',
+  {
+    retriedId: uuid('retried_id').notNull(),
+    retriedPosition: smallint('retried_position').notNull(),
+    /** The message that retries. Its id has the time. */
+    messageId: uuid('message_id').notNull(),
+    position: smallint().notNull(),
+    /** The first message of the chain. Its envelope senders are those of the whole chain. */
+    firstId: uuid('first_id').notNull(),
+    /** The position in the first message that the envelope sender names. */
+    senderPosition: smallint('sender_position').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.retriedId, t.retriedPosition] }),
+    index('retries_message').on(t.messageId),
+    index('retries_first').on(t.firstId),
+  ],
+)
+
 // Reputation: suppression, feedback, warm-up, circuit breakers and statistics.
 
 /** The account id of entries that apply to all accounts. */

@@ -3,10 +3,11 @@ import type { ReturnPath } from '../domains/return-path.ts'
 import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
 
 // Anyone who got a message knows a return path of it. So a report is believed only about recipients of the domain that
-// got the same return path.
+// got the same return path. A message and those that retry it have one return path together.
 
 /** A recipient of a message in history. */
 export interface HistoryRecipient {
+  messageId: string
   email: string
   status: string
   kind: string
@@ -23,9 +24,9 @@ export interface Concerned {
   isKnownToOthers: boolean
 }
 
-/** The recipients who may have the message and whose domain the return path names. */
-export function concernedBy({ position }: ReturnPath, recipients: HistoryRecipient[]): Concerned {
-  const first = recipients.find((recipient) => recipient.position === position)
+/** The recipients who may have the message, or one that retries it, and whose domain the return path names. */
+export function concernedBy({ messageId, position }: ReturnPath, recipients: HistoryRecipient[]): Concerned {
+  const first = recipients.find((recipient) => recipient.messageId === messageId && recipient.position === position)
   const isOfDomain = (recipient: HistoryRecipient) =>
     position === undefined || recipient === first || (first !== undefined && shareDomain(recipient, first))
   const concerned = recipients.filter((recipient) => recipient.mayHaveIt && isOfDomain(recipient))

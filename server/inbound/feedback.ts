@@ -14,6 +14,7 @@ import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
+import { reportedMessages } from './reported.ts'
 
 /** The result for a report. */
 export type FeedbackResult =
@@ -28,29 +29,6 @@ export type FeedbackResult =
   | 'unknown'
   /** The outcome of the message is not stored yet: try again later. */
   | 'running'
-
-interface Message {
-  isRunning: boolean
-  /** null when it is not in history. */
-  accountId: string | null
-  tenantId: string | null
-  sandbox: boolean
-  from: string
-  tag: string | null
-  metadata: Record<string, string> | null
-  recipients: HistoryRecipient[]
-}
-
-// One statement looks in both places: between two statements, a message could move from one to the other.
-export const REPORTED_MESSAGE = `
-  select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
-    request ->> 'from' as "from", tag, request -> 'metadata' as metadata, (
-      select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind, 'position', position,
-        'mayHaveIt', status = 'delivered' or in_doubt) order by position), '[]')
-      from recipients
-      where message_id = $1
-    ) as recipients
-  from (values (1)) as one_row left join messages on id = $1`
 
 const ROW = {
   id: 'uuid',
@@ -69,16 +47,17 @@ const ROW = {
   strike: 'text null',
   strike_email: 'text',
   in_statistics: 'boolean',
+  most_counted: 'int',
   reported_at: 'timestamptz',
 } as const satisfies Columns
 
-// Reports of one message wait for each other: the bound on what the breaker counts of them is exact.
+// Reports to one return path wait for each other: the bound on what the breaker counts of a message is exact.
 export const LOCK = 'select from messages where id = $1 for update'
 
 // Stores feedback once for each recipient and kind; the same commit holds its event, and its effects on the address and
 // on the domain. Those of the simulator have no such effects. Statistics count every row. The breaker counts at most
-// one row of a report, and at most $2 rows of a message. The hand-over loop takes the dispatches, because no process
-// holds their lease.
+// one row of a report, and at most `most_counted` rows of a message. The hand-over loop takes the dispatches, because
+// no process holds their lease.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -88,7 +67,7 @@ export const KEEP = `
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
       detail, strike, strike_email, in_statistics, reported_at, id as event_id,
       in_statistics and row_number() over (partition by in_statistics order by id) = 1
-        and $2::int > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
+        and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
     from input i
     where not exists (
       select from feedback f
@@ -128,42 +107,42 @@ const COUNTED_SHARE = 0.05
 
 /** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
 export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClock }) {
-  function store(messageId: string, rows: RowOf<typeof ROW>[], mostCounted: number): Promise<object[]> {
+  function store(firstId: string, rows: RowOf<typeof ROW>[]): Promise<object[]> {
     const storing = db.$client.begin(async (tx) => {
-      await run(tx, LOCK, [messageId], UNPREPARED)
-      return run(tx, KEEP, [JSON.stringify(rows), mostCounted], UNPREPARED)
+      await run(tx, LOCK, [firstId], UNPREPARED)
+      return run(tx, KEEP, [JSON.stringify(rows)], UNPREPARED)
     })
     return inTime(storing, STATEMENT_MS)
   }
 
   return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
-    const { messageId } = returnPath
-    if (isExpired(messageId, clock)) return 'unknown'
-    const [message] = await inTime(run<Message>(db, REPORTED_MESSAGE, [messageId], UNPREPARED), STATEMENT_MS)
-    const { isRunning, accountId: account_id, tenantId: tenant_id, sandbox, from, recipients, tag, metadata } = message!
-    if (isRunning) return 'running'
-    if (account_id === null) return 'unknown'
-    const feedback = sandbox ? [] : feedbackOf(report, concernedBy(returnPath, recipients))
+    const { messageId: firstId } = returnPath
+    if (isExpired(firstId, clock)) return 'unknown'
+    const messages = await reportedMessages(db, firstId)
+    if (messages === 'running') return 'running'
+    if (messages.length === 0) return 'unknown'
+    const recipients = messages.flatMap(({ sandbox, recipients }) => (sandbox ? [] : recipients))
+    const feedback = feedbackOf(report, concernedBy(returnPath, recipients))
     if (feedback.length === 0) return 'no_recipient'
-    const { domain } = parseMailbox(from)!
     const atMs = Math.floor(clock.now())
-    const rows = feedback.map(
-      (each): RowOf<typeof ROW> => ({
+    const rows = feedback.map(({ messageId, ...each }): RowOf<typeof ROW> => {
+      const message = messages.find(({ id }) => id === messageId)!
+      return {
         id: newId(atMs),
         message_id: messageId,
-        account_id,
-        tenant_id,
-        domain,
-        tag,
-        metadata,
+        account_id: message.accountId,
+        tenant_id: message.tenantId,
+        domain: parseMailbox(message.from)!.domain,
+        tag: message.tag,
+        metadata: message.metadata,
         ...each,
         strike: isSimulated(each) ? null : each.strike,
         in_statistics: !isSimulated(each) && (each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist'),
+        most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
-      }),
-    )
-    const stored = await store(messageId, rows, Math.max(1, Math.floor(recipients.length * COUNTED_SHARE)))
-    return stored.length > 0 ? 'kept' : 'known'
+      }
+    })
+    return (await store(firstId, rows)).length > 0 ? 'kept' : 'known'
   }
 }
 
@@ -199,6 +178,6 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
   }))
 }
 
-function fieldsOf({ email, status, kind }: HistoryRecipient) {
-  return { recipient: email, strike_email: email.toLowerCase(), status, recipient_kind: kind }
+function fieldsOf({ messageId, email, status, kind }: HistoryRecipient) {
+  return { messageId, recipient: email, strike_email: email.toLowerCase(), status, recipient_kind: kind }
 }

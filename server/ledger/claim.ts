@@ -1,10 +1,11 @@
 import { inTime } from '../async/timeout.ts'
 import { createCollector, jsonArray } from '../db/collector.ts'
-import { type RowOf, recordset } from '../db/columns.ts'
+import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import { run } from '../db/statement.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
+import { isTaken, RETRIES, type Retry, retryRows, takeRetriesOf } from './retries.ts'
 import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 
 // The commits of a send, in their order. Each is one statement over the rows of many sends (db/collector.ts).
@@ -17,8 +18,8 @@ import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 //   release  deletes a claim after a fault of our own before the first marker (release.ts)
 //   sweep    ends what a dead process left: without a marker as if it had never come, with one in doubt (sweep.ts)
 //
-// record, settle and sweep share their end (tail.ts). rows.ts has the shapes of their rows, and idempotency-keys.ts
-// says who gets a key.
+// record, settle and sweep share their end (tail.ts). rows.ts has the shapes of their rows, idempotency-keys.ts says
+// who gets a key, and retries.ts who may retry a recipient.
 
 /** The field of the request that a recipient was given in. */
 export type RecipientKindName = 'to' | 'cc' | 'bcc'
@@ -40,6 +41,8 @@ export interface Claim {
   /** The random part of `eventId` stays; its time becomes that of the outcome. */
   recipients: { eventId: string; email: string; kind: RecipientKindName }[]
   key?: KeyToTake
+  /** What it retries, when its request has `retry_of`. A dry run takes nothing. */
+  retry?: Retry
   warmUp?: WarmUpShare
   /** The trace that the dispatches of its events continue. */
   traceparent?: string
@@ -82,8 +85,11 @@ export function sendRow(claim: Claim): SendRow {
   }
 }
 
-/** Only `claimed` claims: otherwise the key belongs to another send, or the day's volume is used up. */
-export type ClaimResult = 'claimed' | 'key_taken' | 'over_warm_up'
+/**
+ * Only `claimed` claims: otherwise the key belongs to another send, another send has retried a recipient, or the day's
+ * volume is used up.
+ */
+export type ClaimResult = 'claimed' | 'key_taken' | 'retried' | 'over_warm_up'
 
 const CLAIM_ROW = {
   ...SEND,
@@ -112,8 +118,8 @@ const openSendsOf = (sends: string) => `
 // Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
 // are new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
 // smallest messages are admitted first: once one does not fit, no message after it does.
-export const CLAIM = `
-  with ${inputOf(CLAIM_ROW)},
+const claimOf = (row: Columns, more = '') => `
+  with ${inputOf(row)},
   warm_up as materialized (
     select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
     where (w.account_id, w.domain, w.day) in (select account_id, domain, day from input where day is not null)
@@ -138,7 +144,7 @@ export const CLAIM = `
     ) n
     where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
   ),
-  ${openSendsOf('winner')}
+  ${openSendsOf('winner')}${more}
   select i.id, case
       when w.id is not null then 'claimed'
       when a.id is not null then 'key_taken'
@@ -150,6 +156,11 @@ export const CLAIM = `
       else 'over_warm_up'
     end as result
   from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
+
+export const CLAIM = claimOf(CLAIM_ROW)
+
+/** The same for sends that retry others. */
+export const CLAIM_RETRIES = claimOf({ ...CLAIM_ROW, ...RETRIES }, `,${takeRetriesOf('winner')}`)
 
 /** The same for sends without a key, of domains that do not warm up: nothing can refuse them. */
 export const CLAIM_FREE = `
@@ -163,6 +174,12 @@ export const CLAIM_FREE = `
  */
 type RowResult = ClaimResult | 'room_left'
 
+interface ClaimingSend {
+  json: string
+  id: string
+  isFree: boolean
+}
+
 /** A longer wait would be taken from the time of the recipient's server, and blamed on it. */
 const CLAIM_MS = 5_000
 
@@ -171,30 +188,39 @@ const CLAIM_MS = 5_000
  * unknown; the sweeper removes what may have been stored.
  */
 export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult> {
-  const commit = createCollector<{ json: string; id: string; isFree: boolean }, RowResult>(
-    async (rows) => {
-      const statement = rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM
-      const results = await run<{ id: string; result: RowResult }>(db, statement, [jsonArray(rows)])
-      const resultById = new Map(results.map(({ id, result }) => [id, result]))
-      return rows.map(({ id }) => resultById.get(id)!)
-    },
-    { callers: () => db.load.sends, note: db.noteBatch('claim') },
-  )
+  const commitWith = (statementFor: (rows: ClaimingSend[]) => string) =>
+    createCollector<ClaimingSend, RowResult>(
+      async (rows) => {
+        const results = await run<{ id: string; result: RowResult }>(db, statementFor(rows), [jsonArray(rows)])
+        const resultById = new Map(results.map(({ id, result }) => [id, result]))
+        return rows.map(({ id }) => resultById.get(id)!)
+      },
+      { callers: () => db.load.sends, note: db.noteBatch('claim') },
+    )
+  const commit = commitWith((rows) => (rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM))
+  // Apart, because a retry that is taken fails the statement of all its rows.
+  const commitRetry = commitWith(() => CLAIM_RETRIES)
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
     const isFree = claim.key === undefined && claim.warmUp === undefined
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree }
     for (;;) {
-      const result = await inTime(commit(row), CLAIM_MS)
+      const result = await inTime(claim.retry ? commitRetry(row) : commit(row), CLAIM_MS).catch(retriedOrThrow)
       if (result !== 'room_left') return result
     }
   }
 }
 
-function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW> {
+function retriedOrThrow(error: unknown): 'retried' {
+  if (isTaken(error)) return 'retried'
+  throw error
+}
+
+function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof RETRIES> {
   return {
     ...sendRow(claim),
+    retries: retryRows(claim),
     claim: claim.claimId,
     lease_ms: claim.leaseMs,
     day: claim.warmUp?.day,

@@ -15,8 +15,8 @@ export const takeKeysOf = (sends: string): string => `
   )`
 
 /**
- * SQL: the CTEs that free the keys of the messages in the CTE `released`, and return what they had taken of a warm-up.
- * They lock in the order of the claims: the warm-up, then the keys, each sorted. The count makes the warm-up go first.
+ * SQL: the CTEs that free the keys and the retries of the messages in the CTE `released`, and return what they had
+ * taken of a warm-up. They lock in the order of the claims: the warm-up, the keys, the retries. The counts keep it.
  */
 export const GIVE_BACK = `
   returned_share as (
@@ -33,4 +33,9 @@ export const GIVE_BACK = `
     using (select account_id, key_scope, key, id from released order by 1, 2, 3) r
     where (select count(*) from returned_share) >= 0
       and k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
+    returning true
+  ),
+  freed_retry as (
+    delete from retries t using released r
+    where (select count(*) from freed_key) >= 0 and t.message_id = r.id
   )`

@@ -1,21 +1,22 @@
-import { type RowOf, recordset } from '../db/columns.ts'
+import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { type Claim, sendRow } from './claim.ts'
 import { createEndSends, TAIL_PARAMETERS } from './end-sends.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { FirstAttempts } from './first-attempts-offer.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
+import { RETRIES, retryRows, takeRetriesOf } from './retries.ts'
 import { CLAIMED_RECIPIENT, ENDING, type EndingRow, inputOf, OUTCOME, SEND } from './rows.ts'
 import { tail } from './tail.ts'
 
 const SETTLE_ROW = { ...SEND, sandbox: 'boolean', checks: 'json null', ...ENDING, traceparent: 'text null' } as const
 
-export const SETTLE = `
-  with ${inputOf(SETTLE_ROW)},
+const settleOf = (row: Columns, more = '') => `
+  with ${inputOf(row)},
   ${takeKeysOf('input')},
   message as materialized (
     select * from input where key is null or id in (select message_id from taken_key)
-  ),
+  ),${more}
   outcome as (
     select m.id as message_id, r.email, r.kind, o.*,
       ${eventIdOf('r.event_id')} as event_id
@@ -26,6 +27,11 @@ export const SETTLE = `
   ),
   ${tail(TAIL_PARAMETERS)}`
 
+export const SETTLE = settleOf(SETTLE_ROW)
+
+/** The same for sends that retry others. */
+export const SETTLE_RETRIES = settleOf({ ...SETTLE_ROW, ...RETRIES }, `${takeRetriesOf('message')},`)
+
 /** How a send ends that never reaches SMTP: rejected, `no_mx_record`, or a dry run. */
 export interface Settlement extends EndingRow {
   sandbox: boolean
@@ -33,14 +39,29 @@ export interface Settlement extends EndingRow {
   checks: object[] | undefined
 }
 
-/** Settle: claim and record in one commit. Returns false, and stores nothing, when its key belongs to another send. */
+/**
+ * Settle: claim and record in one commit. Returns false, and stores nothing, when its key belongs to another send.
+ * Fails when another send has retried a recipient: see `isTaken`.
+ */
 export function createSettle(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, settlement: Settlement) => Promise<boolean> {
   const end = createEndSends(db, 'settle', () => SETTLE, firstAttempts)
+  // Apart, because a retry that is taken fails the statement of all its rows.
+  const endRetry = createEndSends(db, 'settle', () => SETTLE_RETRIES, firstAttempts)
   return (claim, settlement) => {
-    const row = { ...sendRow(claim), ...settlement, traceparent: claim.traceparent } satisfies RowOf<typeof SETTLE_ROW>
-    return end({ json: JSON.stringify(row), claim, outcomes: settlement.outcomes, sandbox: settlement.sandbox })
+    const row = {
+      ...sendRow(claim),
+      ...settlement,
+      traceparent: claim.traceparent,
+      retries: retryRows(claim),
+    } satisfies RowOf<typeof SETTLE_ROW & typeof RETRIES>
+    return (claim.retry ? endRetry : end)({
+      json: JSON.stringify(row),
+      claim,
+      outcomes: settlement.outcomes,
+      sandbox: settlement.sandbox,
+    })
   }
 }

@@ -66,6 +66,7 @@ export function storedRequest(message: Message, storeContent: boolean): StoredRe
     })),
     metadata: message.metadata,
     tag: message.tag,
+    retry_of: message.retryOf && publicId('msg', message.retryOf),
     ...(storeContent ? { html: message.html, text: message.text } : {}),
   }
 }

@@ -68,9 +68,10 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
     }
   }
 
-  /** A limit that is used up may have been used up by this key's own send. */
+  /** A limit that is used up may have been used up by this key's own send, and a recipient may be retried by it. */
   async function unlessTaken(key: IdempotencyKey, error: unknown): Promise<undefined> {
-    if (reasonOf(error) === 'rate_limit_exceeded' && (await findHolder(key))) return undefined
+    const reason = reasonOf(error)
+    if ((reason === 'rate_limit_exceeded' || reason === 'invalid_payload') && (await findHolder(key))) return undefined
     throw error
   }
 

@@ -3,6 +3,7 @@ import { hasControls, type Mailbox } from '../../mail/address.ts'
 import type { Attachment } from '../../mail/mime/builder.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../../mail/mime/custom-headers.ts'
 import { nameFault } from '../../net/clean-text.ts'
+import { parsePublicId } from '../db/ids.ts'
 import { failFields } from '../errors.ts'
 import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
@@ -42,6 +43,8 @@ export interface Message extends Recipients {
   /** At least one pair. */
   metadata?: Record<string, string>
   tag?: string
+  /** The UUID of the message that it retries: see retry.ts. */
+  retryOf?: string
   /** As the caller wrote them, for Get email. */
   original: { from: string; replyTo?: string }
 }
@@ -65,6 +68,7 @@ export function readSendRequest(request: SendRequest): Message {
   checkTenant(request.tenantId, refuse)
   faults.payload.push(...metadataFaults(request.metadata))
   checkTag(request.tag, refuse)
+  const retryOf = readRetryOf(request.retryOf, refuse)
 
   const fields = [...faults.payload, ...faults.addresses]
   if (fields.length > 0) {
@@ -82,6 +86,7 @@ export function readSendRequest(request: SendRequest): Message {
     tenantId: request.tenantId,
     metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
     tag: request.tag,
+    retryOf,
     original: { from: request.from, replyTo: request.replyTo.join(', ') || undefined },
   }
 }
@@ -138,3 +143,9 @@ function checkTag(tag: string | undefined, refuse: Refuse): void {
 /** Describes the fault of a tenant id; undefined when it has none. */
 export const tenantFault = (tenantId: string): string | undefined =>
   nameFault(tenantId, MESSAGE_LIMITS.tenantIdCharacters)
+
+function readRetryOf(id: string | undefined, refuse: Refuse): string | undefined {
+  const retryOf = id === undefined ? undefined : parsePublicId('msg', id)
+  if (id !== undefined && retryOf === undefined) refuse('retry_of', 'must be a message_id: msg_ and 26 characters')
+  return retryOf
+}

@@ -11,6 +11,7 @@ import { type Claim, createClaim, type KeyToTake } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import { createMarker } from '../ledger/marker.ts'
 import { release } from '../ledger/release.ts'
+import type { Retry } from '../ledger/retries.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { step, type Trace } from '../telemetry/tracing.ts'
 import {
@@ -31,6 +32,7 @@ import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
+import { createRetryLookup } from './retry.ts'
 import { type DryRunCheck, sendResponse } from './send-response.ts'
 import { createRecordUntilStored } from './until-stored.ts'
 import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
@@ -39,6 +41,7 @@ import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './wit
 //
 //   idempotency.ts   a stored response for the key, or the one that runs (around the recipe, in services/emails.ts)
 //   message.ts       every field of the request, checked
+//   retry.ts         what the message retries, when it has `retry_of`
 //   checks.ts        domain, warm-up, breaker, address, suppression, mail servers; without-smtp.ts ends a send there
 //   ledger/claim.ts  first commit, while compose.ts builds and signs the message
 //   deliver.ts       SMTP, with ledger/marker.ts just before each final dot: second commit
@@ -97,22 +100,34 @@ export function createSend(parts: SendParts): Send {
   const mark = createMarker(db)
   const record = createRecordUntilStored(db, parts.firstAttempts)
   const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
+  const findRetry = createRetryLookup(db, parts.clock)
 
-  return (message, options) => inFlight(db.load, () => send(message, options))
+  return (message, options) =>
+    inFlight(db.load, async () => {
+      for (;;) {
+        const response = await send(message, options)
+        // Another message has just retried a recipient. The next look-up names it, unless it was released.
+        if (response !== 'retried') return response
+      }
+    })
 
   async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
-    if (!domain)
-      return withoutSmtp(newClaim(parts, message, { accountId, key, trace }), rejectedForDomain(message), sandbox)
+    const { retryOf } = message
+    const retry =
+      retryOf && (await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox })))
+    const claimOf = () =>
+      newClaim(parts, message, { accountId, key, trace, retry: sandbox ? undefined : retry || undefined })
+    if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
     const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({ ...recipient }))
     const { tenantId } = message
     const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, startedAtMs, signal }
     const checks = await runChecks(recipients, context, trace)
-    const claim = newClaim(parts, message, { accountId, key, trace })
+    const claim = claimOf()
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
       const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
@@ -126,6 +141,7 @@ export function createSend(parts: SendParts): Send {
     const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
     if (claiming.status === 'rejected') throw claiming.reason
     if (claiming.value === 'key_taken') return undefined
+    if (claiming.value === 'retried') return 'retried'
     if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
     if (composing.status === 'rejected') {
       await undo(claim)
@@ -134,7 +150,10 @@ export function createSend(parts: SendParts): Send {
     const composed = composing.value
 
     const delivery = {
-      returnPath: (position: number) => parts.returnPath(claim.messageId, position, domain),
+      returnPath: (position: number) =>
+        retry
+          ? parts.returnPath(retry.firstId, retry.recipients[position]!.senderPosition, domain)
+          : parts.returnPath(claim.messageId, position, domain),
       from: [message.from.address, message.from.domain],
       content: composed.pieces,
       accountId,
@@ -186,7 +205,7 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext, 
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  { accountId, key, trace }: Pick<SendOptions, 'accountId' | 'key' | 'trace'>,
+  { accountId, key, retry, trace }: Pick<SendOptions, 'accountId' | 'key' | 'trace'> & { retry?: Retry },
 ): Claim {
   const createdAtMs = clock.now()
   return {
@@ -205,6 +224,7 @@ function newClaim(
       kind,
     })),
     key,
+    retry,
     traceparent: trace?.traceparent,
   }
 }

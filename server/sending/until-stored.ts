@@ -7,6 +7,7 @@ import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Claim, ClaimResult } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import { createRecord } from '../ledger/record.ts'
+import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
 import { endingRow, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
@@ -61,7 +62,8 @@ const UNIQUE_VIOLATION = '23505'
 
 /**
  * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to
- * another send. Throws OutcomeUnknown when the result is unknown for the time of a lease.
+ * another send, or another send has retried a recipient. Throws OutcomeUnknown when the result is unknown for the time
+ * of a lease.
  */
 export function createSettleUntilStored(
   db: Database,
@@ -82,6 +84,7 @@ export function createSettleUntilStored(
           throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
         if (isRefused) outcomes = complete.map(withoutText)
         else if (await isStored()) return 'claimed'
+        else if (isTaken(error)) return 'retried'
         throw error
       }
     })

@@ -21,16 +21,17 @@ export const PAYLOAD_IS_VALID: DryRunCheck = { name: 'payload', passed: true }
 const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema, check)) as object
 
 /**
- * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send. Only a
- * dry run stores and shows its checks.
+ * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send,
+ * `retried` when another send has retried a recipient. Only a dry run stores and shows its checks.
  */
 export function createEndWithoutSmtp(
   db: Database,
   firstAttempts: FirstAttempts,
-): (claim: Claim, decision: Decision, sandbox: boolean) => Promise<SendResponse | undefined> {
+): (claim: Claim, decision: Decision, sandbox: boolean) => Promise<SendResponse | 'retried' | undefined> {
   const settle = createSettleUntilStored(db, firstAttempts)
   return async (claim, { outcomes, checks }, sandbox) => {
     const result = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
+    if (result === 'retried') return result
     return result === 'claimed' ? sendResponse(claim, outcomes, sandbox ? checks : undefined) : undefined
   }
 }

@@ -15,7 +15,7 @@ import { and, asc, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { feedbackNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { RETENTION_MS } from '../db/retention.ts'
-import { feedback, messages, recipients } from '../db/schema.ts'
+import { feedback, messages, recipients, retries } from '../db/schema.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readSendRequest } from '../sending/message.ts'
@@ -97,9 +97,14 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     .from(messages)
     .where(and(eq(messages.id, id), eq(messages.accountId, accountId)))
   if (!message) return undefined
-  const [rows, reports] = await Promise.all([
+  const [rows, reports, retriedBy] = await Promise.all([
     db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
     db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
+    db
+      .selectDistinct({ id: retries.messageId })
+      .from(retries)
+      .where(eq(retries.retriedId, id))
+      .orderBy(retries.messageId),
   ])
   const outcomes = rows.map((row) => explain(outcomeOfRow(row), message.domain))
   const { request } = message
@@ -117,6 +122,8 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     tenantId: message.tenantId ?? undefined,
     metadata: request.metadata,
     tag: request.tag,
+    retryOf: request.retry_of,
+    retriedBy: retriedBy.map((retry) => publicId('msg', retry.id)),
     sandbox: message.sandbox,
     sizeBytes: message.sizeBytes,
     attachments: request.attachments.map((file) => ({

@@ -47,6 +47,8 @@ const EMAIL = {
   tag: 'orders',
   metadata: { order: '7', basket: 'b-1' },
   tenant_id: 'shop-1',
+  retry_of: 'msg_0',
+  retried_by: ['msg_2', 'msg_3'],
   sandbox: false,
   size_bytes: 2318,
   attachments: [{ filename: 'a.pdf', content_type: 'application/pdf', size_bytes: 4 }],
@@ -98,6 +100,8 @@ test('email get tells the whole story of an email, evidence included', async () 
   Tag:         orders
   Metadata:    order=7, basket=b-1
   Tenant:      shop-1
+  Retry of:    msg_0
+  Retried by:  msg_2, msg_3
   Attachments: a.pdf (application/pdf, 4 bytes)
   Size:        2318 bytes
   Created:     2026-01-31T12:00:00.000Z, completed after 412 ms

@@ -445,6 +445,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     '--metadata': ['order=7=a', 'empty='],
     '--tag': ['receipt'],
     '--tenant': ['shop-1'],
+    '--retry-of': ['msg_01jx3c7w5fe9c8m0t1q2r3s4v5'],
     '--attach': [file],
     '--idempotency-key': ['order-7'],
   }
@@ -463,6 +464,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     metadata: { order: '7=a', empty: '' },
     tag: 'receipt',
     tenant_id: 'shop-1',
+    retry_of: 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5',
     attachments: [{ filename: 'Rechnung März.txt', content: Buffer.from('Hello').toString('base64') }],
   })
 })

@@ -52,7 +52,8 @@ let invitation: string
 /** The other texts of requests, and why they need no such rule. */
 const OTHERS: Record<string, string> = {
   'their parsers leave ASCII':
-    'domain email emails to from cc bcc reply_to content_type content_id idempotency_key digest event events scopes',
+    'domain email emails to from cc bcc reply_to content_type content_id idempotency_key retry_of digest event events ' +
+    'scopes',
   'they are compared with what is stored, and not stored themselves':
     'id cursor import_id inbox_id key_id invitation_id person_id session_id replay_id dispatch_id message_id event_id ' +
     'action search recipient token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +

@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
 import { sendCommand } from '../../dashboard/messages/send-command.ts'
 import { GetEmailResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
@@ -50,6 +51,54 @@ test('the command says what it does not have', () => {
     'html and text: their content is not stored',
     'attachment invoice.pdf: the content of files is not stored',
   ])
+})
+
+const ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
+const outcomes = (retryable: string[], others: string[] = []) => [
+  ...retryable.map((email) => ({ email, retryable: true })),
+  ...others.map((email) => ({ email })),
+]
+
+test('the command retries the recipients that were refused for now, and no others', () => {
+  const email: Email = {
+    messageId: ID,
+    to: ['Ann <ann@example.com>', 'bob@example.com', 'Joann <joann@example.com>'],
+    cc: ['cy@example.com', 'dan@example.com'],
+    bcc: ['eve@example.com'],
+    recipients: outcomes(
+      ['ann@example.com', 'dan@example.com', 'eve@example.com'],
+      ['bob@example.com', 'joann@example.com', 'cy@example.com'],
+    ),
+  }
+  expect(bodyOf(email)).toMatchObject({
+    to: ['Ann <ann@example.com>'],
+    cc: ['dan@example.com'],
+    bcc: ['eve@example.com'],
+    retry_of: ID,
+  })
+  expect(sent(email).retries).toEqual(['ann@example.com', 'dan@example.com', 'eve@example.com'])
+})
+
+test('a retry of cc alone puts them into to, and one of bcc alone shows no address to another recipient', () => {
+  const [to, cc, bcc] = [['b@example.com'], ['cy@example.com'], ['eve@example.com', 'fay@example.com']]
+  const ofCc = { to, cc, bcc, messageId: ID, recipients: outcomes([...cc, ...bcc], to) }
+  expect(bodyOf(ofCc)).toMatchObject({ to: cc, bcc, retry_of: ID })
+  expect(bodyOf(ofCc)).not.toHaveProperty('cc')
+  const ofBcc = { to, cc, bcc, messageId: ID, recipients: outcomes(bcc, [...to, ...cc]), text: 'Hi' }
+  expect(bodyOf(ofBcc)).toMatchObject({ to: ['eve@example.com'], retry_of: ID })
+  expect(bodyOf(ofBcc)).not.toHaveProperty('bcc')
+  expect(sent(ofBcc).missing).toEqual(['fay@example.com: retry a bcc recipient in a message of its own'])
+})
+
+test('a message of which nothing can be retried, or whose 7 days are over, is sent anew', () => {
+  const [ann] = ['ann@example.com']
+  const anew = { messageId: ID, to: [ann], retryOf: ID, recipients: outcomes([], [ann]) }
+  expect(bodyOf(anew)).not.toHaveProperty('retry_of')
+  expect(sent(anew).retries).toEqual([])
+  const DAY_MS = 86_400_000
+  const old = { ...anew, recipients: outcomes([ann]), createdAt: timestampFromMs(Date.now() - 8 * DAY_MS) }
+  expect(bodyOf(old)).not.toHaveProperty('retry_of')
+  expect(bodyOf({ ...old, createdAt: timestampFromMs(Date.now() - 6 * DAY_MS) })).toHaveProperty('retry_of', ID)
 })
 
 test('a dry run is repeated as a dry run', () => {

@@ -73,6 +73,43 @@ test('a message that is refused twice for now arrives once, with the third attem
   expect(arrived('greylisted')).toBe(1)
 })
 
+test('a server that remembers the envelope sender accepts the retry; each attempt retries the one before', async () => {
+  const seen = new Set<string>()
+  let sender = ''
+  exchanger.script = {
+    mail: (line) => {
+      sender = /<(.*)>/.exec(line)![1]!
+      return undefined
+    },
+    rcpt: () => {
+      if (seen.has(sender)) return undefined
+      seen.add(sender)
+      return '450 4.2.0 Greylisted'
+    },
+  }
+  const { add, run, list } = outbox('triplet', 50)
+  await add()
+  await run()
+  expect(await list()).toBe('triplet sent attempts: 2')
+  expect(seen.size).toBe(1)
+})
+
+test('a test key stops a queue that has a message to retry, and a live key sends it', async () => {
+  let rcpts = 0
+  exchanger.script = { rcpt: () => (rcpts++ === 0 ? '451 4.7.1 greylisted' : undefined) }
+  const { add, list, run } = outbox('mode', 5)
+  await add()
+  // The retry is due later.
+  const program = outbox('mode', 300).start('run')
+  await eventually(async () => expect(await list()).toContain('attempts: 2'))
+  await program.kill('SIGKILL')
+  const dry = outbox('mode', 5, { VERDICT_API_KEY: await testKey() })
+  expect(await dry.error('run')).toContain('mode stopped the run: invalid_payload: retry_of names a live message')
+  expect(await list()).toBe('mode pending attempts: 2 invalid_payload')
+  await run()
+  expect(await list()).toBe('mode sent attempts: 2')
+})
+
 test('a message in doubt is never sent again', async () => {
   exchanger.script = { dot: 'close' }
   const { add, run, list } = outbox('doubt', 5)

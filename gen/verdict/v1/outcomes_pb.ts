@@ -347,8 +347,8 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * True when you may send the same message again as a new send: after `temporary_failure`, and after
-   * `connection_timeout` that is not in doubt. The service itself never retries.
+   * True when you may send the message to this recipient again, as a new send with `retry_of`: after
+   * `temporary_failure`, and after `connection_timeout` that is not in doubt. The service itself never retries.
    *
    * @generated from field: optional bool retryable = 5;
    */

@@ -1,0 +1,212 @@
+-- The same for sends that retry recipients of earlier messages.
+with
+input as materialized (
+  select * from json_to_recordset($1::json) as r(
+    id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, domain text, request json,
+      recipients json, key_scope text, key text, request_hash text, sandbox boolean, checks json, status text,
+      reason text, size_bytes int, digest text, outcomes json, traceparent text, retries json)
+),
+taken_key as (
+  insert into idempotency_keys as kept (account_id, scope, key, message_id, request_hash, expires_at)
+  select distinct on (account_id, key_scope, key)
+    account_id, key_scope, key, id, decode(request_hash, 'hex'), now() + interval '24 hours'
+  from input where key is not null order by account_id, key_scope, key, id
+  on conflict (account_id, scope, key) do update
+  set message_id = excluded.message_id, request_hash = excluded.request_hash, expires_at = excluded.expires_at
+  where kept.expires_at <= now()
+  returning message_id
+),
+message as materialized (
+  select * from input where key is null or id in (select message_id from taken_key)
+),
+taken_retry as (
+  insert into retries (retried_id, retried_position, message_id, position, first_id, sender_position)
+  select r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
+  from message s cross join lateral json_to_recordset(s.retries) as r(
+    retried_id uuid, retried_position smallint, position smallint, first_id uuid, sender_position smallint)
+  order by r.retried_id, r.retried_position
+),
+outcome as (
+  select m.id as message_id, r.email, r.kind, o.*,
+    (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
+      '0') || substr(r.event_id::text, 14))::uuid as event_id
+  from message m
+  cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
+  join lateral json_to_recordset(m.outcomes) as o(
+    position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
+      strike text, strike_email text) on o.position = r.position
+),
+kept_message as (
+  insert into messages (
+    id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+    completed_at, request, checks)
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    decode(digest, 'hex'), created_at,
+    greatest(m.created_at, now())::timestamptz(3),
+    request, checks
+  from message m
+),
+kept_recipient as (
+  insert into recipients (
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+  select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+    o.smtp, o.suppression
+  from outcome o join message m on m.id = o.message_id
+),
+event as (
+  insert into events (
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
+    created_at)
+  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+    m.request ->> 'tag', m.request -> 'metadata', 2,
+    greatest(m.created_at, now())::timestamptz(3)
+  from outcome o join message m on m.id = o.message_id
+),
+dispatch as (
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
+  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+    now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
+  from (
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    from outcome o join message m on m.id = o.message_id
+    where not m.sandbox
+  ) e
+  join webhook_endpoints w on w.account_id = e.account_id
+    and 'email.delivery' = any(w.events) and e.status = any(w.statuses)
+  returning id, message_id
+),
+counted_email as (
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
+    width_bucket(
+      (extract(epoch from now() - m.created_at) * 1000)::float8,
+      array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,
+        29927, 44891]::float8[]
+    ) as bucket
+  from outcome o join message m on m.id = o.message_id
+  where not m.sandbox and o.email not like '%@simulator.test'
+),
+hourly_count as (
+  insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
+    delivered, mailbox_full, mailbox_does_not_exist, no_mx_record, connection_timeout, policy_block, spam_blocked,
+      temporary_failure, suppression_list, invalid_address, domain_not_verified, in_doubt, latency_0, latency_1,
+      latency_2, latency_3, latency_4, latency_5, latency_6, latency_7, latency_8, latency_9, latency_10, latency_11,
+      latency_12, latency_13, latency_14, latency_15, latency_16, latency_17, latency_18, latency_19, latency_20,
+      latency_21, latency_22, latency_23, latency_24)
+  select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, $2::smallint,
+    count(*) filter (where status = 'delivered'),
+    count(*) filter (where reason = 'mailbox_full'),
+    count(*) filter (where reason = 'mailbox_does_not_exist'),
+    count(*) filter (where reason = 'no_mx_record'),
+    count(*) filter (where reason = 'connection_timeout'),
+    count(*) filter (where reason = 'policy_block'),
+    count(*) filter (where reason = 'spam_blocked'),
+    count(*) filter (where reason = 'temporary_failure'),
+    count(*) filter (where reason = 'suppression_list'),
+    count(*) filter (where reason = 'invalid_address'),
+    count(*) filter (where reason = 'domain_not_verified'),
+    count(*) filter (where in_doubt),
+    count(*) filter (where status <> 'rejected' and bucket = 0),
+    count(*) filter (where status <> 'rejected' and bucket = 1),
+    count(*) filter (where status <> 'rejected' and bucket = 2),
+    count(*) filter (where status <> 'rejected' and bucket = 3),
+    count(*) filter (where status <> 'rejected' and bucket = 4),
+    count(*) filter (where status <> 'rejected' and bucket = 5),
+    count(*) filter (where status <> 'rejected' and bucket = 6),
+    count(*) filter (where status <> 'rejected' and bucket = 7),
+    count(*) filter (where status <> 'rejected' and bucket = 8),
+    count(*) filter (where status <> 'rejected' and bucket = 9),
+    count(*) filter (where status <> 'rejected' and bucket = 10),
+    count(*) filter (where status <> 'rejected' and bucket = 11),
+    count(*) filter (where status <> 'rejected' and bucket = 12),
+    count(*) filter (where status <> 'rejected' and bucket = 13),
+    count(*) filter (where status <> 'rejected' and bucket = 14),
+    count(*) filter (where status <> 'rejected' and bucket = 15),
+    count(*) filter (where status <> 'rejected' and bucket = 16),
+    count(*) filter (where status <> 'rejected' and bucket = 17),
+    count(*) filter (where status <> 'rejected' and bucket = 18),
+    count(*) filter (where status <> 'rejected' and bucket = 19),
+    count(*) filter (where status <> 'rejected' and bucket = 20),
+    count(*) filter (where status <> 'rejected' and bucket = 21),
+    count(*) filter (where status <> 'rejected' and bucket = 22),
+    count(*) filter (where status <> 'rejected' and bucket = 23),
+    count(*) filter (where status <> 'rejected' and bucket = 24)
+  from counted_email cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
+  group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+  on conflict (account_id, tenant_id, hour, domain, shard) do update set
+    delivered = kept.delivered + excluded.delivered,
+    mailbox_full = kept.mailbox_full + excluded.mailbox_full,
+    mailbox_does_not_exist = kept.mailbox_does_not_exist + excluded.mailbox_does_not_exist,
+    no_mx_record = kept.no_mx_record + excluded.no_mx_record,
+    connection_timeout = kept.connection_timeout + excluded.connection_timeout,
+    policy_block = kept.policy_block + excluded.policy_block,
+    spam_blocked = kept.spam_blocked + excluded.spam_blocked,
+    temporary_failure = kept.temporary_failure + excluded.temporary_failure,
+    suppression_list = kept.suppression_list + excluded.suppression_list,
+    invalid_address = kept.invalid_address + excluded.invalid_address,
+    domain_not_verified = kept.domain_not_verified + excluded.domain_not_verified,
+    in_doubt = kept.in_doubt + excluded.in_doubt,
+    latency_0 = kept.latency_0 + excluded.latency_0,
+    latency_1 = kept.latency_1 + excluded.latency_1,
+    latency_2 = kept.latency_2 + excluded.latency_2,
+    latency_3 = kept.latency_3 + excluded.latency_3,
+    latency_4 = kept.latency_4 + excluded.latency_4,
+    latency_5 = kept.latency_5 + excluded.latency_5,
+    latency_6 = kept.latency_6 + excluded.latency_6,
+    latency_7 = kept.latency_7 + excluded.latency_7,
+    latency_8 = kept.latency_8 + excluded.latency_8,
+    latency_9 = kept.latency_9 + excluded.latency_9,
+    latency_10 = kept.latency_10 + excluded.latency_10,
+    latency_11 = kept.latency_11 + excluded.latency_11,
+    latency_12 = kept.latency_12 + excluded.latency_12,
+    latency_13 = kept.latency_13 + excluded.latency_13,
+    latency_14 = kept.latency_14 + excluded.latency_14,
+    latency_15 = kept.latency_15 + excluded.latency_15,
+    latency_16 = kept.latency_16 + excluded.latency_16,
+    latency_17 = kept.latency_17 + excluded.latency_17,
+    latency_18 = kept.latency_18 + excluded.latency_18,
+    latency_19 = kept.latency_19 + excluded.latency_19,
+    latency_20 = kept.latency_20 + excluded.latency_20,
+    latency_21 = kept.latency_21 + excluded.latency_21,
+    latency_22 = kept.latency_22 + excluded.latency_22,
+    latency_23 = kept.latency_23 + excluded.latency_23,
+    latency_24 = kept.latency_24 + excluded.latency_24
+),
+new_strike as (
+  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
+  from (
+    select distinct on (o.message_id, o.strike_email, o.strike)
+      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
+      coalesce(o.smtp ->> 'reply', o.reason) as detail
+    from outcome o join message m on m.id = o.message_id where o.strike is not null
+    order by o.message_id, o.strike_email, o.strike, o.event_id
+  ) as once
+),
+repeated_strike as (
+  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
+  select event_id, account_id, tenant_id, email, strike from new_strike
+  where strike in ('mailbox', 'full')
+),
+suppression as (
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  select distinct on (s.account_id, s.email, s.tenant_id)
+    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
+  from new_strike s
+  join (values
+    ('hard', 1, null, 'bounce'),
+    ('mailbox', 2, null, 'bounce'),
+    ('full', 3, interval '7 days', 'bounce'),
+    ('complaint', 1, null, 'complaint')
+  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
+  where rule.at <= s.nth + (
+    select count(*) from suppression_strikes k
+    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
+      and k.created_at > now() - interval '7 days')
+  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
+    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at
+  where kept.expires_at is not null
+)
+select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
+  (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
+from message m
