@@ -47,9 +47,12 @@ export const probesOf = (
   eventId: () => string,
   domainId: () => string,
 ): Record<string, Probe[]> => ({
-  'POST /api/v1/emails/send': sends('send'),
-  'POST /api/v1/emails/validate': sends('validate'),
-  'POST /api/v1/emails/batch': sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
+  'POST /api/v1/emails/send': [...sends('send'), retries(messageId)],
+  'POST /api/v1/emails/validate': [...sends('validate'), retries(messageId)],
+  'POST /api/v1/emails/batch': [
+    ...sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
+    retries(messageId, (mail) => ({ emails: [mail] }) as JsonObject),
+  ],
   'GET /api/v1/emails': [
     {
       what: 'recipient',
@@ -131,6 +134,15 @@ export const probesOf = (
   'GET /api/v1/limits': [],
 })
 
+const retries = (
+  messageId: () => string,
+  request: (mail: object) => JsonObject = (mail) => mail as JsonObject,
+): Probe => ({
+  what: 'retry_of',
+  theirs: messageId,
+  nobodys: () => like(messageId()),
+  request: (retry_of) => request(mail({ retry_of })),
+})
 const event = (eventId: () => string): Probe => ({
   what: 'event_id',
   theirs: eventId,
