@@ -38,6 +38,7 @@ interface StoredEmail extends Outcome {
   bcc?: string[]
   reply_to?: string
   subject: string
+  raw?: boolean
   headers: Record<string, string>
   tag?: string
   metadata?: Record<string, string>
@@ -111,6 +112,7 @@ function fieldsOf(email: StoredEmail): [name: string, value: string][] {
     ['Bcc', email.bcc?.join(', ')],
     ['Reply-To', email.reply_to],
     ['Subject', email.subject],
+    ['Built by', email.raw ? 'the sender (a raw message)' : undefined],
     ...Object.entries(email.headers),
     ['Tag', email.tag],
     ['Metadata', pairs(email.metadata).join(', ')],

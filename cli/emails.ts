@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
 import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
-import { readFiles, readHeaders, readKey, readMetadata } from './send-options.ts'
+import { readCalendar, readFiles, readHeaders, readKey, readMetadata, readRaw, requireParts } from './send-options.ts'
 import { callApi, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
@@ -20,19 +20,22 @@ interface SendResult extends ExplainedOutcome {
 export const send = (print: Print) =>
   new Command('send')
     .description("Send an email and wait for the verdict of the recipient's server")
-    .requiredOption('--from <address>', 'The sender, in a verified domain (required)')
+    .option('--from <address>', 'The sender, in a verified domain (required without --raw)')
     .requiredOption(
       '--to <address...>',
       'A recipient, such as "Ann <ann@example.com>"; several times for several (required)',
     )
-    .requiredOption('--subject <text>', 'The subject (required)')
+    .option('--subject <text>', 'The subject (required without --raw)')
     .option('--text <text>', 'The plain text body')
     .option('--html <html>', 'The HTML body')
+    .option('--auto-text', 'Make the plain text body from the HTML')
+    .option('--raw <file>', 'A whole message that other software built, such as message.eml')
     .option('--cc <address...>', 'A recipient of a copy')
     .option('--bcc <address...>', 'A recipient whom no copy names')
     .option('--reply-to <address...>', 'An address that replies go to')
     .option('--header <header...>', 'A custom header, such as "X-Order: 1234"')
-    .option('--attach <file...>', 'A file to attach')
+    .option('--attach <file...>', 'A file to attach, such as invoice.pdf or "data.bin;type=application/pdf"')
+    .option('--calendar <file>', 'An invitation, such as invite.ics: its METHOD says what it asks for')
     .option('--metadata <pair...>', 'Your own data, such as order=1234')
     .option('--tag <tag>', 'Your own name for a group of emails')
     .option('--tenant <tenant_id>', 'Your own identifier for one of your customers')
@@ -46,37 +49,38 @@ export const send = (print: Print) =>
         'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
         'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
         'verdict send --from a@example.com --to "Ann <ann@example.org>" --cc b@example.org --subject Invoice --text Hi --attach invoice.pdf',
+        'verdict send --raw message.eml --to "Ann <ann@example.org>"',
       ),
     )
-    .action(
-      async ({
-        replyTo: reply_to,
-        retryOf: retry_of,
-        header,
-        attach,
-        tenant,
-        idempotencyKey,
-        sandbox,
-        url,
-        ...email
-      }) => {
-        const headers: Record<string, string> = {}
-        if (sandbox) headers['x-service-sandbox'] = 'true'
-        if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
-        const body = {
-          ...email,
-          reply_to,
-          headers: readHeaders(header),
-          attachments: await readFiles(attach),
-          metadata: readMetadata(email.metadata),
-          tenant_id: tenant,
-          retry_of,
-        }
-        const call = { url, path: '/api/v1/emails/send', body, headers }
-        const result = (await callApi(call)) as unknown as SendResult
-        print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
-      },
-    )
+    .action(async ({ header, attach, calendar, raw, tenant, idempotencyKey, sandbox, url, ...email }) => {
+      const { replyTo: reply_to, retryOf: retry_of, autoText: auto_text, ...fields } = email
+      requireParts({ ...fields, raw })
+      const headers: Record<string, string> = {}
+      if (sandbox) headers['x-service-sandbox'] = 'true'
+      if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
+      const body = {
+        ...fields,
+        reply_to,
+        auto_text,
+        raw: await readRaw(raw),
+        headers: readHeaders(header),
+        attachments: await filesOf(attach, calendar),
+        metadata: readMetadata(email.metadata),
+        tenant_id: tenant,
+        retry_of,
+      }
+      const call = { url, path: '/api/v1/emails/send', body, headers }
+      const result = (await callApi(call)) as unknown as SendResult
+      print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
+    })
+
+async function filesOf(attach: string[] | undefined, calendar: string | undefined) {
+  const files = [
+    ...((await readFiles(attach)) ?? []),
+    ...(calendar === undefined ? [] : [await readCalendar(calendar)]),
+  ]
+  return files.length > 0 ? files : undefined
+}
 
 function describe(result: SendResult): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''

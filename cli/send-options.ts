@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { calendarMethods } from '../mail/mime/calendar.ts'
 import { Failure } from './command.ts'
 
 // The options of `send` whose values are not sent as they were given.
@@ -26,11 +27,37 @@ function readPairs(texts: string[] | undefined, separator: string, example: stri
 
 export const readFiles = (files: string[] | undefined) => files && Promise.all(files.map(attachmentOf))
 
-async function attachmentOf(file: string) {
-  const content = await readFile(file).catch((error: Error) => {
-    throw new Failure('usage', `--attach ${file}: cannot be read: ${error.message}`)
+/** `data.bin;type=application/pdf` gives the file a media type. */
+async function attachmentOf(given: string) {
+  const [, file, content_type] = /^(.*?)(?:;type=(.*))?$/s.exec(given) as unknown as [string, string, string?]
+  return { filename: basename(file), content: (await bytesOf('--attach', file)).toString('base64'), content_type }
+}
+
+/** An invitation: mail programs want the METHOD of the calendar in its media type, too. */
+export async function readCalendar(file: string) {
+  const content = await bytesOf('--calendar', file)
+  const [method] = calendarMethods(content)
+  if (!method) throw new Failure('usage', `--calendar ${file}: has no METHOD, such as METHOD:REQUEST.`)
+  const content_type = `text/calendar; method=${method}`
+  return { filename: basename(file), content: content.toString('base64'), content_type }
+}
+
+export const readRaw = async (file: string | undefined) =>
+  file === undefined ? undefined : (await bytesOf('--raw', file)).toString('base64')
+
+/** A message has a sender and a subject of its own, unless it is given whole. */
+export function requireParts({ raw, from, subject }: { raw?: string; from?: string; subject?: string }): void {
+  if (raw !== undefined) return
+  const missing = Object.entries({ from, subject }).filter(([, value]) => value === undefined)
+  if (missing.length === 0) return
+  const options = missing.map(([name]) => `--${name}`).join(', ')
+  throw new Failure('usage', `verdict send: missing required options: ${options}. Only a message of --raw has its own.`)
+}
+
+function bytesOf(option: string, file: string): Promise<Buffer> {
+  return readFile(file).catch((error: Error) => {
+    throw new Failure('usage', `${option} ${file}: cannot be read: ${error.message}`)
   })
-  return { filename: basename(file), content: content.toString('base64') }
 }
 
 export function readKey(key: string): string {

@@ -10,7 +10,11 @@ export type Message = WithFiles<contract.SendRequest>
 /** A message of a batch. */
 export type BatchMessage = WithFiles<contract.BatchItem>
 
-type WithFiles<Request> = Omit<Request, 'attachments'> & { attachments?: Attachment[] | null }
+/** `raw` is a whole message: its bytes, or base64. */
+type WithFiles<Request> = Omit<Request, 'attachments' | 'raw'> & {
+  attachments?: Attachment[] | null
+  raw?: string | Uint8Array | null
+}
 
 /** A batch takes up to 100 seconds, and a repeat that waits for it 110. */
 const BATCH_TIMEOUT_MS = 120_000
@@ -56,5 +60,6 @@ function encoded<M extends Message>(message: M) {
     ...file,
     content: typeof content === 'string' ? content : base64(content),
   }))
-  return { ...message, attachments }
+  const { raw } = message
+  return { ...message, attachments, raw: raw instanceof Uint8Array ? base64(raw) : raw }
 }

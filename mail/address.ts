@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import { decodeWords, unfoldWords } from './mime/encoded-words.ts'
 
 /** An address that can receive mail (RFC 5321 4.1.2). */
 export interface Address {
@@ -21,6 +22,8 @@ const MAX_ADDRESS = 254
 const MAX_LABEL = 63
 /** UTF-16 units, including the name. */
 const MAX_TEXT = 998
+/** The same, with encoded words: a character of three bytes takes nine characters, and each word has a frame. */
+const MAX_ENCODED = 12 * MAX_TEXT
 
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/
 const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
@@ -42,17 +45,24 @@ export function parseAddress(text: string): Address | undefined {
   return address.length > MAX_ADDRESS ? undefined : { local, domain, address }
 }
 
-/** Parses one mailbox, as in every field of addresses: `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`. */
-export function parseMailbox(text: string): Mailbox | undefined {
-  if (text.length > MAX_TEXT || hasControls(text)) return undefined
+/**
+ * Parses one mailbox, as in every field of addresses: `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`. Encoded
+ * words in the name are decoded; an address has none.
+ */
+export function parseMailbox(folded: string): Mailbox | undefined {
+  if (folded.length > MAX_ENCODED) return undefined
+  const text = unfoldWords(folded)
+  if (hasControls(text)) return undefined
   if (!text.endsWith('>')) return parseAddress(text)
   // No local part ends in `<`, but a quoted one may contain it. The address starts at the last `<` after which it
   // parses.
   const open = text.search(/<[^<]*>$|<"(?:[^"\\]|\\.)*"@[^<>"]*>$/)
   if (open < 0) return undefined
   const address = parseAddress(text.slice(open + 1, -1))
-  const name = parseName(text.slice(0, open).trim())
-  if (address === undefined || name === undefined) return undefined
+  const encodedName = parseName(text.slice(0, open).trim())
+  if (address === undefined || encodedName === undefined) return undefined
+  const name = decodeWords(encodedName).trim()
+  if (name.length + address.address.length > MAX_TEXT || hasControls(name)) return undefined
   return name === '' ? address : { name, ...address }
 }
 

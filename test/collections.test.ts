@@ -78,6 +78,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/engine.ts': ['transactions'],
     'mail/smtp/exchangers.ts': ['first'],
     'mail/smtp/mta-sts.ts': ['fields', 'mx'],
+    'mail/mime/raw/parts.ts': ['frameByLine'],
     'mail/smtp/session.ts': ['keywords'],
     'workflows/deliver-webhooks.ts': ['cancelled', 'hastened'],
     'workflows/responses.ts': ['counts'],

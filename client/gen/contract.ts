@@ -10,21 +10,27 @@ export interface SendRequest {
    * the first of them.
    */
   to: string | string[]
-  /** Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account. */
-  from: string
-  /** Subject, 1 to 998 characters. */
-  subject: string
-  /** HTML body, at most 2 MiB. One of `html` and `text` is required. */
+  /**
+   * Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account.
+   * With `raw` it may be absent; otherwise it has the address of the From header.
+   */
+  from?: string | null
+  /**
+   * Subject, 1 to 998 characters. Required without `raw`. Encoded words (RFC 2047) are decoded, and spaces at the end
+   * are dropped.
+   */
+  subject?: string | null
+  /** HTML body, at most 2 MiB. One of `html`, `text` and `raw` is required. */
   html?: string | null
-  /** Plain-text body, at most 2 MiB. One of `html` and `text` is required. */
+  /** Plain-text body, at most 2 MiB. One of `html`, `text` and `raw` is required. */
   text?: string | null
   /** Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted. */
   reply_to?: string | string[] | null
   /** Files to attach, at most 10. */
   attachments?: Attachment[] | null
   /**
-   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
-   * Message-ID, Content-* and others.
+   * Custom headers, at most 50, each at most 998 characters long, `References` and `In-Reply-To` at most 8,192. Headers
+   * that the service writes itself are refused: From, To, Subject, Date, Message-ID, Content-* and others.
    */
   headers?: Record<string, string> | null
   /**
@@ -54,6 +60,16 @@ export interface SendRequest {
    * one, so that mail servers which make unknown senders wait (greylisting) accept it.
    */
   retry_of?: string | null
+  /** Makes the plain-text body from the HTML, where `text` is absent. */
+  auto_text?: boolean | null
+  /**
+   * A whole message (RFC 5322) that your software has built, with CRLF line ends, in JSON as base64. It replaces
+   * `subject`, `html`, `text`, `attachments`, `headers`, `reply_to` and `auto_text`. `to`, `cc` and `bcc` decide who
+   * gets it; its To and Cc headers stay as they are. It has one From address, of a verified domain. The service removes
+   * Bcc, Resent-Bcc and Return-Path, adds Date and Message-ID where they are absent, and signs it. It re-encodes
+   * nothing.
+   */
+  raw?: string | null
 }
 
 /** A file attached to the message, or an image shown within its HTML. */
@@ -68,8 +84,11 @@ export interface Attachment {
    */
   content: string
   /**
-   * Media type without parameters, such as `image/png`. `multipart/*` and `message/*` are refused. By default the
-   * extension of `filename` decides.
+   * Media type, such as `image/png` or `text/calendar; method=REQUEST`. It may carry the parameters `charset`,
+   * `method`, `component`, `format` and `name`. `multipart/*` and `message/*` are refused. By default the extension of
+   * `filename` decides. A `text/*` file that is UTF-8 gets `charset=utf-8` where it has no charset. A `text/calendar`
+   * file with a `method` is an invitation: it is also the last alternative of the body, and a `METHOD` in it must be
+   * the same.
    */
   content_type?: string | null
   /**
@@ -367,22 +386,25 @@ export interface BatchItem {
   to: string | string[]
   /**
    * Sender address, `a@example.com` or `Name <a@example.com>`. The message is rejected unless its domain is a verified
-   * domain of the account.
+   * domain of the account. With `raw` it may be absent; otherwise it has the address of the From header.
    */
-  from: string
-  /** Subject, 1 to 998 characters. */
-  subject: string
-  /** HTML body, at most 2 MiB. One of `html` and `text` is required. */
+  from?: string | null
+  /**
+   * Subject, 1 to 998 characters. Required without `raw`. Encoded words (RFC 2047) are decoded, and spaces at the end
+   * are dropped.
+   */
+  subject?: string | null
+  /** HTML body, at most 2 MiB. One of `html`, `text` and `raw` is required. */
   html?: string | null
-  /** Plain-text body, at most 2 MiB. One of `html` and `text` is required. */
+  /** Plain-text body, at most 2 MiB. One of `html`, `text` and `raw` is required. */
   text?: string | null
   /** Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted. */
   reply_to?: string | string[] | null
   /** Files to attach, at most 10. */
   attachments?: Attachment[] | null
   /**
-   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
-   * Message-ID, Content-* and others.
+   * Custom headers, at most 50, each at most 998 characters long, `References` and `In-Reply-To` at most 8,192. Headers
+   * that the service writes itself are refused: From, To, Subject, Date, Message-ID, Content-* and others.
    */
   headers?: Record<string, string> | null
   /**
@@ -417,6 +439,16 @@ export interface BatchItem {
    * one, so that mail servers which make unknown senders wait (greylisting) accept it.
    */
   retry_of?: string | null
+  /** Makes the plain-text body from the HTML, where `text` is absent. */
+  auto_text?: boolean | null
+  /**
+   * A whole message (RFC 5322) that your software has built, with CRLF line ends, in JSON as base64. It replaces
+   * `subject`, `html`, `text`, `attachments`, `headers`, `reply_to` and `auto_text`. `to`, `cc` and `bcc` decide who
+   * gets it; its To and Cc headers stay as they are. It has one From address, of a verified domain. The service removes
+   * Bcc, Resent-Bcc and Return-Path, adds Date and Message-ID where they are absent, and signs it. It re-encodes
+   * nothing.
+   */
+  raw?: string | null
 }
 
 /** The results of a batch. */
@@ -653,13 +685,17 @@ export interface GetEmailResponse {
    * them.
    */
   retried_by?: string[]
+  /** True when the plain-text body was to be made from the HTML. */
+  auto_text?: boolean
+  /** True when the message was given whole, as `raw`. `subject`, `attachments` and the bodies are then read from it. */
+  raw?: boolean
 }
 
 /** An attachment of a stored email. Its content is not kept. */
 export interface StoredAttachment {
   /** File name. */
   filename: string
-  /** Media type as sent. */
+  /** Media type, with the parameters that it was given. */
   content_type: string
   /** Size of the decoded content, in bytes. */
   size_bytes: number

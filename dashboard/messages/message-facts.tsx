@@ -28,7 +28,7 @@ export function MessageFacts({ email }: { email: GetEmailResponse }) {
 }
 
 function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
-  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, retryOf, retriedBy } = email
+  const { from, to, cc, bcc, replyTo, subject, raw, tag, tenantId, retryOf, retriedBy } = email
   const { sizeBytes, createdAt, expiresAt } = email
   return [
     ['From', <OutsideText key="from" text={from} addresses />],
@@ -37,6 +37,7 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
     ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} addresses />],
     ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} addresses />],
     ['Subject', <OutsideText key="subject" text={subject} />],
+    ['Built by', raw && 'The sender: a raw message'],
     ['Tag', tag && <OutsideText key="tag" text={tag} />],
     ['Tenant', tenantId && <OutsideText key="tenant" text={tenantId} />],
     ['Retry of', retryOf && <Messages key="retry-of" ids={[retryOf]} />],

@@ -19,12 +19,10 @@ const CHAIN_MS = 7 * 86_400_000
  * When recipients can be retried, it is a retry of these. The body is valid in a POSIX shell and holds printable ASCII only, so that nothing in a terminal is hidden.
  */
 export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
-  const { attachments, html, text, sandbox } = email
+  const { sandbox } = email
   const { retries, ...fields } = retryOf(email, nowMs)
-  const hasContent = html !== undefined || text !== undefined
   const missing = [
-    ...(hasContent ? [] : ['html and text: their content is not stored']),
-    ...attachments.map(({ filename }) => `attachment ${filename}: the content of files is not stored`),
+    ...missingIn(email),
     ...fields.missing.map((address) => `${address}: retry a bcc recipient in a message of its own`),
   ]
   const body = JSON.stringify(bodyOf({ ...email, ...fields }), undefined, 2)
@@ -53,22 +51,41 @@ function retryOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResp
   return { ...rest, retries: [only], to: [only], cc: [], bcc: [], missing }
 }
 
+function missingIn({ raw, attachments, html, text }: GetEmailResponse): string[] {
+  if (raw) return ['raw: the message that your software built is not stored']
+  const hasContent = html !== undefined || text !== undefined
+  return [
+    ...(hasContent ? [] : ['html and text: their content is not stored']),
+    ...attachments.map(({ filename }) => `attachment ${filename}: the content of files is not stored`),
+  ]
+}
+
 function bodyOf(email: GetEmailResponse) {
-  const { from, to, cc, bcc, replyTo, subject, headers, tenantId, metadata, tag, retryOf, html, text } = email
-  return {
+  const { from, to, cc, bcc, replyTo, subject, headers, tenantId, metadata, tag, retryOf, html, text, autoText, raw } =
+    email
+  const envelope = {
     from,
     to,
     ...(cc.length > 0 && { cc }),
     ...(bcc.length > 0 && { bcc }),
-    ...(replyTo && { reply_to: addressesOf(replyTo) }),
-    subject,
-    ...(Object.keys(headers).length > 0 && { headers }),
     ...(tenantId !== undefined && { tenant_id: tenantId }),
     ...(tag !== undefined && { tag }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
     ...(retryOf !== undefined && { retry_of: retryOf }),
+  }
+  const built = raw && {
+    ...envelope,
+    raw: '<your message as base64>',
+  }
+  if (built) return built
+  return {
+    ...envelope,
+    ...(replyTo && { reply_to: addressesOf(replyTo) }),
+    subject,
+    ...(Object.keys(headers).length > 0 && { headers }),
     ...(html !== undefined && { html }),
     ...(text !== undefined && { text }),
+    ...(autoText && text === undefined && { auto_text: true }),
     ...(html === undefined && text === undefined && { text: '<your text>' }),
   }
 }

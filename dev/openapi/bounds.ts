@@ -1,7 +1,7 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { EVENT_KINDS } from '../../server/db/event-kinds.ts'
-import { CONTENT_ID, CONTENT_TYPE } from '../../server/sending/attachments.ts'
+import { CONTENT_ID, CONTENT_TYPE_FIELD } from '../../server/sending/attachments.ts'
 import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
@@ -10,8 +10,8 @@ import type { Schema } from './schema.ts'
 export interface Bounds {
   whole?: Schema
   value?: Schema
-  /** Set for a field with presence that validation requires. */
-  required?: true
+  /** Set for a field with presence that validation requires, and for one without that it does not. */
+  required?: boolean
 }
 
 const TEXT: Bounds = { value: { minLength: 1 } }
@@ -29,15 +29,16 @@ const MESSAGE: Record<string, Bounds> = {
   to: { whole: { minItems: 1 }, value: { minLength: 1 } },
   cc: { value: { minLength: 1 } },
   bcc: { value: { minLength: 1 } },
-  from: TEXT,
-  subject: { value: { minLength: 1, maxLength: MESSAGE_LIMITS.subjectCharacters } },
+  // JSON Schema cannot say "unless there is raw". Subjects may be longer as encoded words.
+  from: { required: false },
+  subject: { required: false },
   html: BODY,
   text: BODY,
   reply_to: { whole: { maxItems: MESSAGE_LIMITS.replyTo }, value: { minLength: 1 } },
   attachments: { whole: { maxItems: MESSAGE_LIMITS.attachments } },
   headers: {
     whole: { maxProperties: MESSAGE_LIMITS.headers, propertyNames: { pattern: '^[!-9;-~]{1,76}$' } },
-    value: { maxLength: MESSAGE_LIMITS.headerValueCharacters },
+    value: { maxLength: MESSAGE_LIMITS.referencesCharacters },
   },
   tenant_id: TENANT_ID,
   metadata: {
@@ -46,6 +47,7 @@ const MESSAGE: Record<string, Bounds> = {
   },
   tag: TAG,
   retry_of: { value: { pattern: MESSAGE_ID } },
+  raw: {},
 }
 
 /**
@@ -59,7 +61,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   Attachment: {
     filename: { value: { minLength: 1, maxLength: MESSAGE_LIMITS.filenameCharacters } },
     content: { required: true },
-    content_type: { value: { pattern: CONTENT_TYPE.source } },
+    content_type: { value: { pattern: CONTENT_TYPE_FIELD.source } },
     content_id: { value: { pattern: CONTENT_ID.source } },
   },
   ListEmailsRequest: {

@@ -30,6 +30,19 @@ const NO_ADDRESS = 'is not an email address the service can use. Expected ann@ex
 const OWN_DATA = { metadata: { order: '1234', customer: 'ada' }, tag: 'order-shipped' }
 /** One red pixel. */
 const LOGO = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC'
+const RAW = Buffer.from(
+  ['From: Shop <hello@example.test>', `To: ${RECIPIENT}`, 'Subject: Order 1236', '', 'It is on its way.', ''].join(
+    '\r\n',
+  ),
+).toString('base64')
+/** An invitation to a call. */
+const INVITE = Buffer.from(
+  [
+    ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//Shop//EN', 'METHOD:REQUEST', 'BEGIN:VEVENT', 'UID:1@example.test'],
+    ...['DTSTAMP:20260131T120000Z', 'DTSTART:20260203T090000Z', 'SUMMARY:Call', 'ORGANIZER:mailto:hello@example.test'],
+    ...[`ATTENDEE:mailto:${RECIPIENT}`, 'END:VEVENT', 'END:VCALENDAR', ''],
+  ].join('\r\n'),
+).toString('base64')
 
 export const EVENT = {
   event_id: EVENT_ID,
@@ -159,7 +172,9 @@ export const EXAMPLES: Record<string, Example> = {
       from: SENDER,
       reply_to: ['Orders <orders@example.test>', 'ada@example.test'],
       subject: 'Your order has been shipped',
-      text: 'Hello, your order 1234 left our warehouse today.',
+      html: '<p>Hello, your order <b>1234</b> left our warehouse today.</p>',
+      auto_text: true,
+      attachments: [{ filename: 'invite.ics', content: INVITE, content_type: 'text/calendar; method=REQUEST' }],
     },
     response: {
       status: 'delivered',
@@ -185,20 +200,22 @@ export const EXAMPLES: Record<string, Example> = {
     request: {
       emails: [
         { to: RECIPIENT, from: SENDER, subject: 'Order 1234', text: 'It is on its way.' },
+        { to: RECIPIENT, raw: RAW },
         { to: 'nobody', from: SENDER, subject: 'Order 1235', text: 'It is on its way.' },
       ],
     },
     response: {
       results: [
         { index: 0, status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
+        { index: 1, status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
         {
-          index: 1,
+          index: 2,
           error: 'invalid_address',
           message: `to ${NO_ADDRESS}.`,
           details: [{ field: 'to', message: NO_ADDRESS }],
         },
       ],
-      summary: { total: 2, delivered: 1, bounced: 0, rejected: 0, failed: 1 },
+      summary: { total: 3, delivered: 2, bounced: 0, rejected: 0, failed: 1 },
     },
   },
   'EmailService.ListEmails': {

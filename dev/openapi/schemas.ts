@@ -108,7 +108,7 @@ function isRequired(field: DescField, side: Side): boolean {
   const plural = field.fieldKind === 'list' || field.fieldKind === 'map'
   if (side === 'request') {
     const { required, whole } = boundsOf(field)
-    return required || (plural ? Number(whole?.minItems ?? 0) > 0 : !field.proto.proto3Optional && !field.message)
+    return required ?? (plural ? Number(whole?.minItems ?? 0) > 0 : !field.proto.proto3Optional && !field.message)
   }
   if (plural) return !omitEmpty
   // A time that may be absent is declared `optional`, like every other such field.

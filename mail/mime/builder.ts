@@ -1,15 +1,18 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { lookup } from 'mime-types'
 import type { Mailbox } from '../address.ts'
+import { isInvitation } from './calendar.ts'
 import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
 import { safeFilename } from './filename.ts'
 import { addressField, customField, field, parameter, textField } from './header-fields.ts'
+import { parameterOf, readParameters, showParameterised } from './parameters.ts'
 
 export interface Attachment {
   /** The caller's own text; see `safeFilename`. */
   filename: string
   content: Uint8Array
-  /** `type/subtype`; by default it follows from the extension. */
+  /** `type/subtype` and its parameters; by default it follows from the extension. */
   contentType?: string
   /** Makes it an inline part, which the html names as `cid:` and this. Without its angle brackets. */
   contentId?: string
@@ -61,12 +64,15 @@ function header(message: MimeMessage): string {
 
 /**
  * The text, the html, or both as alternatives (the last is the best, RFC 2046 5.1.4); around them the inline parts, and
- * around all of these the attachments. Gmail writes the same order, so every reader knows it.
+ * around all of these the attachments. Gmail writes the same order, so every reader knows it. An invitation is the last
+ * alternative, where calendar clients look for it (RFC 6047 2.4), and a file beside it, for every other reader.
  */
 function entity({ text, html, attachments, boundarySeed }: MimeMessage): Entity {
   const bodies: Entity[] = []
   if (text !== undefined) bodies.push(textPart('plain', text))
   if (html !== undefined) bodies.push(textPart('html', html))
+  const invitation = attachments.find((file) => isInvitation(readParameters(attachmentType(file))))
+  if (invitation) bodies.push(calendarPart(invitation))
   const { inline = [], attached = [] } = Object.groupBy(attachments, ({ contentId }) =>
     contentId === undefined ? 'attached' : 'inline',
   )
@@ -85,11 +91,18 @@ function textPart(subtype: 'plain' | 'html', text: string): Entity {
   }
 }
 
+function calendarPart(attachment: Attachment): Entity {
+  return {
+    fields: `${typeField(attachment)}Content-Transfer-Encoding: base64\r\n`,
+    body: [encodeBase64(attachment.content)],
+  }
+}
+
 function attachmentPart(attachment: Attachment): Entity {
   const { filename, content, contentId } = attachment
   return {
     fields: [
-      field('Content-Type', attachmentType(attachment)),
+      typeField(attachment),
       'Content-Transfer-Encoding: base64\r\n',
       contentId === undefined ? '' : field('Content-ID', `<${contentId}>`),
       `Content-Disposition: ${contentId === undefined ? 'attachment' : 'inline'}`,
@@ -99,12 +112,24 @@ function attachmentPart(attachment: Attachment): Entity {
   }
 }
 
+/** Readers take text without a charset for ASCII or for their own. */
+function typeField(attachment: Attachment): string {
+  const type = readParameters(attachmentType(attachment))
+  const isPlainUtf8 =
+    type.value.startsWith('text/') && parameterOf(type, 'charset') === undefined && isUtf8(attachment.content)
+  const parameters = isPlainUtf8 ? [['charset', 'utf-8'] as [string, string], ...type.parameters] : type.parameters
+  const [plain, others] = [true, false].map((plain) => parameters.filter(([, text]) => /^[ -~]*$/.test(text) === plain))
+  const words = field('Content-Type', showParameterised({ value: type.value, parameters: plain! })).trimEnd()
+  return `${words}${others!.map(([name, text]) => parameter(name, text)).join('')}\r\n`
+}
+
 /**
- * The media type that the caller gave, or the one of the extension. A message or multipart travels as plain octets:
- * readers would unpack it, and filters that look only at the outer message would miss it.
+ * The media type that the caller gave, with its parameters, or the one of the extension. A message or multipart travels
+ * as plain octets: readers would unpack it, and filters that look only at the outer message would miss it.
  */
 export function attachmentType({ filename, contentType }: Pick<Attachment, 'filename' | 'contentType'>): string {
-  const type = contentType?.toLowerCase() ?? lookup(safeFilename(filename))
+  const type =
+    contentType === undefined ? lookup(safeFilename(filename)) : showParameterised(readParameters(contentType))
   return type === false || /^(?:message|multipart)\//.test(type) ? 'application/octet-stream' : type
 }
 

@@ -3,6 +3,11 @@ import { hasControls } from '../address.ts'
 export const MAX_CUSTOM_HEADERS = 50
 /** Characters. */
 export const MAX_HEADER_VALUE = 998
+/** Characters of the fields of long threads, which hold one Message-ID for each message before. */
+export const MAX_REFERENCES = 8_192
+const REFERENCES = ['references', 'in-reply-to']
+/** No line may exceed 998 characters, and a Message-ID cannot be folded. */
+const MAX_MESSAGE_ID = 900
 
 /** Printable ASCII without space and colon (RFC 5322 2.2); 76 leaves room for a value on the first line. */
 const NAME = /^[!-9;-~]{1,76}$/
@@ -49,8 +54,13 @@ export function headerFault(name: string, value: string): string | undefined {
     const field = FIELDS.get(name.toLowerCase())
     return `cannot be set by a custom header${field ? `; use the field ${field}` : ''}`
   }
-  if (value.length > MAX_HEADER_VALUE) return `must be at most ${MAX_HEADER_VALUE} characters long`
+  const isReferences = REFERENCES.includes(name.toLowerCase())
+  const most = isReferences ? MAX_REFERENCES : MAX_HEADER_VALUE
+  if (value.length > most) return `must be at most ${most} characters long`
   if (/[\r\n]/.test(value)) return 'must not hold a line break'
   if (hasControls(value)) return 'must not hold NUL, another control character or half a surrogate pair'
+  if (isReferences && value.split(' ').some((id) => id.length >= MAX_MESSAGE_ID)) {
+    return `must have a space at least every ${MAX_MESSAGE_ID} characters, between its Message-IDs`
+  }
   return undefined
 }

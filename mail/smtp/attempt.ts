@@ -170,6 +170,8 @@ export interface Delivery extends Asker {
   recipients: { address: string; site: Site }[]
   /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */
   content: readonly Buffer[]
+  /** Some of its bytes are over 127: a server must offer 8BITMIME. */
+  isEightBit?: boolean
   /**
    * Permits the final dot. Called once per transaction, while the content is on its way, with the indexes of the
    * recipients that the server accepted. On `false` or a throw the engine sends no dot and closes the connection, and

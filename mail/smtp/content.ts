@@ -1,6 +1,8 @@
 /** The content of a message as it travels over the wire, without the final dot. */
 export interface WireContent {
   pieces: Buffer[]
+  /** It needs BODY=8BITMIME (RFC 6152). */
+  isEightBit: boolean
   /** Bytes as RFC 1870 counts them: without the doubled dots. */
   size: number
 }
@@ -13,10 +15,10 @@ const STUFFING = Buffer.from('.')
 
 /**
  * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces, and copies nothing else.
- * Throws on content that must never leave: a bare CR or LF, NUL, a byte over 127, a last line without CRLF. Without
- * these, no server can see the end of the message anywhere but at its end.
+ * Throws on content that must never leave: a bare CR or LF, NUL, a last line without CRLF, and a byte over 127 unless
+ * the content is declared as 8-bit. Without these, no server can see the end of the message anywhere but at its end.
  */
-export function stuffDots(content: readonly Buffer[]): WireContent {
+export function stuffDots(content: readonly Buffer[], isEightBit = false): WireContent {
   const pieces: Buffer[] = []
   let previous = LF
   let returns = 0
@@ -29,6 +31,7 @@ export function stuffDots(content: readonly Buffer[]): WireContent {
       // Nearly every byte ends here, and this loop sees all of a message of 10 MB.
       if (byte > CR && byte <= MAX_ASCII) continue
       if (byte === CR) returns++
+      if (byte > MAX_ASCII && isEightBit) continue
       if (byte === 0 || byte > MAX_ASCII) throw new TypeError(`the content must be 7-bit: found ${byte}`)
       if (byte !== LF) continue
       feeds++
@@ -44,5 +47,5 @@ export function stuffDots(content: readonly Buffer[]): WireContent {
   if (returns !== feeds) throw new TypeError('the content has a bare CR')
   const size = content.reduce((sum, piece) => sum + piece.length, 0)
   if (previous !== LF || size === 0) throw new TypeError('the content must end with CRLF')
-  return { pieces, size }
+  return { pieces, isEightBit, size }
 }

@@ -58,7 +58,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     for (const { address } of recipients) checkAddress(address)
     const transactions = transactionsOf(delivery)
     for (const { sender } of transactions) checkAddress(sender)
-    const content = stuffDots(delivery.content)
+    const content = stuffDots(delivery.content, delivery.isEightBit)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
     let transactionsBegun = 0

@@ -45,11 +45,12 @@ export interface EnvelopeResult {
 export async function sendEnvelope(session: Session, mail: MailObject): Promise<EnvelopeResult> {
   const { stopwatch } = mail
   const { pipelining, maxSize, dsn } = session.extensions
+  const body = mail.content.isEightBit ? ' BODY=8BITMIME' : ''
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
   // A bounce with the whole message could be too large for the server that receives bounces.
   const ret = dsn ? ' RET=HDRS' : ''
   const reset = session.needsReset ? ['RSET\r\n'] : []
-  const from = `MAIL FROM:<${mail.sender}>${size}${ret}\r\n`
+  const from = `MAIL FROM:<${mail.sender}>${size}${body}${ret}\r\n`
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
   const verdicts: EnvelopeResult['verdicts'] = mail.recipients.map(() => undefined)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])

@@ -11,6 +11,8 @@ export interface Extensions {
   kind: 'extensions'
   pipelining: boolean
   starttls: boolean
+  /** RFC 6152: content with bytes over 127 is accepted. */
+  eightBitMime: boolean
   /** RFC 3461: the client may say what a bounce contains. */
   dsn: boolean
   /** RFC 1870, in bytes; absent where the server announces no limit. */
@@ -179,6 +181,7 @@ function extensionsOf(lines: string[]): Extensions {
     kind: 'extensions',
     pipelining: keywords.has('PIPELINING'),
     starttls: keywords.has('STARTTLS'),
+    eightBitMime: keywords.has('8BITMIME'),
     dsn: keywords.has('DSN'),
     maxSize: /^[1-9]\d{0,15}$/.test(size) ? Number(size) : undefined,
     maxMessages: limitOf(limits.get('MAILMAX')),

@@ -17,8 +17,8 @@ export interface TransactionResult {
 
 /** MAIL to dot, for one message over one session. No other code sends a final dot. */
 export async function transact(session: Session, mail: MailObject): Promise<TransactionResult> {
-  const tooLarge = tooLargeFor(session, mail)
-  if (tooLarge) return { verdicts: mail.recipients.map(() => tooLarge), reusable: true }
+  const refusal = tooLargeFor(session, mail) ?? tooWideFor(session, mail)
+  if (refusal) return { verdicts: mail.recipients.map(() => refusal), reusable: true }
   const { wire } = session
   session.messages++
   mail.signal?.addEventListener('abort', wire.abandon)
@@ -37,6 +37,13 @@ function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Ma
   const detail = `${host.name} takes ${maxSize} bytes, the message has ${content.size}`
   const reply = { code: 250, text: `SIZE ${maxSize}` }
   return { phase: 'ehlo', outcome: { kind: 'bounced', reason: 'policy_block', retryable: false }, reply, detail }
+}
+
+/** The verdict on 8-bit content at a server that takes 7-bit content alone. We never re-encode a message. */
+function tooWideFor({ extensions: { eightBitMime }, host }: Session, { content }: MailObject): Verdict | undefined {
+  if (!content.isEightBit || eightBitMime) return undefined
+  const detail = `${host.name} does not offer 8BITMIME, and the message has 8-bit content`
+  return { phase: 'ehlo', outcome: { kind: 'bounced', reason: 'policy_block', retryable: false }, detail }
 }
 
 /** Sends the content, and meanwhile asks the caller for permission to send the dot. */

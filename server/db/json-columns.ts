@@ -14,6 +14,8 @@ export interface StoredRequest {
   tag?: string
   /** The public id of the message that it retries. */
   retry_of?: string
+  auto_text?: boolean
+  raw?: boolean
   html?: string
   text?: string
 }

@@ -1,4 +1,5 @@
-import { parseMailbox, quote } from '../../mail/address.ts'
+import { hasControls, parseMailbox, quote } from '../../mail/address.ts'
+import { decodeWords, unfoldWords } from '../../mail/mime/encoded-words.ts'
 
 const EXAMPLES = 'ann@example.com or Ann Lee <ann@example.com>'
 /** A longer text is no address, and is not searched for its fault. */
@@ -9,12 +10,13 @@ export function addressFault(field: string, text: string): string {
   if (text === '') return field === 'to' ? `is empty. Expected ${EXAMPLES}` : 'is empty; leave it out'
   const fault = text.length <= MAX_SEARCHED && FAULTS.find(({ explains }) => explains(text))
   if (!fault) return `is not an email address the service can use. Expected ${EXAMPLES}`
-  return field === 'from' && fault.ofFrom ? fault.ofFrom : fault.message
+  if (field === 'from' && fault.ofFrom) return fault.ofFrom
+  return typeof fault.message === 'string' ? fault.message : fault.message(text)
 }
 
 interface Fault {
   explains: (text: string) => boolean
-  message: string
+  message: string | ((text: string) => string)
   /** The message for a field that takes one address. */
   ofFrom?: string
 }
@@ -31,10 +33,30 @@ const FAULTS: Fault[] = [
     message: 'has a name that needs quotes, such as "Lee, Ann" <ann@example.com>',
   },
   {
+    explains: hasControlsInName,
+    message: 'has a name that holds a line break or another control character',
+  },
+  {
+    explains: (text) => quotedLocal(text) !== undefined,
+    message: (text) => `has a local part that needs quotes: write ${quotedLocal(text)}`,
+  },
+  {
     explains: (text) => parseMailbox(text.replace(/(@[A-Za-z0-9-]+)(>?)$/, '$1.example$2')) !== undefined,
     message: `has a domain without a dot. Expected ${EXAMPLES}`,
   },
 ]
+
+/** An encoded word can hide a line break. */
+function hasControlsInName(text: string): boolean {
+  const name = /^(.*)<[^<]*>$/s.exec(text)?.[1]
+  return name !== undefined && !hasControls(unfoldWords(name)) && hasControls(decodeWords(name))
+}
+
+/** The mailbox with quotes around a local part such as `ann..lee` or `ann.`, which some old providers gave out. */
+function quotedLocal(text: string): string | undefined {
+  const quoted = text.replace(/([A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]+)(@[^@<>]+>?)$/, '"$1"$2')
+  return quoted !== text && parseMailbox(quoted) !== undefined ? quoted : undefined
+}
 
 /** Whether commas or semicolons outside of quotes separate addresses. */
 function isSeveral(text: string): boolean {

@@ -1,5 +1,9 @@
 import type { Attachment as Given, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import { hasControls } from '../../mail/address.ts'
 import type { Attachment } from '../../mail/mime/builder.ts'
+import { calendarMethods, isInvitation } from '../../mail/mime/calendar.ts'
+import { isToken, type Parameterised, parameterOf, readParameters } from '../../mail/mime/parameters.ts'
+import { cleanText } from '../../net/clean-text.ts'
 import type { FieldFault } from '../errors.ts'
 
 export const ATTACHMENT_LIMITS = {
@@ -10,6 +14,11 @@ export const ATTACHMENT_LIMITS = {
 
 /** A type and a subtype that can be registered (RFC 6838 4.2). */
 export const CONTENT_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/
+/** The same, with parameters. */
+export const CONTENT_TYPE_FIELD = new RegExp(`${CONTENT_TYPE.source.slice(0, -1)}(?:[\\t ]*;.{0,1000})?$`, 's')
+/** `boundary` and others would describe content that we write. */
+const PARAMETERS = ['charset', 'method', 'component', 'format', 'name']
+const MAX_PARAMETER = 255
 export const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/
 
 type Files = Pick<SendRequest, 'attachments' | 'html'>
@@ -31,6 +40,7 @@ export function attachmentFaults({ attachments, html }: Files): FieldFault[] {
       message ? [{ field: `attachments[${i}].${field}`, message }] : [],
     )
   })
+  faults.push(...invitationFaults(attachments))
   const bytes = attachments.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
   if (bytes > mostBytes) {
     const message = `have ${bytes} bytes together; at most ${mostBytes} (10 MiB) are allowed`
@@ -46,11 +56,45 @@ function filenameFault(filename: string): string | undefined {
   return hasBrokenText(filename) ? 'holds a NUL character or half a surrogate pair' : undefined
 }
 
-function contentTypeFault({ contentType }: Given): string | undefined {
+function contentTypeFault({ contentType, content }: Given): string | undefined {
   if (contentType === undefined) return undefined
-  if (!CONTENT_TYPE.test(contentType)) return 'must be a media type without parameters, such as image/png'
+  const type = readParameters(contentType)
+  if (!CONTENT_TYPE_FIELD.test(contentType) || type.rest !== '') {
+    return 'must be a media type such as image/png, with parameters such as text/calendar; method=REQUEST'
+  }
   // Readers would unpack it, and filters that look only at the outer message would miss it.
-  return /^(?:multipart|message)\//i.test(contentType) ? 'must not be multipart/* or message/*' : undefined
+  if (/^(?:multipart|message)\//.test(type.value)) return 'must not be multipart/* or message/*'
+  return parameterFault(type) ?? methodFault(type, content ?? new Uint8Array())
+}
+
+function parameterFault({ parameters }: Parameterised): string | undefined {
+  const names = parameters.map(([name]) => name)
+  const unknown = names.find((name) => !PARAMETERS.includes(name))
+  if (unknown) return `has the parameter ${unknown}. It may have charset, method, component, format and name`
+  const twice = names.find((name, i) => names.indexOf(name) < i)
+  if (twice) return `has the parameter ${twice} twice`
+  for (const [name, value] of parameters) {
+    if (value === '' || value.length > MAX_PARAMETER)
+      return `has a ${name} that is not 1 to ${MAX_PARAMETER} characters`
+    if (hasControls(value)) return `has a ${name} with a control character`
+    if (name !== 'name' && !isToken(value)) return `has a ${name} with characters that no ${name} has`
+  }
+  return undefined
+}
+
+/** Clients ignore an invitation whose two methods differ, or believe one of them (RFC 6047 2.4). */
+function methodFault(type: Parameterised, content: Uint8Array): string | undefined {
+  if (!isInvitation(type)) return undefined
+  const method = parameterOf(type, 'method')!
+  const other = calendarMethods(content).find((one) => one !== method.toUpperCase())
+  if (other === undefined) return undefined
+  return `has method=${method}, but the METHOD in the calendar is ${cleanText(other.slice(0, 40))}. They must be the same`
+}
+
+function invitationFaults(attachments: Given[]): FieldFault[] {
+  const indexes = [...attachments.keys()].filter((i) => isInvitation(readParameters(attachments[i]!.contentType ?? '')))
+  const message = 'is a second calendar with a method. A message holds one invitation'
+  return indexes.slice(1).map((i) => ({ field: `attachments[${i}].content_type`, message }))
 }
 
 interface Others {

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { showMailbox } from '../../mail/address.ts'
 import { attachmentType, buildMessage } from '../../mail/mime/builder.ts'
 import { signMessage } from '../../mail/mime/dkim.ts'
+import { completeRaw } from '../../mail/mime/raw/read-raw.ts'
 import { createPauseQueue } from '../async/pause-queue.ts'
 import { publicId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
@@ -10,6 +11,7 @@ import type { SenderDomain } from '../domains/sender.ts'
 import type { Claim } from '../ledger/claim.ts'
 import type { Message } from './message.ts'
 import type { SentContent } from './outcome.ts'
+import { attachmentsOf, bodiesOf } from './raw.ts'
 
 export interface ComposedMessage extends SentContent {
   /** The signed message in pieces, as sent but without dot-stuffing. */
@@ -32,12 +34,10 @@ const nextTurn = createPauseQueue(() => setImmediate())
 export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
   if (sizeOf(message) > LARGE) await nextTurn()
   const date = new Date(claim.createdAtMs)
-  const unsigned = buildMessage({
-    messageId: `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`,
-    boundarySeed: claim.messageId,
-    date,
-    ...message,
-  })
+  const messageId = `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`
+  const unsigned = message.raw
+    ? completeRaw(message.raw, { messageId, date })
+    : buildMessage({ messageId, boundarySeed: claim.messageId, date, ...message })
   const signature = await signMessage(unsigned, { domain: domain.name, keys: domain.dkimKeys, date })
   const pieces = [signature, ...unsigned]
   const hash = createHash('sha256')
@@ -45,7 +45,8 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
   return { pieces, sizeBytes: pieces.reduce((sum, piece) => sum + piece.length, 0), digest: hash.digest('hex') }
 }
 
-function sizeOf({ html = '', text = '', attachments }: Message): number {
+function sizeOf({ html = '', text = '', attachments, raw }: Message): number {
+  if (raw) return raw.source.length
   return attachments.reduce((sum, { content }) => sum + content.length, html.length + text.length)
 }
 
@@ -58,15 +59,19 @@ export function storedRequest(message: Message, storeContent: boolean): StoredRe
     reply_to: message.original.replyTo,
     subject: message.subject,
     headers: message.headers,
-    attachments: message.attachments.map((file) => ({
-      filename: file.filename,
-      content_type: attachmentType(file),
-      content_id: file.contentId,
-      size_bytes: file.content.length,
-    })),
+    attachments: message.raw
+      ? attachmentsOf(message.raw)
+      : message.attachments.map((file) => ({
+          filename: file.filename,
+          content_type: attachmentType(file),
+          content_id: file.contentId,
+          size_bytes: file.content.length,
+        })),
     metadata: message.metadata,
     tag: message.tag,
     retry_of: message.retryOf && publicId('msg', message.retryOf),
-    ...(storeContent ? { html: message.html, text: message.text } : {}),
+    auto_text: message.autoText,
+    raw: message.raw && true,
+    ...(storeContent ? (message.raw ? bodiesOf(message.raw) : { html: message.html, text: message.text }) : {}),
   }
 }

@@ -1,12 +1,16 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { hasControls, type Mailbox } from '../../mail/address.ts'
+import { hasControls, type Mailbox, showMailbox } from '../../mail/address.ts'
 import type { Attachment } from '../../mail/mime/builder.ts'
-import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../../mail/mime/custom-headers.ts'
+import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE, MAX_REFERENCES } from '../../mail/mime/custom-headers.ts'
+import { decodeWords, unfoldWords } from '../../mail/mime/encoded-words.ts'
+import { textOfHtml } from '../../mail/mime/html-text.ts'
+import type { RawMessage } from '../../mail/mime/raw/read-raw.ts'
 import { nameFault } from '../../net/clean-text.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { failFields } from '../errors.ts'
 import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
+import { readRawMessage } from './raw.ts'
 import {
   MAX_RECIPIENTS,
   MAX_REPLY_TO,
@@ -25,6 +29,7 @@ export const MESSAGE_LIMITS = {
   subjectCharacters: 998,
   headers: MAX_CUSTOM_HEADERS,
   headerValueCharacters: MAX_HEADER_VALUE,
+  referencesCharacters: MAX_REFERENCES,
   tenantIdCharacters: 128,
   replyTo: MAX_REPLY_TO,
   ...METADATA_LIMITS,
@@ -37,6 +42,10 @@ export interface Message extends Recipients {
   subject: string
   html?: string
   text?: string
+  /** The text was to be made from the html. */
+  autoText?: boolean
+  /** The whole message, as the caller built it. Then it has no bodies, attachments and headers here. */
+  raw?: RawMessage
   attachments: Attachment[]
   headers: [name: string, value: string][]
   tenantId?: string
@@ -58,13 +67,18 @@ export function readSendRequest(request: SendRequest): Message {
   const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
   const recipients = readRecipients(request, faults)
-  if (request.from === '') refuse('from', 'is required')
-  const from = request.from === '' ? undefined : readMailbox('from', request.from, faults)
-  const replyTo = readReplyTo(request.replyTo, faults)
-  checkSubject(request.subject, refuse)
-  checkBodies(request, refuse)
-  faults.payload.push(...attachmentFaults(request))
-  checkHeaders(request.headers, refuse)
+  const raw = request.raw === undefined ? undefined : readRawMessage(request, refuse)
+  const isRaw = request.raw !== undefined
+  if (request.from === '' && !isRaw) refuse('from', 'is required')
+  const from = request.from === '' ? raw?.from : readMailbox('from', request.from, faults)
+  const replyTo = isRaw ? [] : readReplyTo(request.replyTo, faults)
+  const subject = raw ? raw.subject : withoutEndSpaces(decodeWords(unfoldWords(request.subject)))
+  if (!isRaw) {
+    checkSubject(subject, refuse)
+    checkBodies(request, refuse)
+    faults.payload.push(...attachmentFaults(request))
+    checkHeaders(request.headers, refuse)
+  }
   checkTenant(request.tenantId, refuse)
   faults.payload.push(...metadataFaults(request.metadata))
   checkTag(request.tag, refuse)
@@ -74,24 +88,36 @@ export function readSendRequest(request: SendRequest): Message {
   if (fields.length > 0) {
     throw failFields(faults.payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
+  const html = request.html || undefined
   return {
     ...recipients,
     from: from!,
     replyTo,
-    subject: request.subject,
-    html: request.html || undefined,
-    text: request.text || undefined,
+    subject,
+    html,
+    text: request.text || (html && request.autoText ? textOfHtml(html) : undefined),
+    autoText: request.autoText,
+    raw,
     attachments: readAttachments(request),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
     metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
     tag: request.tag,
     retryOf,
-    original: { from: request.from, replyTo: request.replyTo.join(', ') || undefined },
+    original: { from: shownFrom(request.from, from!), replyTo: request.replyTo.join(', ') || undefined },
   }
 }
 
 type Refuse = (field: string, message: string) => void
+
+/** As the caller wrote it, unless only a mail program can read that. */
+const shownFrom = (given: string, from: Mailbox) => (given === '' || given.includes('=?') ? showMailbox(from) : given)
+
+function withoutEndSpaces(text: string): string {
+  let end = text.length
+  while (text[end - 1] === ' ') end--
+  return text.slice(0, end)
+}
 
 function checkSubject(subject: string, refuse: Refuse): void {
   if (subject === '') refuse('subject', 'is required')

@@ -156,6 +156,7 @@ export function createSend(parts: SendParts): Send {
           : parts.returnPath(claim.messageId, position, domain),
       from: [message.from.address, message.from.domain],
       content: composed.pieces,
+      isEightBit: message.raw?.isEightBit,
       accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,

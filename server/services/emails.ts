@@ -144,6 +144,8 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     expiresAt: timestampFromMs(createdAtMs + RETENTION_MS),
     html: request.html,
     text: request.text,
+    autoText: request.auto_text,
+    raw: request.raw,
     feedback: reports.map(({ kind, reason, reportedAt, recipient, detail }) => ({
       kind: feedbackNames.value(kind),
       reason: reason === null ? undefined : reasonNames.value(reason),

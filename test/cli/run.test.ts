@@ -469,6 +469,33 @@ test('send takes every field of a message, and an idempotency key', async () => 
   })
 })
 
+test('send --raw sends a whole message, without a sender and a subject of its own', async () => {
+  const file = join(folder, 'message.eml')
+  writeFileSync(file, 'From: a@shop.example\r\n\r\nHi\r\n')
+  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  await run(['send', '--raw', file, '--to', 'b@r.example'])
+  expect(JSON.parse(there.requests[0]!.body)).toEqual({
+    to: ['b@r.example'],
+    raw: Buffer.from('From: a@shop.example\r\n\r\nHi\r\n').toString('base64'),
+  })
+})
+
+test('send --calendar takes the method from the calendar, and --attach a media type behind the file', async () => {
+  const invite = join(folder, 'invite.ics')
+  writeFileSync(invite, 'BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n')
+  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  await run([...sending, '--auto-text', '--calendar', invite, '--attach', `${invite};type=text/plain; charset=utf-8`])
+  expect(JSON.parse(there.requests[0]!.body)).toMatchObject({
+    auto_text: true,
+    attachments: [
+      { filename: 'invite.ics', content_type: 'text/plain; charset=utf-8' },
+      { filename: 'invite.ics', content_type: 'text/calendar; method=REQUEST' },
+    ],
+  })
+  writeFileSync(invite, 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n')
+  await expect(run([...sending, '--calendar', invite])).rejects.toMatchObject({ exit: 'usage' })
+})
+
 test.each([
   [
     'a header without a colon',

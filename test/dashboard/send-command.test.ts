@@ -101,6 +101,12 @@ test('a message of which nothing can be retried, or whose 7 days are over, is se
   expect(bodyOf({ ...old, createdAt: timestampFromMs(Date.now() - 6 * DAY_MS) })).toHaveProperty('retry_of', ID)
 })
 
+test('a raw message is not stored: the command names its recipients and asks for it', () => {
+  const email: Email = { raw: true, subject: 'Hello', attachments: [{ filename: 'a.pdf' }], text: 'Hi' }
+  expect(bodyOf(email)).toEqual({ from: 'a@example.com', to: ['b@example.com'], raw: '<your message as base64>' })
+  expect(sent(email).missing).toEqual(['raw: the message that your software built is not stored'])
+})
+
 test('a dry run is repeated as a dry run', () => {
   expect(sent({ sandbox: true }).command).toContain("-H 'X-Service-Sandbox: true'")
   expect(sent({}).command).not.toContain('Sandbox')

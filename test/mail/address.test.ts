@@ -147,7 +147,7 @@ test.each([
   ['Jürgen Groß <j@bücher.example>', 'Jürgen Groß', 'j@xn--bcher-kva.example'],
   ['"👩‍💻, 日本" <j@example.com>', '👩‍💻, 日本', 'j@example.com'],
   ['Jane <"a < b"@example.com>', 'Jane', '"a < b"@example.com'],
-  ['=?utf-8?q?a?= <a@example.com>', '=?utf-8?q?a?=', 'a@example.com'],
+  ['=?utf-8?q?a?= <a@example.com>', 'a', 'a@example.com'],
 ])('%s is a mailbox', (text, name, address) => {
   const mailbox = parseMailbox(text)
   expect(mailbox?.address).toBe(address)

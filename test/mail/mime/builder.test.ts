@@ -93,7 +93,7 @@ test('inline files alone are related to the html alone', async () => {
 
 test('the media type of the caller replaces the one of the extension, in lower case', () => {
   const attachments = [{ filename: 'a.png', content: Buffer.from('x'), contentType: 'Text/X-Log' }]
-  expect(build({ attachments }).toString()).toContain('\r\nContent-Type: text/x-log\r\n')
+  expect(build({ attachments }).toString()).toContain('\r\nContent-Type: text/x-log; charset=utf-8\r\n')
   const message = [{ filename: 'a.png', content: Buffer.from('x'), contentType: 'Message/RFC822' }]
   expect(build({ attachments: message }).toString()).toContain('\r\nContent-Type: application/octet-stream\r\n')
 })

@@ -1,0 +1,216 @@
+import { parameterOf, readParameters, showParameterised, textParameter } from '../parameters.ts'
+import { createHeader, type RawField, valuesOf } from './header.ts'
+import type { Line } from './lines.ts'
+
+// The parts of a message that others have built (RFC 2045, 2046), line by line in one pass. Time and memory are bounded
+// for any input: at most 100 parts, and 64 KiB of header for each.
+
+const MAX_PARTS = 100
+
+/** A part that is no multipart. */
+export interface MimePart {
+  /** In lower case. */
+  type: string
+  /** The media type with the parameters that say how to read the part. */
+  shownType: string
+  charset?: string
+  encoding: string
+  isAttached: boolean
+  filename?: string
+  contentId?: string
+  /** It is part of a message within the message. */
+  isForwarded: boolean
+  /** Where its content is in the message. */
+  start: number
+  end: number
+  /** The size of its decoded content, in bytes. */
+  size: number
+}
+
+/** What is open around the current line, outermost first. */
+type Frame =
+  | { kind: 'multipart'; delimiter: string; isDigest: boolean; isDeclared: boolean }
+  | { kind: 'message'; part: MimePart; isDeclared: boolean }
+
+/** Reads the parts of a message whose own header has the fields `fields`. `add` returns the fault of a line. */
+export function createParts(content: Buffer, fields: readonly RawField[], bodyStart: number) {
+  const parts: MimePart[] = []
+  const frames: Frame[] = []
+  /** The innermost frame with each delimiter, by the line that it is and by the line that ends it. */
+  const frameByLine = new Map<string, number>()
+  let entities = 0
+  let header: ReturnType<typeof createHeader> | undefined
+  /** The part whose content the current line is; undefined around the parts of a multipart. */
+  let part: MimePart | undefined
+  let isDeclared = false
+
+  const isForwarded = () => frames.some(({ kind }) => kind === 'message')
+  const isDeclaredAround = () => frames.some((frame) => frame.kind === 'message' && frame.isDeclared)
+
+  /** Begins the body of an entity. */
+  function open(fields: readonly RawField[], start: number): string | undefined {
+    if (++entities > MAX_PARTS) return `has over ${MAX_PARTS} parts`
+    const around = frames.at(-1)
+    const byDefault = around?.kind === 'multipart' && around.isDigest ? 'message/rfc822' : 'text/plain'
+    const type = readParameters(valuesOf(fields, 'content-type')[0] ?? byDefault)
+    const encoding = (valuesOf(fields, 'content-transfer-encoding')[0] ?? '7bit').toLowerCase()
+    isDeclared = encoding === '8bit' || isDeclaredAround()
+    header = undefined
+    part = undefined
+    const boundary = parameterOf(type, 'boundary')
+    if (type.value.startsWith('multipart/') && boundary) {
+      const isDigest = type.value === 'multipart/digest'
+      const delimiter = `--${boundary.trimEnd()}`
+      frames.push({ kind: 'multipart', delimiter, isDigest, isDeclared })
+      noteDelimiter(delimiter, frames.length - 1)
+      return undefined
+    }
+    part = partOf(fields, type, encoding, { start, isForwarded: isForwarded() })
+    parts.push(part)
+    if (/^message\/(?:rfc822|global)$/.test(type.value) && /^(?:7bit|8bit|binary)$/.test(encoding)) {
+      frames.push({ kind: 'message', part, isDeclared })
+      header = createHeader(content)
+      part = undefined
+    }
+    return undefined
+  }
+
+  function noteDelimiter(delimiter: string, index: number): void {
+    frameByLine.set(delimiter, index)
+    frameByLine.set(`${delimiter}--`, index)
+  }
+
+  /** Ends what is inside the frame with this index. `at` is where the line begins that ends it. */
+  function endInside(index: number, at: number): void {
+    if (part) endPart(part, at)
+    for (const frame of frames.splice(index + 1)) if (frame.kind === 'message') endPart(frame.part, at)
+    frameByLine.clear()
+    for (const [i, frame] of frames.entries()) if (frame.kind === 'multipart') noteDelimiter(frame.delimiter, i)
+    header = undefined
+    part = undefined
+  }
+
+  /** The line end before a delimiter belongs to the delimiter. */
+  function endPart(ended: MimePart, at: number): void {
+    ended.end = Math.max(at - 2, ended.start)
+    if (isIdentity(ended.encoding)) ended.size = ended.end - ended.start
+    else if (ended.encoding === 'base64') ended.size = Math.floor((ended.size * 3) / 4)
+    else ended.size = Math.max(0, ended.size - 2)
+  }
+
+  function add(line: Line): string | undefined {
+    const { start, end, number, isEightBit } = line
+    if (content[start] === DASH && content[start + 1] === DASH && frames.length > 0) {
+      const text = content.toString('latin1', start, end).trimEnd()
+      const index = frameByLine.get(text) ?? -1
+      const frame = frames[index]
+      if (frame?.kind === 'multipart') {
+        endInside(index, start)
+        isDeclared = frame.isDeclared
+        if (text === frame.delimiter) header = createHeader(content)
+        else endInside(index - 1, start)
+        return undefined
+      }
+    }
+    if (header) {
+      if (isEightBit && !isDeclaredAround()) return `has an 8-bit octet in the header of a part, in line ${number}`
+      if (start === end) return open(header.fields, end + 2)
+      return header.add(line)
+    }
+    if (isEightBit && !isDeclared) {
+      return `has an 8-bit octet in line ${number}, and its part has no Content-Transfer-Encoding: 8bit`
+    }
+    if (part && !isIdentity(part.encoding)) count(part, content, line)
+    return undefined
+  }
+
+  const fault = open(fields, bodyStart)
+  return {
+    add: (line: Line) => fault ?? add(line),
+    /** All parts, in their order. */
+    end(): MimePart[] {
+      // Nothing ended the last part: its last line end is its own.
+      const hasLineEnd = content.length >= 2 && content[content.length - 1] === LF
+      endInside(-1, content.length + (hasLineEnd && frames.length === 0 ? 2 : hasLineEnd ? 0 : 2))
+      return parts
+    },
+  }
+}
+
+const DASH = 45
+const LF = 10
+
+const isIdentity = (encoding: string) => encoding !== 'base64' && encoding !== 'quoted-printable'
+
+/** Adds a line of encoded text to the size of its part: characters of base64, octets of quoted-printable. */
+function count(part: MimePart, content: Buffer, { start, end }: Line): void {
+  let last = end
+  while (last > start && (content[last - 1] === 32 || content[last - 1] === 9)) last--
+  if (part.encoding === 'base64') {
+    while (last > start && content[last - 1] === EQUALS) last--
+    part.size += last - start
+    return
+  }
+  let octets = last - start
+  for (let at = start; at < last; at++) if (content[at] === EQUALS) octets -= at === last - 1 ? 3 : 2
+  part.size += octets + 2
+}
+
+const EQUALS = 61
+
+/** How to read the part. `name` and `boundary` say something else. */
+const SHOWN_PARAMETERS = ['charset', 'method', 'component', 'format']
+const MAX_SHOWN = 255
+
+function partOf(
+  fields: readonly RawField[],
+  type: ReturnType<typeof readParameters>,
+  encoding: string,
+  more: { start: number; isForwarded: boolean },
+): MimePart {
+  const disposition = readParameters(valuesOf(fields, 'content-disposition')[0] ?? '')
+  const filename = textParameter(disposition, 'filename') ?? textParameter(type, 'name')
+  const contentId = valuesOf(fields, 'content-id')[0]?.replace(/^<|>$/g, '')
+  const isText = /^text\/(?:plain|html|calendar)$/.test(type.value)
+  const parameters = type.parameters.filter(([name]) => SHOWN_PARAMETERS.includes(name))
+  return {
+    type: type.value,
+    shownType: showParameterised({ value: type.value, parameters }).slice(0, MAX_SHOWN),
+    charset: parameterOf(type, 'charset'),
+    encoding,
+    isAttached: disposition.value === 'attachment' || filename !== undefined || !isText,
+    filename,
+    contentId: contentId?.slice(0, MAX_SHOWN) || undefined,
+    ...more,
+    end: more.start,
+    size: 0,
+  }
+}
+
+/** The text of a part. Bytes that its charset has not become replacement characters. */
+export function decodePart({ start, end, encoding, charset = 'utf-8' }: MimePart, content: Buffer): string {
+  const octets = content.subarray(start, end)
+  const decoded =
+    encoding === 'base64'
+      ? Buffer.from(octets.toString('latin1'), 'base64')
+      : encoding === 'quoted-printable'
+        ? fromQuotedPrintable(octets.toString('latin1'))
+        : octets
+  return decoderOf(charset).decode(decoded)
+}
+
+function fromQuotedPrintable(text: string): Buffer {
+  const octets = text
+    .replace(/[\t ]+(?=\r\n)/g, '')
+    .replaceAll('=\r\n', '')
+    .replace(/=([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return Buffer.from(octets, 'latin1')
+}
+
+function decoderOf(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder('latin1')
+  }
+}

@@ -1,0 +1,147 @@
+import { hasControls, type Mailbox, parseMailbox } from '../../address.ts'
+import { decodeWords } from '../encoded-words.ts'
+import { field } from '../header-fields.ts'
+import { hasEncodedAddress, splitAddresses } from './addresses.ts'
+import { createHeader, type RawField, valuesOf } from './header.ts'
+import { scanLines } from './lines.ts'
+import { createParts, type MimePart } from './parts.ts'
+
+/** A message that others have built, checked and ready to be signed. Nothing in it is re-encoded. */
+export interface RawMessage {
+  /** The header without the fields that are removed, each with its CRLF. */
+  header: Buffer
+  /** What follows the empty line. It ends with CRLF, or is empty. */
+  body: Buffer[]
+  hasDate: boolean
+  hasMessageId: boolean
+  /** It travels with BODY=8BITMIME. */
+  isEightBit: boolean
+  from: Mailbox
+  /** Decoded; empty without one. */
+  subject: string
+  parts: MimePart[]
+  /** The whole message as it was given. */
+  source: Buffer
+}
+
+/** Fields that a message has at most once (RFC 5322 3.6). Readers disagree about which of two they show. */
+const ONCE = [
+  ...['from', 'sender', 'reply-to', 'to', 'cc', 'subject', 'date', 'message-id'],
+  ...['mime-version', 'content-type', 'content-transfer-encoding'],
+]
+/** Blind copies would name their recipients, and only the last server may write Return-Path. */
+const REMOVED = ['bcc', 'resent-bcc', 'return-path']
+const ADDRESS_FIELDS = ['from', 'sender', 'reply-to', 'to', 'cc']
+const MAX_SUBJECT = 998
+
+/** Reads a whole message in one pass. Returns its first fault, as the end of a sentence. */
+export function readRaw(source: Buffer): RawMessage | { fault: string } {
+  const header = createHeader(source)
+  let parts: ReturnType<typeof createParts> | undefined
+  let headerEnd = source.length
+  let isEightBit = false
+  const fault = scanLines(source, (line) => {
+    if (parts) {
+      isEightBit ||= line.isEightBit
+      return parts.add(line)
+    }
+    if (line.start === line.end) {
+      headerEnd = line.start
+      parts = createParts(source, header.fields, line.end + 2)
+      return undefined
+    }
+    if (line.isEightBit) return `has an 8-bit octet in its header, in line ${line.number}. Use encoded words (RFC 2047)`
+    return header.add(line)
+  })
+  if (fault) return { fault }
+  const { fields } = header
+  const headerFault = faultOf(fields)
+  if (headerFault) return { fault: headerFault }
+  const from = oneMailbox(fields, 'from')!
+  const body = source.subarray(headerEnd + 2)
+  return {
+    header: Buffer.concat(
+      fields
+        .filter(({ name }) => !REMOVED.includes(name))
+        .flatMap(({ start, end }) => withLineEnd(source.subarray(start, end))),
+    ),
+    body: withLineEnd(body),
+    hasDate: fields.some(({ name }) => name === 'date'),
+    hasMessageId: fields.some(({ name }) => name === 'message-id'),
+    isEightBit,
+    from,
+    subject: decodeWords(valuesOf(fields, 'subject')[0] ?? '')
+      .slice(0, MAX_SUBJECT)
+      .toWellFormed(),
+    parts: (parts ?? createParts(source, fields, source.length)).end(),
+    source,
+  }
+}
+
+/**
+ * The message in pieces, as `buildMessage` returns them: the first one holds the whole header, with Date and Message-ID
+ * where the message had none.
+ */
+export function completeRaw(raw: RawMessage, { messageId, date }: { messageId: string; date: Date }): Buffer[] {
+  const added = [
+    raw.hasDate ? '' : field('Date', date.toUTCString().replace('GMT', '+0000')),
+    raw.hasMessageId ? '' : field('Message-ID', `<${messageId}>`),
+  ]
+  return [Buffer.concat([raw.header, Buffer.from(`${added.join('')}\r\n`)]), ...raw.body]
+}
+
+const CRLF = Buffer.from('\r\n')
+
+/** The last line may lack its line end. */
+function withLineEnd(octets: Buffer): Buffer[] {
+  return octets.length === 0 || octets.at(-1) === CRLF[1] ? [octets] : [octets, CRLF]
+}
+
+function faultOf(fields: readonly RawField[]): string | undefined {
+  for (const name of ONCE) {
+    const count = fields.filter((field) => field.name === name).length
+    if (count > 1) return `has ${count} ${shown(name)} headers; a message has at most one`
+  }
+  if (valuesOf(fields, 'from').length === 0) return 'has no From header'
+  for (const name of ADDRESS_FIELDS) {
+    const fault = addressFault(fields, name)
+    if (fault) return fault
+  }
+  const [subject = ''] = valuesOf(fields, 'subject')
+  if (hasControls(decodeWords(subject))) return 'has a Subject that holds a line break or another control character'
+  return senderFault(fields)
+}
+
+function addressFault(fields: readonly RawField[], name: string): string | undefined {
+  const [value] = valuesOf(fields, name)
+  if (value === undefined) return undefined
+  if (hasControls(decodeWords(value)))
+    return `has a ${shown(name)} that holds a line break or another control character`
+  const list = splitAddresses(value)
+  if (!list) return `has a ${shown(name)} that is no list of addresses`
+  // A copy for blind recipients alone often has `To: undisclosed-recipients:;`.
+  const mayHaveEmptyGroup = name === 'to' || name === 'cc'
+  if (list.groups > 0 || (list.emptyGroups > 0 && !mayHaveEmptyGroup)) return `has a group in ${shown(name)}`
+  if (list.mailboxes.some(hasEncodedAddress)) return `has an encoded word inside an address of ${shown(name)}`
+  if (name !== 'from' && name !== 'sender') return undefined
+  if (list.mailboxes.length !== 1) return `has ${list.mailboxes.length} addresses in ${shown(name)}; it must have one`
+  return oneMailbox(fields, name) ? undefined : `has a ${shown(name)} that is not an email address the service can use`
+}
+
+/** Some receivers show Sender as who sent the message. */
+function senderFault(fields: readonly RawField[]): string | undefined {
+  const sender = oneMailbox(fields, 'sender')
+  const from = oneMailbox(fields, 'from')!
+  if (!sender || sender.domain === from.domain) return undefined
+  return `has a Sender of ${sender.domain}; it must be of the domain of From, ${from.domain}`
+}
+
+function oneMailbox(fields: readonly RawField[], name: string): Mailbox | undefined {
+  const [value] = valuesOf(fields, name)
+  const [mailbox] = (value !== undefined && splitAddresses(value)?.mailboxes) || []
+  return mailbox === undefined ? undefined : parseMailbox(mailbox)
+}
+
+const NAMES: Record<string, string> = { 'message-id': 'Message-ID', 'mime-version': 'MIME-Version' }
+
+const shown = (name: string) => NAMES[name] ?? name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
