@@ -2,6 +2,11 @@ import type { Call, CallOptions } from './call.ts'
 import type { ListEventsQuery } from './gen/contract.ts'
 import { itemsOf } from './pages.ts'
 
+export interface ReplayOptions extends CallOptions {
+  /** `whk_...`: the only endpoint to send to, also when it does not ask for the events or is disabled. */
+  endpointId?: string
+}
+
 export function eventsOf(call: Call) {
   const list = (query: ListEventsQuery = {}, options?: CallOptions) => call('listEvents', { query }, options)
   return {
@@ -15,16 +20,17 @@ export function eventsOf(call: Call) {
         ({ events }) => events,
       ),
 
-    /** Returns one event with every attempt to deliver it to your endpoint. */
+    /** Returns one event with every attempt to push it to your endpoints. */
     get: (eventId: string, options?: CallOptions) => call('getEvent', { path: { event_id: eventId } }, options),
 
-    /** Sends a stored event to your endpoint again. It sends no email. */
-    replay: (eventId: string, options?: CallOptions) => call('replayEvent', { path: { event_id: eventId } }, options),
+    /** Sends a stored event to your endpoints again, or to one of them. It sends no email. */
+    replay: (eventId: string, { endpointId, ...options }: ReplayOptions = {}) =>
+      call('replayEvent', { path: { event_id: eventId }, body: { endpoint_id: endpointId } }, options),
   }
 }
 
 export const messagesOf = (call: Call) => ({
-  /** Sends all stored events of a message to your endpoint again. It sends no email. */
-  replay: (messageId: string, options?: CallOptions) =>
-    call('replayMessage', { path: { message_id: messageId } }, options),
+  /** Sends the stored events of a message to your endpoints again, or to one of them. It sends no email. */
+  replay: (messageId: string, { endpointId, ...options }: ReplayOptions = {}) =>
+    call('replayMessage', { path: { message_id: messageId }, body: { endpoint_id: endpointId } }, options),
 })

@@ -5,6 +5,7 @@ import { eventsOf, messagesOf } from './events.ts'
 import type { GetLimitsResponse, GetStatsQuery, GetStatsResponse } from './gen/contract.ts'
 import { suppressionOf } from './suppression.ts'
 import { webhookOf } from './webhook.ts'
+import { webhooksOf } from './webhooks.ts'
 
 export type { CallOptions, KeyedOptions, Replay, SendOptions } from './call.ts'
 export type { Attachment, BatchMessage, Message } from './emails.ts'
@@ -34,7 +35,10 @@ export class Verdict {
   readonly messages: ReturnType<typeof messagesOf>
   readonly domains: ReturnType<typeof domainsOf>
   readonly suppression: ReturnType<typeof suppressionOf>
+  /** The account's first endpoint, which is enough for most. */
   readonly webhook: ReturnType<typeof webhookOf>
+  /** All endpoints of the account. */
+  readonly webhooks: ReturnType<typeof webhooksOf>
   /** Returns counts, rates and latencies of the emails in a period. */
   readonly stats: (query?: GetStatsQuery, options?: CallOptions) => Promise<GetStatsResponse>
   /** Returns the limits of the account. */
@@ -50,6 +54,7 @@ export class Verdict {
     this.domains = domainsOf(call)
     this.suppression = suppressionOf(call)
     this.webhook = webhookOf(call)
+    this.webhooks = webhooksOf(call)
     this.stats = (query = {}, options) => call('getStats', { query }, options)
     this.limits = (options) => call('getLimits', {}, options)
   }

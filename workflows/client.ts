@@ -35,7 +35,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
-    const { workflowId, kind, dispatchIds, accountId, endpointHost, attempt, dueMs, deadlineMs } = group
+    const { workflowId, kind, dispatchIds, endpointId, endpointHost, attempt, dueMs, deadlineMs } = group
     const round = { dispatchIds: dispatchIds.map((id) => publicId('dsp', id)), attempt, dueMs }
     const lastAnswer = describeResponses(group.previousResults)
     const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
@@ -48,7 +48,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
       typedSearchAttributes: searchAttributesOf(group),
       staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
       args: [
-        { endpoint: publicId('acc', accountId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
+        { endpoint: publicId('whk', endpointId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
       ],
     })
     await starting.catch((error) => {

@@ -3,7 +3,7 @@ import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { putEndpoint } from '../../server/webhooks/endpoints.ts'
+import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 
 /** The product's database, and the keys that seal its secrets. */
 export interface Storage {
@@ -20,7 +20,7 @@ export async function createEndpoints(storage: Storage, urls: readonly string[])
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createAccount(db, clock, 'Bench')
-    await putEndpoint({ db, sealer: sealerOf(storage) }, id, { url })
+    await putFirst({ db, sealer: sealerOf(storage) }, id, { url })
     ids.push(id)
   }
   clock.stop()

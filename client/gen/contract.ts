@@ -792,9 +792,12 @@ interface EventFields {
   tenant_id?: string
   /** True when the event comes from a dry run. */
   sandbox: boolean
-  /** Number of attempts made to deliver the event to the webhook endpoint, including those of replays. */
+  /** Number of attempts made to push the event to the webhook endpoints, including those of replays. */
   attempts: number
-  /** When the endpoint first acknowledged the event. Absent until then. */
+  /**
+   * When the last of the endpoints first acknowledged the event: of each endpoint that exists and that the event was
+   * dispatched to, its first acknowledgement counts. Absent until all of them have acknowledged it.
+   */
   acknowledged_at?: string
   /** Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it. */
   event: string
@@ -818,13 +821,13 @@ interface EventFields {
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
   /**
-   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
-   * attempt is running. Absent when no attempt follows.
+   * When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that attempt
+   * is running. Absent when no attempt follows.
    */
   next_attempt_at?: string
 }
 
-/** One event and its dispatches to the webhook endpoint. */
+/** One event and its dispatches to the webhook endpoints. */
 export type GetEventResponse = ByEvent<GetEventResponseFields, BounceReason, RejectionReason>
 
 interface GetEventResponseFields {
@@ -845,16 +848,19 @@ interface GetEventResponseFields {
   recipient: string
   /** Tenant given with the send. */
   tenant_id?: string
-  /** True when the event comes from a dry run. Only a replay sends such an event to the endpoint. */
+  /** True when the event comes from a dry run. Only a replay sends such an event to an endpoint. */
   sandbox: boolean
-  /** Number of attempts made to deliver the event to the webhook endpoint, including those of replays. */
+  /** Number of attempts made to push the event to the webhook endpoints, including those of replays. */
   attempts: number
-  /** When the endpoint first acknowledged the event. Absent until then. */
+  /**
+   * When the last of the endpoints first acknowledged the event: of each endpoint that exists and that the event was
+   * dispatched to, its first acknowledgement counts. Absent until all of them have acknowledged it.
+   */
   acknowledged_at?: string
   /**
-   * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
-   * when the event was never replayed and had no original dispatch, because the account had no endpoint, the endpoint
-   * did not ask for such events, or the event comes from a dry run.
+   * Every run of the retry schedule for this event, oldest first: the original one of each endpoint and the newest 100
+   * replays. Empty when the event was never replayed and had no original dispatch, because no endpoint was enabled and
+   * asked for such events, or the event comes from a dry run.
    */
   dispatches: Dispatch[]
   /** Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it. */
@@ -879,15 +885,16 @@ interface GetEventResponseFields {
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
   /**
-   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
-   * attempt is running. Absent when no attempt follows.
+   * When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that attempt
+   * is running. Absent when no attempt follows.
    */
   next_attempt_at?: string
 }
 
 /**
- * One run of the retry schedule for one event: up to six attempts, until the endpoint responds with 200. When each of
- * them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours after the event.
+ * One run of the retry schedule for one event and one endpoint: up to six attempts, until the endpoint responds with
+ * 200. When each of them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours
+ * after the event.
  */
 export interface Dispatch {
   /**
@@ -913,6 +920,10 @@ export interface Dispatch {
   next_attempt_at?: string
   /** The finished attempts, in order. */
   attempts: Attempt[]
+  /**
+   * Identifier of the endpoint that the event is pushed to: `whk_` and 26 characters. It may have been deleted since.
+   */
+  endpoint_id: string
 }
 
 /**
@@ -994,6 +1005,12 @@ export interface AttemptPhases {
   body_ms?: number
 }
 
+/** The event to replay. */
+export interface ReplayEventRequest {
+  /** The only endpoint to send it to, also when the endpoint does not ask for it or is disabled. */
+  endpoint_id?: string | null
+}
+
 /** An accepted replay. */
 export interface ReplayEventResponse {
   /** Always true. */
@@ -1004,8 +1021,24 @@ export interface ReplayEventResponse {
   message_id: string
   /** When the replay was accepted. Its first attempt follows immediately. */
   dispatched_at: string
-  /** Identifier of the new dispatch, as listed in `dispatches` of the event. */
+  /** Identifier of the new dispatch to the oldest endpoint, as listed in `dispatches` of the event. */
   dispatch_id: string
+  /** The new dispatches, one for each endpoint, the oldest endpoint first. */
+  dispatches: ReplayedDispatch[]
+}
+
+/** A dispatch that a replay created. */
+export interface ReplayedDispatch {
+  /** Identifier of the dispatch, as listed in `dispatches` of the event. */
+  dispatch_id: string
+  /** Identifier of its endpoint. */
+  endpoint_id: string
+}
+
+/** The message whose events to replay. */
+export interface ReplayMessageRequest {
+  /** The only endpoint to send its events to, also when the endpoint does not ask for them or is disabled. */
+  endpoint_id?: string | null
 }
 
 /** The accepted replays. */
@@ -1020,13 +1053,40 @@ export interface ReplayMessageResponse {
   events: ReplayEventResponse[]
 }
 
-/** The account's webhook endpoint. */
-export interface Webhook {
+/** The account's endpoints. */
+export interface ListEndpointsResponse {
+  /** The endpoints, the oldest first. */
+  endpoints: Endpoint[]
+}
+
+/**
+ * A webhook endpoint. It is pushed the events that match every filter; all events are stored, and you can replay those
+ * that were not pushed.
+ */
+export interface Endpoint {
+  /** Identifier of the endpoint: `whk_` and 26 characters. */
+  endpoint_id: string
   /** URL that receives events. */
   url: string
-  /** When the endpoint was first set. */
+  /** Your note on the endpoint. Absent when there is none. */
+  description?: string
+  /** Kinds of events that are pushed. */
+  events: string[]
+  /** Statuses of the events that are pushed. */
+  statuses: DeliveryStatus[]
+  /** Tags of the sends whose events are pushed. Absent without this filter. */
+  tags?: string[]
+  /** Tenants of the sends whose events are pushed. Absent without this filter. */
+  tenant_ids?: string[]
+  /** Domains of From of the sends whose events are pushed. Absent without this filter. */
+  domains?: string[]
+  /** True when no events are pushed that are stored from then on. */
+  disabled: boolean
+  /** True for the endpoint of `/api/v1/webhook`. */
+  first: boolean
+  /** When the endpoint was added. */
   created_at: string
-  /** When the URL, the lists or the secret last changed. */
+  /** When a field or the secret last changed. */
   updated_at: string
   /** Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it. */
   secret?: string
@@ -1034,10 +1094,6 @@ export interface Webhook {
   previous_secret_until?: string
   /** Health of the endpoint. */
   health?: WebhookHealth
-  /** Kinds of events that are pushed. All events are stored, and you can replay those that were not pushed. */
-  events: string[]
-  /** Statuses of the events that are pushed. */
-  statuses: DeliveryStatus[]
 }
 
 /** Health of an endpoint. An endpoint that fails is never switched off. */
@@ -1060,24 +1116,54 @@ export interface WebhookHealth {
   oldest_waiting_at?: string
 }
 
-/** The endpoint to set. */
-export interface PutWebhookRequest {
+/** The endpoint to add. It is pushed the events that match every filter. */
+export interface CreateEndpointRequest {
   /** URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`. */
   url: string
+  /** Your note on the endpoint, at most 200 characters, such as `warehouse`. */
+  description?: string | null
   /**
-   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Absent in
-   * the first call, it is `["email.delivery"]`; absent in a later one, it stays as it is.
+   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Default:
+   * `["email.delivery"]`.
    */
   events?: ('email.delivery' | 'email.feedback')[] | null
   /**
-   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Absent
-   * in the first call, it is all of them; absent in a later one, it stays as it is.
+   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Default:
+   * all of them.
    */
   statuses?: DeliveryStatus[] | null
+  /** Push only events of sends with one of these tags, at most 20. Default: no filter. */
+  tags?: string[] | null
+  /** Push only events of sends with one of these tenants, at most 20. Default: no filter. */
+  tenant_ids?: string[] | null
+  /** Push only events of sends whose From has one of these domains, at most 20. Default: no filter. */
+  domains?: string[] | null
+  /** True to push no event yet: test the endpoint first, then enable it. */
+  disabled?: boolean | null
+}
+
+/** What to change of an endpoint. Fields that are absent keep their values. */
+export interface UpdateEndpointRequest {
+  /** URL that receives events. */
+  url?: string | null
+  /** Your note on the endpoint, at most 200 characters. An empty one removes it. */
+  description?: string | null
+  /** Kinds of events to push: `email.delivery`, `email.feedback` or both. */
+  events?: ('email.delivery' | 'email.feedback')[] | null
+  /** Push only events with one of these statuses. */
+  statuses?: DeliveryStatus[] | null
+  /** Push only events of sends with one of these tags, at most 20. `[]` removes the filter. */
+  tags?: string[] | null
+  /** Push only events of sends with one of these tenants, at most 20. `[]` removes the filter. */
+  tenant_ids?: string[] | null
+  /** Push only events of sends whose From has one of these domains, at most 20. `[]` removes the filter. */
+  domains?: string[] | null
+  /** True to push no events that are stored later. Dispatches that wait go on. */
+  disabled?: boolean | null
 }
 
 /** The response has no fields. */
-export interface DeleteWebhookResponse {}
+export interface DeleteEndpointResponse {}
 
 /** Outcome of a test. */
 export interface TestWebhookResponse {
@@ -1100,6 +1186,47 @@ export interface TestWebhookResponse {
   /** What the outcome means, in a sentence. Absent when the outcome is `acked`. */
   detail?: string
 }
+
+/** The account's first webhook endpoint. */
+export interface Webhook {
+  /** URL that receives events. */
+  url: string
+  /** When the endpoint was first set. */
+  created_at: string
+  /** When the URL, the lists or the secret last changed. */
+  updated_at: string
+  /** Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it. */
+  secret?: string
+  /** Until when requests are also signed with the previous secret. Absent when there is none. */
+  previous_secret_until?: string
+  /** Health of the endpoint. */
+  health?: WebhookHealth
+  /** Kinds of events that are pushed. All events are stored, and you can replay those that were not pushed. */
+  events: string[]
+  /** Statuses of the events that are pushed. */
+  statuses: DeliveryStatus[]
+  /** Identifier of the endpoint, as in `/api/v1/webhooks`: `whk_` and 26 characters. */
+  endpoint_id: string
+}
+
+/** The endpoint to set. */
+export interface PutWebhookRequest {
+  /** URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`. */
+  url: string
+  /**
+   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Absent in
+   * the first call, it is `["email.delivery"]`; absent in a later one, it stays as it is.
+   */
+  events?: ('email.delivery' | 'email.feedback')[] | null
+  /**
+   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Absent
+   * in the first call, it is all of them; absent in a later one, it stays as it is.
+   */
+  statuses?: DeliveryStatus[] | null
+}
+
+/** The response has no fields. */
+export interface DeleteWebhookResponse {}
 
 /** The account's domains. */
 export interface ListDomainsResponse {
@@ -1765,8 +1892,15 @@ export interface Calls {
   getReceipt: { path: { id: string }; response: GetReceiptResponse }
   listEvents: { query: ListEventsQuery; response: ListEventsResponse }
   getEvent: { path: { event_id: string }; response: GetEventResponse }
-  replayEvent: { path: { event_id: string }; response: ReplayEventResponse }
-  replayMessage: { path: { message_id: string }; response: ReplayMessageResponse }
+  replayEvent: { path: { event_id: string }; body: ReplayEventRequest; response: ReplayEventResponse }
+  replayMessage: { path: { message_id: string }; body: ReplayMessageRequest; response: ReplayMessageResponse }
+  listEndpoints: { response: ListEndpointsResponse }
+  createEndpoint: { body: CreateEndpointRequest; response: Endpoint }
+  getEndpoint: { path: { endpoint_id: string }; response: Endpoint }
+  updateEndpoint: { path: { endpoint_id: string }; body: UpdateEndpointRequest; response: Endpoint }
+  deleteEndpoint: { path: { endpoint_id: string }; response: DeleteEndpointResponse }
+  testEndpoint: { path: { endpoint_id: string }; response: TestWebhookResponse }
+  rotateEndpointSecret: { path: { endpoint_id: string }; response: Endpoint }
   getWebhook: { response: Webhook }
   putWebhook: { body: PutWebhookRequest; response: Webhook }
   deleteWebhook: { response: DeleteWebhookResponse }
@@ -1799,6 +1933,13 @@ export const ROUTES = {
   getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },
   replayEvent: { method: 'POST', path: '/api/v1/events/{event_id}/replay', takesKey: false },
   replayMessage: { method: 'POST', path: '/api/v1/messages/{message_id}/replay', takesKey: false },
+  listEndpoints: { method: 'GET', path: '/api/v1/webhooks', takesKey: false },
+  createEndpoint: { method: 'POST', path: '/api/v1/webhooks', takesKey: false },
+  getEndpoint: { method: 'GET', path: '/api/v1/webhooks/{endpoint_id}', takesKey: false },
+  updateEndpoint: { method: 'PATCH', path: '/api/v1/webhooks/{endpoint_id}', takesKey: false },
+  deleteEndpoint: { method: 'DELETE', path: '/api/v1/webhooks/{endpoint_id}', takesKey: false },
+  testEndpoint: { method: 'POST', path: '/api/v1/webhooks/{endpoint_id}/test', takesKey: false },
+  rotateEndpointSecret: { method: 'POST', path: '/api/v1/webhooks/{endpoint_id}/secret/rotate', takesKey: false },
   getWebhook: { method: 'GET', path: '/api/v1/webhook', takesKey: false },
   putWebhook: { method: 'PUT', path: '/api/v1/webhook', takesKey: false },
   deleteWebhook: { method: 'DELETE', path: '/api/v1/webhook', takesKey: false },

@@ -15,7 +15,7 @@ interface ChartsProps {
 
 /** Outcomes, latency, the rates of the breaker and the webhook over time. */
 export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
-  const { periods, thresholds, latencyMs, webhook } = overview
+  const { periods, thresholds, latencyMs, endpoints } = overview
   const shared = { periods, stepMs }
   return (
     <div className={styles.charts}>
@@ -58,7 +58,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         ]}
         word={percent}
       />
-      {webhook && (
+      {endpoints.length > 0 && (
         <Chart
           {...shared}
           title="Webhook attempts"
@@ -66,7 +66,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
           lines={[...ATTEMPT_LINES].reverse()}
           values={ATTEMPT_VALUES}
           empty="No attempt in this range."
-          summary={waitingWords(webhook.waiting)}
+          summary={waitingWords(endpoints.reduce((sum, { waiting }) => sum + waiting, 0))}
           word={countOf}
         />
       )}

@@ -16,6 +16,15 @@ const toneOf = ({ failedSince, lastAcknowledgedAt }: WebhookState) =>
 
 type Rule = (overview: GetOverviewResponse, nowMs: number) => Finding[]
 
+/** A rule that looks at each endpoint. It names the endpoint when there are several. */
+function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: string) => Finding[]): Rule {
+  return ({ endpoints }, nowMs) =>
+    endpoints.flatMap((endpoint) => {
+      const name = endpoints.length === 1 ? '' : ` ${endpoint.description ?? new URL(endpoint.url).host}`
+      return rule(endpoint, nowMs, name)
+    })
+}
+
 /** What can be wrong, the worst first. */
 const RULES: Rule[] = [
   ({ domains }) =>
@@ -26,29 +35,29 @@ const RULES: Rule[] = [
         sentence: `Sending from ${domain} is paused, because too much of its mail bounced or led to complaints.`,
         page: 'domains',
       })),
-  ({ webhook }, nowMs) => {
-    const tone = webhook && toneOf(webhook)
+  forEachEndpoint((endpoint, nowMs, name) => {
+    const tone = toneOf(endpoint)
     if (!tone) return []
-    const { failedSince, lastAcknowledgedAt } = webhook
+    const { failedSince, lastAcknowledgedAt } = endpoint
     const failed = failedSince === 1 ? 'the last attempt failed' : `the last ${countOf(failedSince)} attempts failed`
     const since = lastAcknowledgedAt
       ? `It last acknowledged an event ${relativeTime(timestampMs(lastAcknowledgedAt), nowMs)}.`
       : 'It has never acknowledged an event.'
-    return [{ tone, sentence: `Your webhook endpoint fails: ${failed}. ${since}`, page: 'events' }]
-  },
-  ({ webhook }, nowMs) => {
-    if (!webhook?.oldestWaiting || toneOf(webhook) === 'error') return []
-    const waitedMs = nowMs - timestampMs(webhook.oldestWaiting)
+    return [{ tone, sentence: `Your webhook endpoint${name} fails: ${failed}. ${since}`, page: 'events' }]
+  }),
+  forEachEndpoint((endpoint, nowMs, name) => {
+    if (!endpoint.oldestWaiting || toneOf(endpoint) === 'error') return []
+    const waitedMs = nowMs - timestampMs(endpoint.oldestWaiting)
     if (waitedMs < LONG_WAIT_MS) return []
-    const events = webhook.waiting === 1 ? 'One event waits' : `${webhook.waiting} events wait`
+    const events = endpoint.waiting === 1 ? 'One event waits' : `${endpoint.waiting} events wait`
     return [
       {
         tone: 'warning',
-        sentence: `${events} for your endpoint, the oldest for ${lengthOf(waitedMs)}.`,
+        sentence: `${events} for your endpoint${name}, the oldest for ${lengthOf(waitedMs)}.`,
         page: 'events',
       },
     ]
-  },
+  }),
   ({ domains }) =>
     domains
       .filter(({ sending }) => sending === SendingState.THROTTLED)

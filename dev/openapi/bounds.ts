@@ -3,6 +3,7 @@ import { REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { EVENT_KINDS } from '../../server/db/event-kinds.ts'
 import { CONTENT_ID, CONTENT_TYPE_FIELD } from '../../server/sending/attachments.ts'
 import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
+import { ENDPOINT_LIMITS } from '../../server/services/endpoint-fields.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
 
@@ -50,6 +51,17 @@ const MESSAGE: Record<string, Bounds> = {
   raw: {},
 }
 
+const FILTER: Schema = { maxItems: ENDPOINT_LIMITS.filterValues }
+const ENDPOINT = {
+  url: { value: { minLength: 1, maxLength: 2_048, format: 'uri' } },
+  description: { value: { maxLength: ENDPOINT_LIMITS.descriptionCharacters } },
+  events: { value: EVENT_KIND },
+  statuses: {},
+  tags: { whole: FILTER, ...TAG },
+  tenant_ids: { whole: FILTER, ...TENANT_ID },
+  domains: { whole: FILTER, ...TEXT },
+} satisfies Record<string, Bounds>
+
 /**
  * The limits of request fields, by message and field, made of the constants that validation uses. Where JSON Schema
  * cannot express a rule, the schema is wider than validation, never narrower.
@@ -88,13 +100,15 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     event: { value: EVENT_KIND },
   },
   GetEventRequest: { event_id: TEXT },
-  ReplayEventRequest: { event_id: TEXT },
-  ReplayMessageRequest: { message_id: TEXT },
-  PutWebhookRequest: {
-    url: { value: { minLength: 1, maxLength: 2_048, format: 'uri' } },
-    events: { value: EVENT_KIND },
-    statuses: {},
-  },
+  ReplayEventRequest: { event_id: TEXT, endpoint_id: TEXT },
+  ReplayMessageRequest: { message_id: TEXT, endpoint_id: TEXT },
+  PutWebhookRequest: { url: ENDPOINT.url, events: ENDPOINT.events, statuses: ENDPOINT.statuses },
+  CreateEndpointRequest: ENDPOINT,
+  GetEndpointRequest: { endpoint_id: TEXT },
+  UpdateEndpointRequest: { ...ENDPOINT, endpoint_id: TEXT },
+  DeleteEndpointRequest: { endpoint_id: TEXT },
+  TestEndpointRequest: { endpoint_id: TEXT },
+  RotateEndpointSecretRequest: { endpoint_id: TEXT },
   CreateDomainRequest: { domain: TEXT },
   GetDomainRequest: { id: TEXT },
   UpdateDomainRequest: { id: TEXT },

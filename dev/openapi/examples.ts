@@ -57,15 +57,19 @@ export const EVENT = {
   metadata: { order: '1234' },
 }
 
+export const ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
+
 const REPLAYED = {
   replayed: true,
   event_id: EVENT_ID,
   message_id: MESSAGE_ID,
   dispatched_at: '2026-02-01T09:30:00.118Z',
   dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz',
+  dispatches: [{ dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz', endpoint_id: ENDPOINT_ID }],
 }
 
 const WEBHOOK = {
+  endpoint_id: ENDPOINT_ID,
   url: 'https://hooks.example.com/email',
   created_at: '2026-01-30T10:15:00.000Z',
   updated_at: '2026-01-30T10:15:00.000Z',
@@ -82,6 +86,24 @@ const HEALTH = {
 const DEFAULT_LISTS = { events: ['email.delivery'], statuses: ['delivered', 'bounced', 'rejected'] }
 const CHOSEN_LISTS = { events: ['email.delivery', 'email.feedback'], statuses: ['delivered', 'bounced'] }
 const NEW_HEALTH = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
+const ENDPOINT = { ...WEBHOOK, ...DEFAULT_LISTS, disabled: false, first: false }
+const WAREHOUSE = {
+  ...ENDPOINT,
+  endpoint_id: 'whk_01jx8s2p4qe6t8w0y3z5b7d9f1',
+  url: 'https://hooks.example.com/warehouse',
+  description: 'warehouse',
+  statuses: ['bounced'],
+  tags: ['order-shipped'],
+  disabled: true,
+}
+const TESTED = {
+  event_id: 'evt_01jx8r1c7te4y8d3w6a0m5p9vx',
+  dispatched_at: '2026-01-30T10:16:20.310Z',
+  outcome: 'success_but_not_200',
+  status_code: 204,
+  duration_ms: 96,
+  phases: { dns_ms: 3.4, connect_ms: 11.8, tls_ms: 26.7, head_ms: 54, body_ms: 0.1 },
+}
 const SECRET = 'whsec_c2hvd24gb25jZSBhbmQga2VwdCBieSB5b3UgYWxvbmU='
 
 const DOMAIN_ID = 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v'
@@ -337,22 +359,55 @@ export const EXAMPLES: Record<string, Example> = {
     parameters: { message_id: MESSAGE_ID },
     response: { replayed: true, message_id: MESSAGE_ID, count: 1, events: [REPLAYED] },
   },
+  'WebhookService.ListEndpoints': {
+    response: { endpoints: [{ ...ENDPOINT, first: true, health: HEALTH }] },
+  },
+  'WebhookService.CreateEndpoint': {
+    request: {
+      url: 'https://hooks.example.com/warehouse',
+      description: 'warehouse',
+      statuses: ['bounced'],
+      tags: ['order-shipped'],
+      disabled: true,
+    },
+    response: { ...WAREHOUSE, secret: SECRET, health: NEW_HEALTH },
+  },
+  'WebhookService.GetEndpoint': {
+    parameters: { endpoint_id: ENDPOINT_ID },
+    response: { ...ENDPOINT, first: true, health: HEALTH },
+  },
+  'WebhookService.UpdateEndpoint': {
+    parameters: { endpoint_id: ENDPOINT_ID },
+    request: { description: 'billing', domains: ['example.com'] },
+    response: {
+      ...ENDPOINT,
+      description: 'billing',
+      domains: ['example.com'],
+      first: true,
+      updated_at: '2026-01-31T12:30:00.000Z',
+      health: HEALTH,
+    },
+  },
+  'WebhookService.DeleteEndpoint': { parameters: { endpoint_id: ENDPOINT_ID }, response: {} },
+  'WebhookService.TestEndpoint': { parameters: { endpoint_id: ENDPOINT_ID }, response: TESTED },
+  'WebhookService.RotateEndpointSecret': {
+    parameters: { endpoint_id: ENDPOINT_ID },
+    response: {
+      ...ENDPOINT,
+      first: true,
+      updated_at: '2026-01-31T12:30:00.000Z',
+      secret: SECRET,
+      previous_secret_until: '2026-02-01T12:30:00.000Z',
+      health: HEALTH,
+    },
+  },
   'WebhookService.GetWebhook': { response: { ...WEBHOOK, health: HEALTH, ...DEFAULT_LISTS } },
   'WebhookService.PutWebhook': {
     request: { url: WEBHOOK.url, ...CHOSEN_LISTS },
     response: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH, ...CHOSEN_LISTS },
   },
   'WebhookService.DeleteWebhook': { response: {} },
-  'WebhookService.TestWebhook': {
-    response: {
-      event_id: 'evt_01jx8r1c7te4y8d3w6a0m5p9vx',
-      dispatched_at: '2026-01-30T10:16:20.310Z',
-      outcome: 'success_but_not_200',
-      status_code: 204,
-      duration_ms: 96,
-      phases: { dns_ms: 3.4, connect_ms: 11.8, tls_ms: 26.7, head_ms: 54, body_ms: 0.1 },
-    },
-  },
+  'WebhookService.TestWebhook': { response: TESTED },
   'WebhookService.RotateSecret': {
     response: {
       ...WEBHOOK,

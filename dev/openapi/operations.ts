@@ -26,7 +26,7 @@ const OPERATION_IDS: Record<string, string> = {
 
 /** The operation of one method. Throws when the method has no comment or no example: the reference would be empty. */
 export function operationOf(binding: Binding, schemas: Schemas, comments: Comments): object {
-  const { method, verb, hasBody, inPath } = binding
+  const { method, hasBody } = binding
   const name = `${method.parent.name}.${method.name}`
   const comment = comments.get(`${method.parent.typeName}.${method.name}`)
   const example = EXAMPLES[name]
@@ -38,10 +38,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     summary,
     description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
-    // A PATCH without a body changes nothing.
-    ...(hasBody
-      ? { requestBody: json(schemas.message(method.input, 'request', inPath), example.request, verb !== 'PATCH') }
-      : {}),
+    ...(hasBody ? { requestBody: requestBody(binding, schemas, example) } : {}),
     responses: {
       200: {
         description: 'The response.',
@@ -52,6 +49,13 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     },
     'x-codeSamples': samplesOf(binding, example),
   }
+}
+
+/** A body that needs no member may be absent: a PATCH then changes nothing. */
+function requestBody({ method, inPath }: Binding, schemas: Schemas, example: Example): object {
+  const schema = schemas.message(method.input, 'request', inPath)
+  const { required } = schemas.components[method.input.name] as { required: string[] }
+  return json(schema, example.request, required.length > 0)
 }
 
 const needs = (scope: string) => (scope === 'any' ? undefined : `Needs the scope \`${scope}\`.`)

@@ -1,5 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { enumName, jsonNamesOf, shapeOf, TIMESTAMP } from '../../server/http/rest/json-shape.ts'
+import { enumName, jsonFields, jsonNamesOf, shapeOf, TIMESTAMP } from '../../server/http/rest/json-shape.ts'
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
@@ -31,7 +31,7 @@ export function createSchemas(comments: Comments) {
   /** The schema of a message, without the fields that are in the path. */
   const message = (desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema =>
     refer(desc.name, () => {
-      const fields = desc.fields.filter(({ jsonName }) => !inPath.includes(jsonName))
+      const fields = jsonFields(desc).filter(({ jsonName }) => !inPath.includes(jsonName))
       return {
         description: comments.get(desc.typeName),
         type: 'object',

@@ -16,13 +16,13 @@ lost as (
 begun as (
   update open_dispatches d set started_at = clock_timestamp()
   from waiting b where d.id = b.id and b.is_next and b.is_due and not b.is_late
-    and exists (select from webhook_endpoints e where e.account_id = b.account_id)
+    and exists (select from webhook_endpoints e where e.id = b.endpoint_id)
   returning d.id, d.started_at
 )
 select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue",
   d.is_late as "isLate",
   (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
-w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
+w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
 from waiting d left join begun on begun.id = d.id
-left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'
+left join webhook_endpoints w on w.id = d.endpoint_id

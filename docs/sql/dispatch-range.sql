@@ -1,20 +1,24 @@
 -- Makes one step of a replay of many events: creates dispatches and moves the replay on.
-with endpoint as (
-  select url from webhook_endpoints where account_id = $2
-),
-replay as (
-  update range_replays r set done_until = $4, dispatched = dispatched + json_array_length($5::json), state = $6,
+with replay as (
+  update range_replays r set done_until = $4, dispatched = dispatched + $7::int, state = $6,
     ended_at = case when $6 <> 'running' then clock_timestamp() end
-  from endpoint e where r.id = $1 and r.state = 'running' and r.done_until = $3
-  returning e.url
+  where r.id = $1 and r.state = 'running' and r.done_until = $3
+    and not exists (
+      select from unnest($8::uuid[]) as wanted(id)
+      where not exists (select from webhook_endpoints w where w.id = wanted.id and w.account_id = $2))
+  returning r.id
 ),
 opened as (
-  insert into open_dispatches
-    (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
-    traceparent)
-  select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id,
-    d.traceparent
-  from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text,
-    traceparent text)
+  insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at, deadline_at,
+    workflow_id, traceparent)
+  select r.id, r.event_id, r.message_id, w.account_id, w.id, 'replay', now(), now(),
+    now() + interval '24 hours', r.workflow_id, r.traceparent
+  from json_to_recordset($5::json) as r(id uuid, event_id uuid, message_id uuid, endpoint_id uuid,
+    workflow_id text, traceparent text)
+  join webhook_endpoints w on w.id = r.endpoint_id and w.account_id = $2 cross join replay
+  returning endpoint_id
 )
-select url, (extract(epoch from now()) * 1000)::float8 as "atMs" from replay
+select (select count(*)::int from replay) as "isStored", coalesce((
+  select json_agg(e) from (
+select w.id as "endpointId", w.url, (extract(epoch from now()::timestamptz(3)) * 1000)::float8 as "atMs"
+from webhook_endpoints w where w.id in (select endpoint_id from opened)) as e), '[]') as endpoints

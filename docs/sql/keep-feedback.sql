@@ -27,14 +27,21 @@ event as (
   from late
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
-    traceparent)
-  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+  insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at,
+    deadline_at, lease_until, traceparent)
+  select
+case when w.first then e.event_id else (
+  select (left(e.event_id::text, 15) || left(hash, 3) || '-8' || substr(hash, 4, 3) || '-' || substr(hash, 7, 12))::uuid
+  from md5(e.event_id::text || w.id::text) as hash
+) end, e.event_id, e.message_id, e.account_id, w.id, 'original', now(), now(),
     now() + interval '24 hours', now() + null * interval '1 millisecond', null
   from late e
-  join webhook_endpoints w on w.account_id = e.account_id
+  join webhook_endpoints w on w.account_id = e.account_id and not w.disabled
     and 'email.feedback' = any(w.events) and e.status = any(w.statuses)
-  returning id, message_id
+    and (w.tags is null or e.tag = any(w.tags))
+    and (w.tenant_ids is null or e.tenant_id = any(w.tenant_ids))
+    and (w.domains is null or e.domain = any(w.domains))
+  returning id, event_id, message_id, endpoint_id
 ),
 message as (select distinct message_id as id, account_id, tenant_id from late),
 outcome as (

@@ -56,18 +56,26 @@ event as (
   from outcome o join message m on m.id = o.message_id
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
-    traceparent)
-  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+  insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at,
+    deadline_at, lease_until, traceparent)
+  select
+case when w.first then e.event_id else (
+  select (left(e.event_id::text, 15) || left(hash, 3) || '-8' || substr(hash, 4, 3) || '-' || substr(hash, 7, 12))::uuid
+  from md5(e.event_id::text || w.id::text) as hash
+) end, e.event_id, e.message_id, e.account_id, w.id, 'original', now(), now(),
     now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
   from (
-    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain,
+      m.request ->> 'tag' as tag
     from outcome o join message m on m.id = o.message_id
     where not m.sandbox
   ) e
-  join webhook_endpoints w on w.account_id = e.account_id
+  join webhook_endpoints w on w.account_id = e.account_id and not w.disabled
     and 'email.delivery' = any(w.events) and e.status = any(w.statuses)
-  returning id, message_id
+    and (w.tags is null or e.tag = any(w.tags))
+    and (w.tenant_ids is null or e.tenant_id = any(w.tenant_ids))
+    and (w.domains is null or e.domain = any(w.domains))
+  returning id, event_id, message_id, endpoint_id
 ),
 counted_email as (
   select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
@@ -201,5 +209,6 @@ suppression as (
   where kept.expires_at is not null
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
-  (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
+  (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
+    as dispatches
 from message m

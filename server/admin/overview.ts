@@ -16,6 +16,7 @@ import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
+import { publicId } from '../db/ids.ts'
 import type { ReplicaRead } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
@@ -23,8 +24,8 @@ import { type PeriodStatistics, readPeriods } from '../reputation/period-statist
 import { latencyPercentile } from '../reputation/statistics.ts'
 import { readEnum, readTime, refuse } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
-import { type AttemptCounts, attemptsOf, healthOf } from '../webhooks/endpoint-health.ts'
-import { findEndpoint } from '../webhooks/endpoints.ts'
+import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
+import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import { readSetUp } from './set-up.ts'
 
 export interface OverviewServiceParts {
@@ -52,11 +53,11 @@ export function createOverviewService({
         { from: required('from', from), to: required('to', to), nowMs: clock.now() },
         granularity,
       )
-      const [statistics, attempts, rates, webhook] = await Promise.all([
+      const [statistics, attempts, rates, endpoints] = await Promise.all([
         read((db) => readPeriods(db, { accountId, ...periods })),
         read((db) => attemptsOf(db, { accountId, ...periods })),
         ratesOf(db, breaker, accountId),
-        webhookOf(db, accountId),
+        endpointStates(db, accountId),
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
@@ -64,7 +65,7 @@ export function createOverviewService({
         latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
         domains: rates,
         thresholds: limits.breaker,
-        webhook,
+        endpoints,
         inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
       }
     },
@@ -121,12 +122,19 @@ async function ratesOf(db: Database, breaker: Breaker, accountId: string): Promi
   })
 }
 
-async function webhookOf(db: Database, accountId: string): Promise<WebhookState | undefined> {
-  const [endpoint, health] = await Promise.all([findEndpoint(db, accountId), healthOf(db, accountId)])
-  if (!endpoint) return undefined
+async function endpointStates(db: Database, accountId: string): Promise<WebhookState[]> {
+  const endpoints = await findEndpoints(db, accountId)
+  const healths = await Promise.all(endpoints.map(({ id }) => healthOf(db, accountId, id)))
+  return endpoints.map((endpoint, i) => stateOf(endpoint, healths[i]!))
+}
+
+function stateOf({ id, url, description, disabled }: Endpoint, health: EndpointHealth): WebhookState {
   const time = (ms: number | null) => (ms === null ? undefined : timestampFromMs(ms))
   return create(WebhookStateSchema, {
-    url: endpoint.url,
+    endpointId: publicId('whk', id),
+    url,
+    description: description ?? undefined,
+    disabled,
     waiting: health.waiting,
     oldestWaiting: time(health.oldestWaitingMs),
     lastAcknowledgedAt: time(health.lastSuccessMs),

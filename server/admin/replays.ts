@@ -9,15 +9,22 @@ import { callerKey, traceKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
-import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
+import { ALL_DISABLED } from '../services/replay-receivers.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
-import { findEndpoint } from '../webhooks/endpoints.ts'
-import { type EventKind, type IdSpan, matches, type ReadFilter, spanOf } from '../webhooks/replays/matching-events.ts'
+import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
+import {
+  type IdSpan,
+  matches,
+  type ReadFilter,
+  type Receiver,
+  receiversOf,
+  spanOf,
+} from '../webhooks/replays/matching-events.ts'
 import { NO_ENDPOINT, traceOfReplay } from '../webhooks/replays/replay.ts'
 import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
@@ -52,10 +59,10 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
     return row
   }
 
-  const counted = (accountId: string, filter: ReadFilter, kinds: readonly EventKind[] = EVENT_KINDS) => ({
+  const counted = (accountId: string, filter: ReadFilter, receivers: readonly Receiver[]) => ({
     db,
     span: spanOf(filter, clock),
-    where: (span: IdSpan) => matches(accountId, filter, kinds, span),
+    where: (span: IdSpan) => matches(accountId, filter, receivers, span),
   })
 
   /**
@@ -99,8 +106,8 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
     async countEvents(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const filter = readFilter(request.filter, clock)
-      const endpoint = await findEndpoint(db, accountId)
-      const { count, after } = await countNewest(counted(accountId, filter, endpoint?.events))
+      const receivers = receiversOf(filter, await findEndpoints(db, accountId))
+      const { count, after } = await countNewest(counted(accountId, filter, receivers))
       const more = count > MAX_EVENTS
       const countedFrom = after === undefined || more ? undefined : timestampFromMs(timeOfId(after))
       return { count: Math.min(count, MAX_EVENTS), more, countedFrom }
@@ -111,12 +118,13 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       const { perSecond = DEFAULT_PER_SECOND } = request
       const filter = readFilter(request.filter, clock)
       if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
-      const endpoint = await findEndpoint(db, accountId)
-      if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
+      const endpoints = await findEndpoints(db, accountId)
+      const receivers = receiversOf(filter, endpoints)
+      if (receivers.length === 0) throw noReceiver(filter, endpoints)
       const asked = { filter: toJson(ReplayFilterSchema, filter), isOpenEnded: request.filter!.to === undefined }
       const running = await findRunning(db, accountId, asked)
       if (running) return { replay: await shown(running) }
-      const total = await countEvents(counted(accountId, filter, endpoint.events))
+      const total = await countEvents(counted(accountId, filter, receivers))
       if (total > MAX_EVENTS) throw refuse('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
       const id = newId(clock.now())
       const doneUntil = spanOf(filter, clock).after
@@ -169,6 +177,12 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       return {}
     },
   }
+}
+
+/** Why no endpoint receives the events of a replay. */
+function noReceiver({ endpointId }: ReadFilter, endpoints: readonly Endpoint[]) {
+  if (endpointId !== undefined) return refuse('filter.endpoint_id', 'is not an endpoint of this account')
+  return fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)
 }
 
 const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))

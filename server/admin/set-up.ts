@@ -6,7 +6,7 @@ import { and, asc, eq, gt, gte, isNull, lt, or } from '../db/drizzle.ts'
 import { firstIdAt, publicId } from '../db/ids.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { accounts, apiKeys, domains, messages } from '../db/schema.ts'
-import { findEndpoint } from '../webhooks/endpoints.ts'
+import { findEndpoints } from '../webhooks/endpoints.ts'
 
 const DAY_MS = 86_400_000
 /** The days of history that one statement reads: see newest-rows.ts. */
@@ -14,17 +14,17 @@ const DAYS = 18
 
 /** Reads which steps of the set-up are done. A dry run counts as a send. */
 export async function readSetUp(db: Database, clock: DatabaseClock, accountId: string): Promise<GetSetUpResponse> {
-  const [verifiedDomain, hasKey, firstMessage, endpoint] = await Promise.all([
+  const [verifiedDomain, hasKey, firstMessage, endpoints] = await Promise.all([
     findVerifiedDomain(db, accountId),
     hasValidLiveKey(db, clock, accountId),
     findFirstMessage(db, clock, accountId),
-    findEndpoint(db, accountId),
+    findEndpoints(db, accountId),
   ])
   return create(GetSetUpResponseSchema, {
     verifiedDomain,
     hasKey,
     firstMessageId: firstMessage && publicId('msg', firstMessage),
-    webhookUrl: endpoint?.url,
+    webhookUrl: endpoints[0]?.url,
   })
 }
 

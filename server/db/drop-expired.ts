@@ -28,10 +28,12 @@ interface ExpiredPartition {
 
 const OLD_STATISTICS = `delete from hourly_stats where hour < clock_timestamp() - interval '${STATISTICS_DAYS} days'`
 
+const OLD_URLS = `delete from webhook_urls where replaced_at < clock_timestamp() - $1 * interval '1 millisecond'`
+
 /**
  * Drops the days of history that ended more than 90 days ago, by the database's clock, and returns the names of the
- * tables. Deletes statistics that are 400 days old. No writer or reader waits for it. Throws when it cannot get a lock:
- * what it has dropped until then stays dropped, and the next call goes on.
+ * tables. Deletes statistics that are 400 days old, and URLs that no endpoint has had for 90. No writer or reader waits
+ * for it. Throws when it cannot get a lock: what it has dropped until then stays dropped, and the next call goes on.
  */
 export async function dropExpired(databaseUrl: string): Promise<string[]> {
   const db = connect(databaseUrl, { connections: 1, statementMs: 0, lockMs: LOCK_MS })
@@ -43,6 +45,7 @@ export async function dropExpired(databaseUrl: string): Promise<string[]> {
       await run(db, `drop table ${name}`)
     }
     await run(db, OLD_STATISTICS)
+    await run(db, OLD_URLS, [RETENTION_MS])
     return expired.map(({ name }) => name)
   } finally {
     await db.$client.end({ timeout: 5 })

@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'rkey'
   | 'rpl'
   | 'ses'
+  | 'whk'
 
 /** Creates a UUIDv7 with the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {

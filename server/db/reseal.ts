@@ -10,8 +10,8 @@ export const SEALED = [
   { table: 'dkim_keys', id: 'id', column: 'private_key' },
   { table: 'receipt_keys', id: 'id', column: 'private_key' },
   { table: 'erasure_keys', id: 'id', column: 'key' },
-  { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
-  { table: 'webhook_endpoints', id: 'account_id', column: 'previous_secret' },
+  { table: 'webhook_endpoints', id: 'id', column: 'secret' },
+  { table: 'webhook_endpoints', id: 'id', column: 'previous_secret' },
 ] as const
 type Column = (typeof SEALED)[number]
 

@@ -335,7 +335,7 @@ export const events = pgTable(
   ],
 )
 
-/** Ended runs of the retry schedule. An event's original dispatch has the event's id. */
+/** Ended runs of the retry schedule. The original dispatch to the account's first endpoint has the event's id. */
 export const dispatches = pgTable(
   'dispatches',
   {
@@ -343,6 +343,8 @@ export const dispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
+    /** null in a row of release 0.2, whose accounts had one endpoint: it has the account's id. */
+    endpointId: uuid('endpoint_id'),
     kind: text({ enum: DISPATCH_KINDS }).notNull(),
     state: text({ enum: ENDED_DISPATCH_STATES }).notNull(),
     workflowId: text('workflow_id'),
@@ -350,7 +352,8 @@ export const dispatches = pgTable(
     endedAt: at('ended_at').notNull(),
   },
   (t) => [
-    index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
+    // The usual dispatch has the event's id, and never enters it.
+    index('dispatches_event').on(t.eventId).where(sql`id <> event_id`),
     checkOneOf(t.kind),
     checkOneOf(t.state),
   ],
@@ -366,6 +369,8 @@ export const attempts = pgTable(
     /** null for the outcome `unknown`. */
     finishedAt: at('finished_at'),
     outcome: text({ enum: ATTEMPT_OUTCOMES }).notNull(),
+    /** The version of the endpoint's URL that was posted to; null when it is not known. */
+    urlVersion: integer('url_version'),
     statusCode: smallint('status_code'),
     phases: json().$type<AttemptPhases>(),
     /** The first 1,024 octets of the response, decoded as UTF-8. */
@@ -387,28 +392,65 @@ export const HISTORY = {
 
 // Webhooks: the endpoints, and the runs of the retry schedule that have not ended.
 
-export const webhookEndpoints = pgTable('webhook_endpoints', {
-  accountId: uuid('account_id')
-    .primaryKey()
-    .references(() => accounts.id),
-  url: text().notNull(),
-  /** The kinds of events that are pushed, and the states of those that are. */
-  events: text({ enum: EVENT_KINDS }).array().notNull().default(['email.delivery']),
-  statuses: text({ enum: STATUSES }).array().notNull().default(STATUSES),
-  /** The whole secret as it is shown, `whsec_...`, sealed: see encryption.ts. */
-  secret: bytea().notNull(),
-  /** The secret before the last rotation, sealed. It also signs until `previous_until`. */
-  previousSecret: bytea('previous_secret'),
-  previousUntil: at('previous_until'),
-  createdAt: at('created_at').notNull().defaultNow(),
-  updatedAt: at('updated_at').notNull().defaultNow(),
-})
+/** The most endpoints of an account. */
+export const MAX_ENDPOINTS = 10
+
+export const webhookEndpoints = pgTable(
+  'webhook_endpoints',
+  {
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id')
+      .notNull()
+      .references(() => accounts.id),
+    /** The endpoint of `/api/v1/webhook`. */
+    first: boolean().notNull().default(false),
+    url: text().notNull(),
+    /** Counts the changes of the URL, from 1: see `webhook_urls`. */
+    urlVersion: integer('url_version').notNull().default(1),
+    description: text(),
+    // The events that are pushed: of these kinds, with these statuses, of sends with one of these tags, tenants and
+    // domains of From. null is no filter.
+    events: text({ enum: EVENT_KINDS }).array().notNull().default(['email.delivery']),
+    statuses: text({ enum: STATUSES }).array().notNull().default(STATUSES),
+    tags: text().array(),
+    tenantIds: text('tenant_ids').array(),
+    domains: text().array(),
+    /** Gets no new dispatches. */
+    disabled: boolean().notNull().default(false),
+    /** The whole secret as it is shown, `whsec_...`, sealed: see encryption.ts. */
+    secret: bytea().notNull(),
+    /** The secret before the last rotation, sealed. It also signs until `previous_until`. */
+    previousSecret: bytea('previous_secret'),
+    previousUntil: at('previous_until'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [
+    index('webhook_endpoints_account').on(t.accountId),
+    uniqueIndex('webhook_endpoints_first').on(t.accountId).where(sql`first`),
+  ],
+)
+
+/** The URLs that an endpoint has had, for the attempts that were made to them. */
+export const webhookUrls = pgTable(
+  'webhook_urls',
+  {
+    accountId: uuid('account_id').notNull(),
+    endpointId: uuid('endpoint_id').notNull(),
+    version: integer().notNull(),
+    url: text().notNull(),
+    /** When another URL replaced it, or the endpoint was deleted. It is deleted 90 days later. */
+    replacedAt: at('replaced_at'),
+  },
+  (t) => [primaryKey({ columns: [t.endpointId, t.version] })],
+)
 
 /** An endpoint's health by the hour: how many POSTs it acknowledged, and how many it did not. */
 export const webhookHours = pgTable(
   'webhook_hours',
   {
     accountId: uuid('account_id').notNull(),
+    endpointId: uuid('endpoint_id').notNull(),
     hour: at('hour').notNull(),
     acknowledged: count('acknowledged'),
     failed: count('failed'),
@@ -417,7 +459,7 @@ export const webhookHours = pgTable(
     /** Failures since the last acknowledgement of this hour. */
     failedSince: count('failed_since'),
   },
-  (t) => [primaryKey({ columns: [t.accountId, t.hour] })],
+  (t) => [primaryKey({ columns: [t.accountId, t.endpointId, t.hour] })],
 )
 
 /** Waiting dispatches. The table is small, and empty when every event is acknowledged at once. */
@@ -428,6 +470,7 @@ export const openDispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
+    endpointId: uuid('endpoint_id').notNull(),
     kind: text({ enum: DISPATCH_KINDS }).notNull(),
     createdAt: at('created_at').notNull(),
     /** The number of the running attempt, or of the next one. */
@@ -450,9 +493,9 @@ export const openDispatches = pgTable(
   },
   (t) => [
     // Most rows are acknowledged at their first attempt. Such a row never enters one of these indexes.
-    index('open_dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
+    index('open_dispatches_event').on(t.eventId).where(sql`id <> event_id`),
     index('open_dispatches_unassigned')
-      .on(t.accountId, t.attempt, t.dueAt)
+      .on(t.endpointId, t.attempt, t.dueAt)
       .where(sql`workflow_id is null and lease_until is null`),
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
     index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),

@@ -207,6 +207,7 @@ async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found
 function textOf(kind: Kind, value: unknown): string | null {
   if (value === null || value === undefined) return null
   switch (kind) {
+    case 'list':
     case 'json':
     case 'request':
       return JSON.stringify(value)
@@ -220,7 +221,14 @@ function textOf(kind: Kind, value: unknown): string | null {
 
 /** SQL: what a column stores of the text that `textOf` makes. */
 const storedValue = (kind: Kind, text: string) =>
-  ({ text, mailbox: text, json: `${text}::json`, request: `${text}::json`, answer: `decode(${text}, 'hex')` })[kind]
+  ({
+    text,
+    mailbox: text,
+    list: `case when ${text} is not null then array(select json_array_elements_text(${text}::json)) end`,
+    json: `${text}::json`,
+    request: `${text}::json`,
+    answer: `decode(${text}, 'hex')`,
+  })[kind]
 
 // The address may have been suppressed again after an earlier erasure. Of two entries of a list the longer one stays.
 const KEEP_ONE = `

@@ -13,8 +13,8 @@ import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 /** The columns of a row, by name: texts, parsed JSON, and bytes. */
 export type Fields = Record<string, unknown>
 
-/** `mailbox`: an address, which is compared as a whole. `request`: the JSON of a message's request. */
-export type Kind = 'text' | 'mailbox' | 'json' | 'request' | 'answer'
+/** `list`: texts. `mailbox`: an address, which is compared as a whole. `request`: the JSON of a message's request. */
+export type Kind = 'text' | 'list' | 'mailbox' | 'json' | 'request' | 'answer'
 
 /** Puts a value among the parameters of a statement, and returns its name there. */
 export type Parameter = (value: string) => string
@@ -109,10 +109,11 @@ export const PLACES: readonly AddressPlace[] = [
   { table: 'domains', columns: { checks: 'json' }, account: OWN_ACCOUNT },
   {
     table: 'webhook_endpoints',
-    columns: { url: 'text' },
+    columns: { url: 'text', description: 'text', tags: 'list' },
     account: OWN_ACCOUNT,
     secrets: ['secret', 'previous_secret'],
   },
+  { table: 'webhook_urls', columns: { url: 'text' }, account: OWN_ACCOUNT },
   {
     table: 'invitations',
     columns: { email: 'mailbox' },

@@ -5,7 +5,7 @@ import { type DeliveryEvent, evidenceOf, PAYLOAD_VERSION } from '../db/delivery-
 import { idAt } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import type { Claim } from './claim.ts'
-import type { FirstAttempts } from './first-attempts-offer.ts'
+import type { DispatchedEvent, FirstAttempts } from './first-attempts-offer.ts'
 import type { OutcomeRow } from './rows.ts'
 
 /**
@@ -29,8 +29,8 @@ export interface EndingSend {
 interface EndedRow {
   id: string
   eventsAtMs: number
-  /** The ids of the events that have a dispatch; null when none has. */
-  dispatchIds: string[] | null
+  /** The ids of each dispatch, of its event and of its endpoint; null when there is no dispatch. */
+  dispatches: [id: string, eventId: string, endpointId: string][] | null
 }
 
 /**
@@ -49,7 +49,7 @@ export function createEndSends(
       const rowById = new Map(rows.map((row) => [row.id, row]))
       return sends.map((send) => {
         const row = rowById.get(send.claim.messageId)
-        if (row?.dispatchIds) for (const event of eventsOf(send, row)) offer(event)
+        if (row?.dispatches) for (const event of dispatchedEvents(send, row)) offer(event)
         return row !== undefined
       })
     },
@@ -57,8 +57,8 @@ export function createEndSends(
   )
 }
 
-/** The events that have a dispatch, as `createReadEvent` (webhooks/begin.ts) would read them. */
-function eventsOf({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DeliveryEvent[] {
+/** The dispatches with their events, as `createReadEvent` (webhooks/begin.ts) would read them. */
+function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DispatchedEvent[] {
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request
   const events = claim.recipients.map(({ eventId, email }, i): DeliveryEvent => {
@@ -82,5 +82,8 @@ function eventsOf({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): Deli
       createdAtMs: row.eventsAtMs,
     }
   })
-  return events.filter(({ id }) => row.dispatchIds!.includes(id))
+  const eventById = new Map(events.map((event) => [event.id, event]))
+  return row.dispatches!.map(([dispatchId, eventId, endpointId]) => {
+    return { ...eventById.get(eventId)!, dispatchId, endpointId }
+  })
 }

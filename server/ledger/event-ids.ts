@@ -7,3 +7,14 @@ export const EVENT_AT = 'greatest(m.created_at, now())::timestamptz(3)'
  */
 export const eventIdOf = (claimedId: string): string =>
   `(lpad(to_hex((extract(epoch from ${EVENT_AT}) * 1000)::int8), 12, '0') || substr(${claimedId}::text, 14))::uuid`
+
+/**
+ * SQL: the id of the original dispatch of an event to `w`, a row of `webhook_endpoints`. To the account's first
+ * endpoint it is the event's id; to others it is derived from both ids. It has the time of the event: history is
+ * partitioned by the time of dispatches too. The same event and endpoint always have the same one.
+ */
+export const originalDispatchId = (eventId: string): string => `
+  case when w.first then ${eventId} else (
+    select (left(${eventId}::text, 15) || left(hash, 3) || '-8' || substr(hash, 4, 3) || '-' || substr(hash, 7, 12))::uuid
+    from md5(${eventId}::text || w.id::text) as hash
+  ) end`

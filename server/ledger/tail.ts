@@ -3,7 +3,7 @@ import type { EVENT_KINDS } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
-import { EVENT_AT } from './event-ids.ts'
+import { EVENT_AT, originalDispatchId } from './event-ids.ts'
 
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
@@ -23,13 +23,17 @@ export interface TailParts {
   isDelivered?: boolean
 }
 
-/** The tail. The statement returns each message's id, the time of its events, and the ids of its dispatches. */
+/**
+ * The tail. The statement returns each message's id, the time of its events, and its dispatches: the ids of dispatch,
+ * event and endpoint.
+ */
 export const tail = ({ shard, leaseMs, isDelivered = false }: TailParts): string => `
   ${HISTORY},
   ${originalDispatches({ event: 'email.delivery', from: PUSHED, leaseMs, traceparent: 'e.traceparent' })},
   ${statistics(shard, isDelivered ? DELIVERED_COUNTS : SEND_COUNTS)}${isDelivered ? '' : `,\n  ${SUPPRESSIONS}`}
   select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
-    (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
+    (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
+      as dispatches
   from message m`
 
 // One event for each recipient, in the same commit as the outcome.
@@ -63,14 +67,15 @@ const HISTORY = `
 
 // Only a replay pushes the event of a dry run.
 const PUSHED = `(
-      select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+      select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain,
+        m.request ->> 'tag' as tag
       from outcome o join message m on m.id = o.message_id
       where not m.sandbox
     )`
 
 interface OriginalDispatches {
   event: (typeof EVENT_KINDS)[number]
-  /** A CTE or a query with event_id, message_id, account_id and status. */
+  /** A CTE or a query with event_id, message_id, account_id, status, tag, tenant_id and domain. */
   from: string
   /** SQL: how long this process makes the first attempts; null leaves them to Temporal. */
   leaseMs: string
@@ -80,19 +85,22 @@ interface OriginalDispatches {
 
 /**
  * The CTE that creates the original dispatches of events, in the commit of the events: a dispatch is one run of the
- * retry schedule for one event. The original one has the event's own id. There is none when the account has no endpoint
- * at that moment, or its endpoint does not ask for such events.
+ * retry schedule for one event and one endpoint. There is one for each endpoint that is enabled at that moment and asks
+ * for such events.
  */
 export const originalDispatches = ({ event, from, leaseMs, traceparent }: OriginalDispatches): string => `
   dispatch as (
-    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
-      traceparent)
-    select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+    insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at,
+      deadline_at, lease_until, traceparent)
+    select ${originalDispatchId('e.event_id')}, e.event_id, e.message_id, e.account_id, w.id, 'original', now(), now(),
       now() + interval '${WINDOW_HOURS} hours', now() + ${leaseMs} * interval '1 millisecond', ${traceparent}
     from ${from} e
-    join webhook_endpoints w on w.account_id = e.account_id
+    join webhook_endpoints w on w.account_id = e.account_id and not w.disabled
       and '${event}' = any(w.events) and e.status = any(w.statuses)
-    returning id, message_id
+      and (w.tags is null or e.tag = any(w.tags))
+      and (w.tenant_ids is null or e.tenant_id = any(w.tenant_ids))
+      and (w.domains is null or e.domain = any(w.domains))
+    returning id, event_id, message_id, endpoint_id
   )`
 
 // Dry runs and the simulator count nowhere.

@@ -7,8 +7,8 @@ import type { Config } from '../config/config.ts'
 import { createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { databaseFault } from '../db/database-fault.ts'
-import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { waitForDatabase } from '../db/wait.ts'
+import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { watchEventLoop } from '../telemetry/process-state.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
@@ -28,7 +28,7 @@ const NICE_AFTER_MS = 10_000
 const START_MS = 5_000
 
 /** A message to the thread: events to attempt, a drain, or a question for its metrics, which it posts back. */
-export type ThreadMessage = DeliveryEvent[] | 'drain' | 'metrics'
+export type ThreadMessage = DispatchedEvent[] | 'drain' | 'metrics'
 
 setTimeout(lowerPriority, NICE_AFTER_MS)
 

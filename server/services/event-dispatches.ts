@@ -13,15 +13,19 @@ import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { type EndedAttempt, shownEnd } from './attempt-outcomes.ts'
 
-// The way of events to the endpoint. Waiting dispatches are in one table, ended ones in another. One statement reads
+// The way of events to the endpoints. Waiting dispatches are in one table, ended ones in another. One statement reads
 // both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a
 // plan made for these ids leaves out the days that cannot hold them.
 
 const kindNames = enumNames<DispatchKind>(DispatchKindSchema)
 const stateNames = enumNames<DispatchState>(DispatchStateSchema)
 
-/** The original dispatch and 100 replays. */
-const SHOWN_DISPATCHES = 101
+/** The newest replays of an event that are shown, beside all original dispatches. */
+const SHOWN_REPLAYS = 100
+
+// The original dispatch to the account's first endpoint has the event's id. An index of its own has all others.
+/** SQL: the endpoint of a dispatch: release 0.2, whose accounts had one, stored none. */
+const ENDPOINT = 'coalesce(endpoint_id, account_id)'
 
 /**
  * A replay's id carries the clock of the process that accepted it, which may be a little behind that of the event's.
@@ -33,21 +37,30 @@ const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 const SUMMARIES = `
   with dispatched as (
-    select id, event_id, null::timestamptz as due_at from dispatches
+    select id, event_id, ${ENDPOINT} as endpoint_id, state, null::timestamptz as due_at from dispatches
     where id = any($1::uuid[]) and id >= $2 and id <= $3
     union all
-    select id, event_id, null from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
+    select id, event_id, ${ENDPOINT}, state, null from dispatches
+    where id <> event_id and event_id = any($1::uuid[]) and id >= $2
     union all
-    select id, event_id, due_at from open_dispatches where account_id = $4 and id = any($1::uuid[])
+    select id, event_id, endpoint_id, 'waiting', due_at from open_dispatches
+    where account_id = $4 and id = any($1::uuid[])
     union all
-    select id, event_id, due_at from open_dispatches
-    where account_id = $4 and kind = 'replay' and event_id = any($1::uuid[])
+    select id, event_id, endpoint_id, 'waiting', due_at from open_dispatches
+    where account_id = $4 and id <> event_id and event_id = any($1::uuid[])
+  ),
+  by_endpoint as (
+    select d.event_id, count(a.number)::int as attempts, min(d.due_at) as next_at,
+      min(a.finished_at) filter (where a.outcome = 'acked') as acknowledged_at,
+      exists (select from webhook_endpoints w where w.id = d.endpoint_id)
+        and bool_or(d.state <> 'cancelled') as has_to_acknowledge
+    from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
+    group by d.event_id, d.endpoint_id
   )
-  select d.event_id as "eventId", count(a.number)::int as attempts,
-    ${ms(`min(a.finished_at) filter (where a.outcome = 'acked')`)} as "acknowledgedMs",
-    ${ms('min(d.due_at)')} as "nextMs"
-  from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
-  group by d.event_id`
+  select event_id as "eventId", sum(attempts)::int as attempts, ${ms('min(next_at)')} as "nextMs",
+    case when bool_and(acknowledged_at is not null) filter (where has_to_acknowledge)
+      then ${ms('max(acknowledged_at) filter (where has_to_acknowledge)')} end as "acknowledgedMs"
+  from by_endpoint group by event_id`
 
 export interface DispatchSummary {
   attempts: number
@@ -60,8 +73,8 @@ export interface DispatchSummary {
 const NO_ATTEMPTS: DispatchSummary = { attempts: 0, acknowledgedMs: null, nextMs: null }
 
 /**
- * Reads how often each event of an account was posted, when it was first acknowledged, and when the next attempt is
- * due. Takes ids in any order.
+ * Reads how often each event of an account was posted, since when all endpoints have acknowledged it, and when the next
+ * attempt is due. Takes ids in any order.
  */
 export async function summariesOf(
   db: Database,
@@ -78,17 +91,18 @@ export async function summariesOf(
 
 const DISPATCHES = `
   with dispatched as (
-    select id, kind, state, workflow_id, true as is_started, created_at, ended_at, null::timestamptz as next_at
+    select id, ${ENDPOINT} as endpoint_id, kind, state, workflow_id, true as is_started, created_at, ended_at,
+      null::timestamptz as next_at
     from dispatches where id = $1
     union all
-    select id, kind, state, workflow_id, true, created_at, ended_at, null from dispatches
-    where kind = 'replay' and event_id = $1 and id >= $3
+    select id, ${ENDPOINT}, kind, state, workflow_id, true, created_at, ended_at, null from dispatches
+    where id <> event_id and event_id = $1 and id >= $3
     union all
-    select id, kind, 'waiting', workflow_id, handed_over_at is not null, created_at, null,
+    select id, endpoint_id, kind, 'waiting', workflow_id, handed_over_at is not null, created_at, null,
       case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
-    from open_dispatches where account_id = $2 and (id = $1 or (kind = 'replay' and event_id = $1))
+    from open_dispatches where account_id = $2 and (id = $1 or (id <> event_id and event_id = $1))
   )
-  select d.id, d.kind, d.state, d.workflow_id as "workflowId", d.is_started as "isStarted",
+  select d.id, d.endpoint_id as "endpointId", d.kind, d.state, d.workflow_id as "workflowId", d.is_started as "isStarted",
     ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs", ${ms('d.next_at')} as "nextMs",
     coalesce((
       select json_agg(json_build_object(
@@ -97,11 +111,14 @@ const DISPATCHES = `
         'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
         order by a.number, a.started_at)
       from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $3), '[]') as attempts
-  from dispatched d
-  order by d.kind = 'original' desc, d.id desc limit ${SHOWN_DISPATCHES}`
+  from (
+    select *, row_number() over (partition by kind order by id desc) as nth from dispatched
+  ) as d
+  where d.kind = 'original' or d.nth <= ${SHOWN_REPLAYS}`
 
 interface DispatchRow {
   id: string
+  endpointId: string
   kind: string
   state: string
   workflowId: string | null
@@ -128,9 +145,10 @@ export async function dispatchesOf(
 ): Promise<MessageInitShape<typeof DispatchSchema>[]> {
   const parameters = [eventId, accountId, lowerBound(eventId)]
   const rows = await run<DispatchRow>(db, DISPATCHES, parameters, { prepare: false })
-  const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const oldestFirst = rows.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
   return oldestFirst.map((row) => ({
     dispatchId: publicId('dsp', row.id),
+    endpointId: publicId('whk', row.endpointId),
     kind: kindNames.value(row.kind),
     state: stateNames.value(row.state),
     createdAt: timestampFromMs(row.createdMs),
@@ -141,6 +159,9 @@ export async function dispatchesOf(
     attempts: row.attempts.map(attemptOf),
   }))
 }
+
+/** Dispatches are ordered by the time in their ids; those of the same time by the age of their endpoints. */
+const placeOf = ({ id, endpointId }: DispatchRow) => id.slice(0, 13) + endpointId + id
 
 function attemptOf({ number, startedMs, finishedMs, ...end }: AttemptRow) {
   const finish =

@@ -18,9 +18,7 @@ import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcom
 import { type ReplicaRead, readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
-import { fail } from '../errors.ts'
-import { findEndpoint } from '../webhooks/endpoints.ts'
-import { NO_ENDPOINT, type Replay, type ReplayReceipt } from '../webhooks/replays/replay.ts'
+import type { Replay, ReplayReceipt } from '../webhooks/replays/replay.ts'
 import { type DispatchSummary, dispatchesOf, summariesOf } from './event-dispatches.ts'
 import { type EventEvidence, evidencesOf } from './event-evidence.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
@@ -36,6 +34,7 @@ import {
   refuse,
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
+import { receiversOfEvent, receiversOfMessage } from './replay-receivers.ts'
 
 export interface EventServiceParts {
   db: Database
@@ -97,23 +96,19 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       return { ...fieldsOf(row), dispatches }
     },
 
-    async replayEvent({ eventId }, context) {
+    async replayEvent({ eventId, endpointId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const [receipt] = await replay(
-        accountId,
-        [await readWholeEvent(accountId, eventId)],
-        context.values.get(traceKey),
-      )
+      const row = await readWholeEvent(accountId, eventId)
+      const endpointIds = await receiversOfEvent(db, row, endpointId)
+      const [receipt] = await replay(accountId, [{ ...row, endpointIds }], context.values.get(traceKey))
       return responseOf(receipt!)
     },
 
-    async replayMessage({ messageId }, context) {
+    async replayMessage({ messageId, endpointId }, context) {
       const { accountId } = context.values.get(callerKey)!
       const rows = await eventsInOrder(db, accountId, readKeptId(KEPT_MESSAGE, messageId, clock))
       if (rows.length === 0) throw unknownId(KEPT_MESSAGE, messageId)
-      const endpoint = await findEndpoint(db, accountId)
-      if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
-      const pushed = rows.filter(({ event }) => endpoint.events.includes(event))
+      const pushed = await receiversOfMessage(db, accountId, rows, endpointId)
       const receipts = pushed.length === 0 ? [] : await replay(accountId, pushed, context.values.get(traceKey))
       return { replayed: true, messageId, count: receipts.length, events: receipts.map(responseOf) }
     },
@@ -216,12 +211,16 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchS
   }
 }
 
-function responseOf({ eventId, messageId, dispatchId, dispatchedMs }: ReplayReceipt) {
+function responseOf({ eventId, messageId, dispatches, dispatchedMs }: ReplayReceipt) {
+  const shown = dispatches.map(({ dispatchId, endpointId }) => {
+    return { dispatchId: publicId('dsp', dispatchId), endpointId: publicId('whk', endpointId) }
+  })
   return create(ReplayEventResponseSchema, {
     replayed: true,
     eventId: publicId('evt', eventId),
     messageId: publicId('msg', messageId),
     dispatchedAt: timestampFromMs(dispatchedMs),
-    dispatchId: publicId('dsp', dispatchId),
+    dispatchId: shown[0]?.dispatchId,
+    dispatches: shown,
   })
 }

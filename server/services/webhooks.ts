@@ -1,41 +1,48 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { ServiceImpl } from '@connectrpc/connect'
-import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { type Webhook, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { EVENT_KINDS } from '../db/event-kinds.ts'
-import { newId, publicId } from '../db/ids.ts'
+import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
-import { type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import {
+  changeEndpoint,
+  createEndpoint,
   deleteEndpoint,
   type EndpointWithSecret,
-  findEndpoint,
-  findTarget,
-  putEndpoint,
+  putFirst,
+  type RefusedUrl,
   rotateSecret,
-} from '../webhooks/endpoints.ts'
+} from '../webhooks/change-endpoints.ts'
+import { type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
+import { type Endpoint, findEndpoint, findEndpoints, findTarget, type WhichEndpoint } from '../webhooks/endpoints.ts'
 import type { Post } from '../webhooks/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { signedHeaders } from '../webhooks/signature.ts'
 import { createOpenTarget } from '../webhooks/target.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { shownEnd } from './attempt-outcomes.ts'
-import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
+import {
+  readEndpointChange,
+  readKinds,
+  readNewEndpoint,
+  readStatuses,
+  readUrl,
+  type UrlFaultOf,
+} from './endpoint-fields.ts'
+import { refuse } from './listing.ts'
 
 export interface WebhookServiceParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
   post: Post
-  /** Says why a URL may not be an endpoint, as the rest of a sentence that begins with "url"; undefined when it may. */
-  faultOf(url: string): string | undefined
+  faultOf: UrlFaultOf
   workflows: Pick<Workflows, 'cancel'>
   /** Is called with errors of workflows that could not be cancelled: they notice the deletion at their next attempt. */
   report(error: unknown): void
@@ -47,98 +54,178 @@ export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<ty
   const { db, clock, sealer, post, faultOf, workflows, report } = parts
   const targetOf = createOpenTarget(sealer)
 
-  const shown = async (accountId: string, webhook: EndpointWithSecret) =>
-    webhookOf(webhook, await healthOf(db, accountId))
+  async function shownEndpoint(accountId: string, { endpoint, secret }: EndpointWithSecret) {
+    return { ...fieldsOf(endpoint, await healthOf(db, accountId, endpoint.id)), secret }
+  }
+
+  /** Shows the first endpoint, without what other endpoints have. */
+  async function shownFirst(accountId: string, webhook: EndpointWithSecret) {
+    const { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health } =
+      await shownEndpoint(accountId, webhook)
+    const fields = { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health }
+    return create(WebhookSchema, fields)
+  }
+
+  async function remove(which: WhichEndpoint, { values }: HandlerContext): Promise<boolean> {
+    const { accountId } = values.get(callerKey)!
+    const workflowIds = await deleteEndpoint(db, accountId, which, requesterOf(values))
+    // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
+    for (const id of workflowIds ?? []) workflows.cancel(id).catch(report)
+    return workflowIds !== undefined
+  }
+
+  /** Posts a test. Resolves to undefined without the endpoint. */
+  async function test(which: WhichEndpoint, { values, signal }: HandlerContext) {
+    const { accountId } = values.get(callerKey)!
+    const row = await findTarget(db, accountId, which)
+    if (!row) return undefined
+    const atMs = Math.floor(clock.now())
+    const { url, ...secrets } = targetOf(row)
+    const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
+    const timestamp = Math.floor(atMs / 1_000)
+    const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
+    const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
+    const startedMs = performance.now()
+    const attempt = await post(url, headers, body, { endpointId: row.endpointId, signal })
+    if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
+    const durationMs = Math.round(performance.now() - startedMs)
+    return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
+  }
 
   return {
-    async getWebhook(_, context) {
+    async listEndpoints(_, context) {
       const { accountId } = context.values.get(callerKey)!
-      const endpoint = await findEndpoint(db, accountId)
-      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
-      return shown(accountId, { endpoint })
+      const endpoints = await findEndpoints(db, accountId)
+      return { endpoints: await Promise.all(endpoints.map((endpoint) => shownEndpoint(accountId, { endpoint }))) }
     },
 
-    async putWebhook({ url, ...lists }, context) {
+    async createEndpoint(request, context) {
       const { accountId } = context.values.get(callerKey)!
-      const fault = url === '' ? 'is required' : faultOf(url)
-      if (fault) throw refuse('url', fault)
-      const events = readKinds(lists.events)
-      const statuses = readStatuses(lists.statuses)
-      return shown(
-        accountId,
-        await putEndpoint(parts, accountId, { url, events, statuses }, requesterOf(context.values)),
-      )
+      const fields = readNewEndpoint(request, faultOf)
+      const created = await createEndpoint(parts, accountId, fields, requesterOf(context.values))
+      return shownEndpoint(accountId, accepted(created))
+    },
+
+    async getEndpoint({ endpointId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const endpoint = await findEndpoint(db, accountId, readId(endpointId))
+      if (!endpoint) throw noSuchEndpoint(endpointId)
+      return shownEndpoint(accountId, { endpoint })
+    },
+
+    async updateEndpoint(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const id = readId(request.endpointId)
+      const fields = readEndpointChange(request, faultOf)
+      const changed = await changeEndpoint(parts, accountId, id, fields, requesterOf(context.values))
+      if (!changed) throw noSuchEndpoint(request.endpointId)
+      return shownEndpoint(accountId, { endpoint: accepted(changed) })
+    },
+
+    async deleteEndpoint({ endpointId }, context) {
+      if (!(await remove(readId(endpointId), context))) throw noSuchEndpoint(endpointId)
+      return {}
+    },
+
+    async testEndpoint({ endpointId }, context) {
+      const tested = await test(readId(endpointId), context)
+      if (!tested) throw noSuchEndpoint(endpointId)
+      return tested
+    },
+
+    async rotateEndpointSecret({ endpointId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const rotated = await rotateSecret(parts, accountId, readId(endpointId), requesterOf(context.values))
+      if (!rotated) throw noSuchEndpoint(endpointId)
+      return shownEndpoint(accountId, rotated)
+    },
+
+    async getWebhook(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const endpoint = await findEndpoint(db, accountId, 'first')
+      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
+      return shownFirst(accountId, { endpoint })
+    },
+
+    async putWebhook(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const fields = {
+        url: readUrl(request.url, faultOf),
+        events: request.events.length === 0 ? undefined : readKinds(request.events),
+        statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
+      }
+      return shownFirst(accountId, accepted(await putFirst(parts, accountId, fields, requesterOf(context.values))))
     },
 
     async deleteWebhook(_, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const workflowIds = await deleteEndpoint(db, accountId, requesterOf(context.values))
-      if (!workflowIds) throw fail('not_found', NO_ENDPOINT)
-      // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
-      for (const id of workflowIds) workflows.cancel(id).catch(report)
+      if (!(await remove('first', context))) throw fail('not_found', NO_ENDPOINT)
       return {}
     },
 
     async testWebhook(_, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const row = await findTarget(db, accountId)
-      if (!row) throw fail('webhook_not_configured', NO_ENDPOINT)
-      const atMs = Math.floor(clock.now())
-      const { url, ...secrets } = targetOf(row)
-      const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
-      const timestamp = Math.floor(atMs / 1_000)
-      const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
-      const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
-      const startedMs = performance.now()
-      const attempt = await post(url, headers, body, { accountId, signal: context.signal })
-      if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
-      const durationMs = Math.round(performance.now() - startedMs)
-      return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
+      const tested = await test('first', context)
+      if (!tested) throw fail('webhook_not_configured', NO_ENDPOINT)
+      return tested
     },
 
     async rotateSecret(_, context) {
       const { accountId } = context.values.get(callerKey)!
-      const webhook = await rotateSecret(parts, accountId, requesterOf(context.values))
-      if (!webhook) throw fail('not_found', NO_ENDPOINT)
-      return shown(accountId, webhook)
+      const rotated = await rotateSecret(parts, accountId, 'first', requesterOf(context.values))
+      if (!rotated) throw fail('not_found', NO_ENDPOINT)
+      return shownFirst(accountId, rotated)
     },
   }
 }
 
-// A list in the order of the contract, without duplicates; undefined for an empty one, which leaves the list as it is.
-
-function readKinds(given: string[]) {
-  const index = given.findIndex((kind) => !isEventKind(kind))
-  if (index >= 0) throw refuse(`events[${index}]`, ONE_OF_KINDS)
-  return given.length === 0 ? undefined : EVENT_KINDS.filter((kind) => given.includes(kind))
+/** Returns the UUID of an endpoint's id. A text that is no such id is refused as an unknown one. */
+function readId(shown: string): string {
+  const id = parsePublicId('whk', shown)
+  if (!id) throw noSuchEndpoint(shown)
+  return id
 }
 
-function readStatuses(given: DeliveryStatus[]) {
-  for (const [i, status] of given.entries()) readEnum(`statuses[${i}]`, status, statusNames)
-  const inOrder = [...new Set(given)].sort((a, b) => a - b)
-  return given.length === 0 ? undefined : inOrder.map(statusNames.name)
+export const noSuchEndpoint = (shown: string) =>
+  fail(
+    'not_found',
+    `There is no endpoint ${JSON.stringify(shown.slice(0, 64))} in this account. List them: GET /api/v1/webhooks.`,
+  )
+
+function accepted<Result extends object>(result: Result | RefusedUrl): Result {
+  if ('refused' in result) throw refuse('url', result.refused)
+  return result
 }
 
-function webhookOf({ endpoint, secret }: EndpointWithSecret, health: EndpointHealth): Webhook {
-  const { acknowledged, failed, consecutiveFailures, waiting } = health
-  const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
-  return create(WebhookSchema, {
-    url: endpoint.url,
-    events: endpoint.events,
-    statuses: endpoint.statuses.map(statusNames.value),
+function fieldsOf(endpoint: Endpoint, health: EndpointHealth) {
+  const { id, first, url, description, events, statuses, tags, tenantIds, domains, disabled } = endpoint
+  return create(EndpointSchema, {
+    endpointId: publicId('whk', id),
+    first,
+    url,
+    description: description ?? undefined,
+    events,
+    statuses: statuses.map(statusNames.value),
+    tags: tags ?? [],
+    tenantIds: tenantIds ?? [],
+    domains: domains ?? [],
+    disabled,
     createdAt: timestampFromDate(endpoint.createdAt),
     updatedAt: timestampFromDate(endpoint.updatedAt),
-    secret,
     previousSecretUntil: endpoint.previousUntil ? timestampFromDate(endpoint.previousUntil) : undefined,
-    health: {
-      acknowledged,
-      failed,
-      successRate: acknowledged + failed === 0 ? undefined : acknowledged / (acknowledged + failed),
-      lastSuccessAt: lastSuccessMs === null ? undefined : timestampFromMs(lastSuccessMs),
-      lastFailureAt: lastFailureMs === null ? undefined : timestampFromMs(lastFailureMs),
-      consecutiveFailures,
-      waiting,
-      oldestWaitingAt: oldestWaitingMs === null ? undefined : timestampFromMs(oldestWaitingMs),
-    },
+    health: shownHealth(health),
   })
+}
+
+function shownHealth(health: EndpointHealth) {
+  const { acknowledged, failed, consecutiveFailures, waiting } = health
+  const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
+  return {
+    acknowledged,
+    failed,
+    successRate: acknowledged + failed === 0 ? undefined : acknowledged / (acknowledged + failed),
+    lastSuccessAt: lastSuccessMs === null ? undefined : timestampFromMs(lastSuccessMs),
+    lastFailureAt: lastFailureMs === null ? undefined : timestampFromMs(lastFailureMs),
+    consecutiveFailures,
+    waiting,
+    oldestWaitingAt: oldestWaitingMs === null ? undefined : timestampFromMs(oldestWaitingMs),
+  }
 }

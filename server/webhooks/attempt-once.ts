@@ -1,10 +1,11 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import type { DeliveryEvent, StoredEvent } from '../db/delivery-event.ts'
+import type { StoredEvent } from '../db/delivery-event.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { publicId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
+import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
 import { traceIdOf } from '../telemetry/traceparent.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import {
@@ -73,7 +74,7 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
   const eventOf = createReadEvent(db)
   const end = createEndAttempt(db)
 
-  /** Returns undefined when no slot at the endpoint's origin became free for the account: nothing was posted. */
+  /** Returns undefined when no slot at the endpoint's origin became free for it: nothing was posted. */
   async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {
     const trace = beginSpan(tracing, attempt, row, event)
     let outcome: string = 'unknown'
@@ -95,6 +96,7 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
   ) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beforeMs = performance.now()
+    const { urlVersion } = row
     const { url, ...secrets } = targetOf(row)
     const body = payloadOf(event)
     const headers = signedHeaders({
@@ -106,24 +108,25 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
       ...secrets,
     })
     if (trace) headers.traceparent = trace.traceparent
-    const result = await post(url, headers, body, { accountId: event.accountId, signal })
+    const result = await post(url, headers, body, { endpointId: row.endpointId, signal })
     if (result === undefined) return undefined
     const durationMs = performance.now() - beforeMs
     trace?.set({ 'verdict.outcome': result.outcome, 'http.response.status_code': result.statusCode })
     report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
-    return { result, stored: end({ ...result, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
+    return { result, stored: end({ ...result, dispatchId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }) }
   }
 
   /**
-   * Makes the first attempt of an event that was stored a moment ago, to the account's current endpoint. `stored`
-   * resolves when the outcome is stored. Returns undefined when no attempt was made: this process no longer holds the
-   * lease, the account has no endpoint any more, or no slot at the endpoint's origin became free.
+   * Makes the first attempt of an event that was stored a moment ago. `stored` resolves when the outcome is stored.
+   * Returns undefined when no attempt was made: this process no longer holds the lease, the endpoint was deleted, or no
+   * slot at its origin became free.
    */
-  async function attemptFirst(event: DeliveryEvent, nextDelayMs?: number) {
-    const row = await first(event.id)
+  async function attemptFirst(event: DispatchedEvent, nextDelayMs?: number) {
+    const { dispatchId } = event
+    const row = await first(dispatchId)
     if (row === undefined) return undefined
-    if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
-    return postEvent({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
+    if (!hasEndpoint(row)) return void (await finishDispatches(db, [dispatchId], 'cancelled'))
+    return postEvent({ dispatchId, number: 1, nextDelayMs }, clock.now(), row, event)
   }
 
   async function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {

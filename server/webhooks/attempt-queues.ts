@@ -1,20 +1,20 @@
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
 
-/** Attempts in flight, of all accounts. */
+/** Attempts in flight, to all endpoints. */
 const MAX_IN_FLIGHT = 200
 const MAX_QUEUED = 10_000
-/** The most queued events of one account. More of them would only wait until they expire. */
-const MAX_QUEUED_PER_ACCOUNT = 2_000
+/** The most queued events of one endpoint. More of them would only wait until they expire. */
+const MAX_QUEUED_PER_ENDPOINT = 2_000
 // An endpoint's limit of attempts in flight: at first, and at most.
 const FIRST_LIMIT = 10
 const MAX_LIMIT = 64
 /** An acknowledgement within this time raises the endpoint's limit. */
 const PROMPT_MS = 500
 
-/** The queued events and the attempts in flight of one account, hence of one endpoint. */
-interface AccountQueue {
-  accountId: string
-  events: DeliveryEvent[]
+/** The queued events and the attempts in flight of one endpoint. */
+interface EndpointQueue {
+  endpointId: string
+  events: DispatchedEvent[]
   inFlight: number
   /** The most attempts in flight. */
   limit: number
@@ -22,7 +22,7 @@ interface AccountQueue {
 
 /** The slot of an attempt that begins now. */
 export interface AttemptSlot {
-  event: DeliveryEvent
+  event: DispatchedEvent
   /** Raises or lowers the endpoint's limit. Call it when the attempt's outcome is known. */
   adjustLimit(isAcknowledged: boolean): void
   /** Frees the slot. Call it once. */
@@ -30,47 +30,47 @@ export interface AttemptSlot {
 }
 
 export interface AttemptQueues {
-  /** Queues an event. Returns false when the account's queue is full. */
-  add(event: DeliveryEvent): boolean
+  /** Queues an event. Returns false when the endpoint's queue is full. */
+  add(event: DispatchedEvent): boolean
   /** Acquires a slot for each event whose attempt can begin now. */
   acquireSlots(): Iterable<AttemptSlot>
   /** How many attempts are in flight, and how many events wait for theirs. */
   load(): { inFlight: number; queued: number }
   /** Empties the queues and returns their events. Attempts in flight go on. */
-  clear(): DeliveryEvent[]
+  clear(): DispatchedEvent[]
 }
 
 interface AttemptQueuesParts {
   /** Whether an event has waited for too long. */
-  isExpired(event: DeliveryEvent): boolean
+  isExpired(event: DispatchedEvent): boolean
   /** Called with each event that leaves its queue because it has expired. */
-  drop(event: DeliveryEvent): void
+  drop(event: DispatchedEvent): void
 }
 
 /**
- * Queues events for their first attempt, and limits the attempts in flight; the dispatcher is its only user. Accounts
- * are served round-robin. An account holds at most as many slots, and as much of the queue, as are still free: a few
- * accounts with slow endpoints leave some for all others.
+ * Queues events for their first attempt, and limits the attempts in flight; the dispatcher is its only user.
+ * Endpoints are served round-robin. An endpoint holds at most as many slots, and as much of the queue, as are still
+ * free: a few slow endpoints leave some for all others.
  */
 export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): AttemptQueues {
-  const queues = new Map<string, AccountQueue>()
+  const queues = new Map<string, EndpointQueue>()
   /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
-  const ready = new Set<AccountQueue>()
+  const ready = new Set<EndpointQueue>()
   let queued = 0
   let inFlight = 0
 
-  function add(event: DeliveryEvent): boolean {
-    const { accountId } = event
-    const queue = queues.get(accountId) ?? { accountId, events: [], inFlight: 0, limit: FIRST_LIMIT }
-    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ACCOUNT, MAX_QUEUED - queued)) return false
-    queues.set(accountId, queue)
+  function add(event: DispatchedEvent): boolean {
+    const { endpointId } = event
+    const queue = queues.get(endpointId) ?? { endpointId, events: [], inFlight: 0, limit: FIRST_LIMIT }
+    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ENDPOINT, MAX_QUEUED - queued)) return false
+    queues.set(endpointId, queue)
     queue.events.push(event)
     queued++
     updateReady(queue)
     return true
   }
 
-  function updateReady(queue: AccountQueue): void {
+  function updateReady(queue: EndpointQueue): void {
     if (queue.events.length > 0 && queue.inFlight < queue.limit) ready.add(queue)
     else ready.delete(queue)
   }
@@ -93,14 +93,14 @@ export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): At
     }
   }
 
-  function dropExpired({ events }: AccountQueue): void {
+  function dropExpired({ events }: EndpointQueue): void {
     while (events.length > 0 && isExpired(events[0]!)) {
       queued--
       drop(events.shift()!)
     }
   }
 
-  function hold(queue: AccountQueue, event: DeliveryEvent): AttemptSlot {
+  function hold(queue: EndpointQueue, event: DispatchedEvent): AttemptSlot {
     const startedMs = performance.now()
     queue.inFlight++
     inFlight++
@@ -119,12 +119,12 @@ export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): At
     }
   }
 
-  /** Forgets an account without events and attempts, and its limit. */
-  function forgetIfEmpty(queue: AccountQueue): void {
-    if (queue.inFlight === 0 && queue.events.length === 0) queues.delete(queue.accountId)
+  /** Forgets an endpoint without events and attempts, and its limit. */
+  function forgetIfEmpty(queue: EndpointQueue): void {
+    if (queue.inFlight === 0 && queue.events.length === 0) queues.delete(queue.endpointId)
   }
 
-  function clear(): DeliveryEvent[] {
+  function clear(): DispatchedEvent[] {
     queued = 0
     ready.clear()
     return [...queues.values()].flatMap((queue) => {

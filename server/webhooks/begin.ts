@@ -9,15 +9,14 @@ const POST_AND_RECORD = `interval '14 seconds'`
 /** Attempts that begin at about the same moment share a statement. */
 const LINGER_MS = 1
 
-/** The account's current endpoint; without a URL when the account has none any more. With the trace to continue. */
+/** The endpoint of a dispatch as it is now; without a URL when it was deleted. With the trace to continue. */
 export type CurrentTarget = (TargetRow | { url: null }) & { traceparent: string | null }
 
 // The first attempt of an event belongs to the process that stored the event, for the time of a lease. Nothing marks
-// the beginning of that attempt. A row without time lost its endpoint meanwhile, and has no target even if the account
-// has a new one.
+// the beginning of that attempt.
 export const FIRST = `
   select d.id, d.traceparent, ${TARGET_COLUMNS}
-  from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'
+  from open_dispatches d left join webhook_endpoints w on w.id = d.endpoint_id
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
 /** Returns the target of a dispatch's first attempt; undefined when this process no longer holds the lease. */
@@ -55,8 +54,7 @@ export type OpenDispatch = CurrentTarget & {
   startedAtMs: number | null
 }
 
-// A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown. A row
-// without time has no target, as in FIRST.
+// A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown.
 export const BEGIN = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
@@ -75,14 +73,14 @@ export const BEGIN = `
   begun as (
     update open_dispatches d set started_at = clock_timestamp()
     from waiting b where d.id = b.id and b.is_next and b.is_due and not b.is_late
-      and exists (select from webhook_endpoints e where e.account_id = b.account_id)
+      and exists (select from webhook_endpoints e where e.id = b.endpoint_id)
     returning d.id, d.started_at
   )
   select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
     (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
     ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id
-  left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'`
+  left join webhook_endpoints w on w.id = d.endpoint_id`
 
 /** Begins an attempt, which then counts as made. Returns undefined when the dispatch is over. */
 export function createBeginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {

@@ -1,8 +1,8 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
+import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
 import type { createAttempts } from './attempt-once.ts'
 import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
 import { keepTrying } from './end.ts'
@@ -27,7 +27,7 @@ export interface Dispatcher {
   /** How long the first attempt of an event belongs to this process. */
   leaseMs: number
   /** Takes over an event that was stored with its dispatch a moment ago. Never waits, never throws. */
-  offer(event: DeliveryEvent): void
+  offer(event: DispatchedEvent): void
   /**
    * Accepts no more events, leaves the queued ones to Temporal, and resolves when the outcomes of all attempts are
    * stored.
@@ -56,11 +56,11 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
   /** What a drain waits for. */
   const openWork = new Set<Promise<unknown>>()
   // The lease began with the commit of the event, and the event may have waited on its way to this thread.
-  const isExpired = ({ createdAtMs }: DeliveryEvent) => clock.now() - createdAtMs > EXPIRED_MS
+  const isExpired = ({ createdAtMs }: DispatchedEvent) => clock.now() - createdAtMs > EXPIRED_MS
   const queues = createAttemptQueues({ isExpired, drop: leave })
   let isDraining = false
 
-  function offer(event: DeliveryEvent): void {
+  function offer(event: DispatchedEvent): void {
     if (isDraining || !queues.add(event)) leave(event)
     else beginAttempts()
   }
@@ -85,9 +85,9 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
   }
 
   /** Stores that no attempt was made. Should that fail, the end of the lease says that one may have been made. */
-  function leave(event: DeliveryEvent): void {
+  function leave(event: DispatchedEvent): void {
     onLeave?.()
-    track(keepTrying(() => giveUpLease(event.id)).catch(onError))
+    track(keepTrying(() => giveUpLease(event.dispatchId)).catch(onError))
   }
 
   function track(work: Promise<unknown>): void {

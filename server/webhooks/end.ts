@@ -11,6 +11,8 @@ export interface AttemptEnd extends PostResult {
   number: number
   /** Unix milliseconds, by the database's clock. */
   startedAtMs: number
+  /** The version of the endpoint's URL. */
+  urlVersion: number
   durationMs: number
   /** The delay of the next attempt, should this one have failed; undefined for the last attempt. */
   nextDelayMs?: number
@@ -23,8 +25,9 @@ export interface AttemptEnd extends PostResult {
  * @param endedAt when they ended
  */
 export const intoDispatchHistory = (ended: string, state: string, endedAt: string) => `
-    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-    select id, event_id, message_id, account_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
+    insert into dispatches (id, event_id, message_id, account_id, endpoint_id, kind, state, workflow_id, created_at,
+      ended_at)
+    select id, event_id, message_id, account_id, endpoint_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
 
 // An acknowledgement ends the dispatch. A failure schedules the next attempt, unless another process has gone on with
 // the row in the meantime. An acknowledgement that comes after the end of its dispatch is not stored: the attempt
@@ -32,8 +35,8 @@ export const intoDispatchHistory = (ended: string, state: string, endedAt: strin
 export const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
-      id uuid, number smallint, started_ms float8, finished_ms float8, outcome text, status_code smallint, phases json,
-      excerpt text, excerpt_cut boolean, next_delay_ms float8)
+      id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
+      url_version int, status_code smallint, phases json, excerpt text, excerpt_cut boolean, next_delay_ms float8)
   ),
   acknowledged as (
     delete from open_dispatches d using input i where d.id = i.id and i.outcome = 'acked'
@@ -43,14 +46,15 @@ export const END = `
     update open_dispatches d set attempt = i.number + 1, started_at = null, lease_until = null,
       due_at = clock_timestamp() + coalesce(i.next_delay_ms, 0) * interval '1 millisecond'
     from input i where d.id = i.id and i.outcome <> 'acked' and d.attempt = i.number
-    returning d.id, d.account_id,
+    returning d.id, d.account_id, d.endpoint_id,
       case when i.next_delay_ms is not null and d.due_at <= d.deadline_at then d.due_at end as next_at
   ),
   kept_attempts as (
     insert into attempts (
-      dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt, excerpt_cut, next_attempt_at)
+      dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, phases, excerpt, excerpt_cut,
+      next_attempt_at)
     select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
-      i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+      i.url_version, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
     where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
     on conflict do nothing
@@ -59,13 +63,16 @@ export const END = `
   ),
   health as (
     insert into webhook_hours as h (
-      account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
-    select account_id, date_trunc('hour', clock_timestamp(), 'UTC'), sum(acked), sum(1 - acked),
+      account_id, endpoint_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
+    select account_id, endpoint_id, date_trunc('hour', clock_timestamp(), 'UTC'), sum(acked), sum(1 - acked),
       case when sum(acked) > 0 then clock_timestamp() end, case when sum(acked) < count(*) then clock_timestamp() end,
       case when sum(acked) > 0 then 0 else count(*) end
-    from (select account_id, 1 as acked from acknowledged union all select account_id, 0 from failed) e
-    group by account_id order by account_id
-    on conflict (account_id, hour) do update set
+    from (
+      select account_id, endpoint_id, 1 as acked from acknowledged
+      union all select account_id, endpoint_id, 0 from failed
+    ) e
+    group by account_id, endpoint_id order by account_id, endpoint_id
+    on conflict (account_id, endpoint_id, hour) do update set
       acknowledged = h.acknowledged + excluded.acknowledged,
       failed = h.failed + excluded.failed,
       last_acknowledged_at = coalesce(excluded.last_acknowledged_at, h.last_acknowledged_at),
@@ -114,13 +121,22 @@ export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-function inputRow({ dispatchId, number, startedAtMs, durationMs, nextDelayMs, ...result }: AttemptEnd): string {
+function inputRow({
+  dispatchId,
+  number,
+  urlVersion,
+  startedAtMs,
+  durationMs,
+  nextDelayMs,
+  ...result
+}: AttemptEnd): string {
   return JSON.stringify({
     id: dispatchId,
     number,
     started_ms: startedAtMs,
     finished_ms: startedAtMs + durationMs,
     outcome: result.outcome,
+    url_version: urlVersion,
     status_code: result.statusCode,
     phases: result.phases,
     excerpt: result.excerpt,
@@ -132,8 +148,8 @@ function inputRow({ dispatchId, number, startedAtMs, durationMs, nextDelayMs, ..
 /** SQL: the current time, or the time of creation where the clocks disagree and that is later. */
 export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
 
-/** SQL: whether the endpoint of a dispatch was deleted during an attempt: the dispatch then has no time left. */
-const LOST_ENDPOINT = "deadline_at = 'epoch'"
+/** SQL: whether the endpoint of a dispatch was deleted. */
+const LOST_ENDPOINT = 'not exists (select from webhook_endpoints w where w.id = endpoint_id)'
 
 export const FINISH = `
   with over as (

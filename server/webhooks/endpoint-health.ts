@@ -31,7 +31,7 @@ const FIRST_ATTEMPT_SECONDS = 10
 // acknowledgement are therefore the sum from the hour of that acknowledgement on.
 const HEALTH = `
   with hours as materialized (
-    select * from webhook_hours where account_id = $1
+    select * from webhook_hours where account_id = $1 and endpoint_id = $2
   ),
   attempts as (
     select
@@ -47,13 +47,13 @@ const HEALTH = `
   waiting as (
     select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs"
     from open_dispatches
-    where account_id = $1
+    where account_id = $1 and endpoint_id = $2
       and (lease_until is null or created_at <= clock_timestamp() - interval '${FIRST_ATTEMPT_SECONDS} seconds')
   )
   select * from attempts, waiting`
 
-export async function healthOf(db: Database, accountId: string): Promise<EndpointHealth> {
-  const [health] = await run<EndpointHealth>(db, HEALTH, [accountId])
+export async function healthOf(db: Database, accountId: string, endpointId: string): Promise<EndpointHealth> {
+  const [health] = await run<EndpointHealth>(db, HEALTH, [accountId, endpointId])
   return health!
 }
 
@@ -78,7 +78,7 @@ const ATTEMPTS = `
   where account_id = $1 and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
   group by 1`
 
-/** Counts the attempts of an account for each period from `from` to `to`, in order. */
+/** Counts the attempts of an account, to all its endpoints, for each period from `from` to `to`, in order. */
 export async function attemptsOf(
   db: Database,
   { accountId, from, to, stepMs }: AttemptsQuery,
@@ -97,6 +97,7 @@ const NO_ATTEMPTS: AttemptCounts = { acknowledged: 0, failed: 0 }
 /** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
 export interface FailingEndpoint {
   accountId: string
+  endpointId: string
   url: string
   /** The last acknowledgement, or the first failure when there was none in 90 days. */
   since: string
@@ -107,16 +108,16 @@ export interface FailingEndpoint {
  * them.
  */
 export async function failingEndpoints(db: Database): Promise<FailingEndpoint[]> {
-  const { accountId, hour, lastAcknowledgedAt, lastFailedAt } = webhookHours
-  const { url } = webhookEndpoints
+  const { accountId, endpointId, hour, lastAcknowledgedAt, lastFailedAt } = webhookHours
+  const { id, url } = webhookEndpoints
   const since = sql<string>`coalesce(max(${lastAcknowledgedAt}), min(${hour}))`
   return db
-    .select({ accountId, url, since })
+    .select({ accountId, endpointId, url, since })
     .from(webhookHours)
-    .innerJoin(webhookEndpoints, eq(webhookEndpoints.accountId, accountId))
-    .groupBy(accountId, url)
+    .innerJoin(webhookEndpoints, eq(id, endpointId))
+    .groupBy(accountId, endpointId, url)
     .having(
       sql`max(${lastFailedAt}) > clock_timestamp() - interval '1 day' and ${since} < clock_timestamp() - interval '1 hour'`,
     )
-    .orderBy(accountId)
+    .orderBy(accountId, endpointId)
 }

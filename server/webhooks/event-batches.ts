@@ -1,4 +1,4 @@
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
 
 /**
  * Events that come within this time of each other go to the thread of first attempts together. To wake the thread, its
@@ -7,11 +7,11 @@ import type { DeliveryEvent } from '../db/delivery-event.ts'
 const BATCH_MS = 25
 
 /** Passes events on in batches. The first event after a pause does not wait. */
-export function createEventBatches(passOn: (events: DeliveryEvent[]) => void) {
+export function createEventBatches(passOn: (events: DispatchedEvent[]) => void) {
   let lastBatchMs = Number.NEGATIVE_INFINITY
-  let batch: DeliveryEvent[] = []
+  let batch: DispatchedEvent[] = []
 
-  function add(event: DeliveryEvent): void {
+  function add(event: DispatchedEvent): void {
     if (batch.push(event) > 1) return
     const waitMs = lastBatchMs + BATCH_MS - performance.now()
     if (waitMs > 0) setTimeout(flush, waitMs)

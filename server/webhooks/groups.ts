@@ -1,7 +1,7 @@
 /** A dispatch that waits for a workflow. Ids are UUIDs, times Unix milliseconds. */
 export interface PendingDispatch {
   id: string
-  accountId: string
+  endpointId: string
   /** The number of the next attempt. */
   attempt: number
   dueMs: number
@@ -23,8 +23,8 @@ interface GroupLimits {
 }
 
 /**
- * Groups the dispatches that one workflow takes on: those of one account, with the same next attempt, that failed at
- * about the same time. `rows` are sorted by account, attempt and due time. Leaves out groups that other dispatches
+ * Groups the dispatches that one workflow takes on: those of one endpoint, with the same next attempt, that failed at
+ * about the same time. `rows` are sorted by endpoint, attempt and due time. Leaves out groups that other dispatches
  * may still join.
  */
 export function groupDispatches<Row extends PendingDispatch>(
@@ -46,5 +46,7 @@ export function groupDispatches<Row extends PendingDispatch>(
 }
 
 function belongTogether(row: PendingDispatch, first: PendingDispatch): boolean {
-  return row.accountId === first.accountId && row.attempt === first.attempt && row.dueMs - first.dueMs <= MAX_SPREAD_MS
+  return (
+    row.endpointId === first.endpointId && row.attempt === first.attempt && row.dueMs - first.dueMs <= MAX_SPREAD_MS
+  )
 }

@@ -1,10 +1,10 @@
 import { runEvery } from '../async/run-every.ts'
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { publicId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
+import { REVIVED_ID, workflowIdOf } from './workflow-ids.ts'
 import type { Group, Workflows } from './workflows.ts'
 
 const EVERY_MS = 500
@@ -70,7 +70,7 @@ export const CANCEL_ORPHANS = `
   with orphan as materialized (
     select id from open_dispatches d
     where workflow_id is null and lease_until is null
-      and not exists (select from webhook_endpoints w where w.account_id = d.account_id)
+      and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
     order by id for update skip locked
   ),
   cancelled as (
@@ -83,11 +83,11 @@ const TIMES = `
   (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"`
 
 export const UNASSIGNED = `
-  select id, account_id as "accountId", attempt, ${TIMES},
+  select id, event_id as "eventId", endpoint_id as "endpointId", attempt, ${TIMES},
     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
   from open_dispatches
   where workflow_id is null and lease_until is null
-  order by account_id, attempt, due_at limit ${ROWS_PER_PASS}
+  order by endpoint_id, attempt, due_at limit ${ROWS_PER_PASS}
   for update skip locked`
 
 export const ASSIGN = `
@@ -97,11 +97,13 @@ export const ASSIGN = `
 /** Groups the dispatches that wait, and commits the ids of the workflows that will take them onto their rows. */
 async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts): Promise<void> {
   await db.$client.begin(async (transaction) => {
-    const rows = await run<PendingDispatch & { nowMs: number }>(transaction, UNASSIGNED)
+    const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED)
     if (rows.length === 0) return
     const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup })
     const assignments = groups.flatMap((group) => {
-      const workflow_id = `webhook-${publicId('dsp', group[0]!.id)}-${group[0]!.attempt}`
+      const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
+      const { endpointId } = group[0]!
+      const workflow_id = workflowIdOf({ kind: 'original', endpointId, dispatchIds, eventIds })
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })
     await run(transaction, ASSIGN, [jsonArray(assignments)])
@@ -118,10 +120,10 @@ export const ASSIGNED = `
     limit ${WORKFLOWS_PER_PASS}
   )
   select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
-    d.account_id as "accountId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode"
+    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode"
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
-  left join webhook_endpoints w on w.account_id = d.account_id
+  left join webhook_endpoints w on w.id = d.endpoint_id
   left join lateral (
     select outcome, status_code from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
     order by started_at desc limit 1
@@ -130,6 +132,7 @@ export const ASSIGNED = `
 
 interface AssignedRow extends PendingDispatch {
   workflowId: string
+  accountId: string
   kind: Group['kind']
   eventId: string
   messageId: string
@@ -169,7 +172,7 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
  * begins with the earliest.
  */
 function groupOf(rows: AssignedRow[]): Group {
-  const [{ workflowId, kind, accountId, url, traceparent }] = rows as [AssignedRow]
+  const [{ workflowId, kind, accountId, endpointId, url, traceparent }] = rows as [AssignedRow]
   return {
     workflowId,
     kind,
@@ -177,6 +180,7 @@ function groupOf(rows: AssignedRow[]): Group {
     eventIds: rows.map((row) => row.eventId),
     messageIds: [...new Set(rows.map((row) => row.messageId))],
     accountId,
+    endpointId,
     endpointHost: url === null ? '' : new URL(url).host,
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
@@ -209,9 +213,8 @@ export const CLAIM_OVERDUE = `
   update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
   returning d.workflow_id as id`
 
-// Temporal does not know the new id, and all processes that look at the same moment choose the same one.
 export const REVIVE = `
-  update open_dispatches set workflow_id = workflow_id || '-r', handed_over_at = null, looked_at = null
+  update open_dispatches set workflow_id = ${REVIVED_ID}, handed_over_at = null, looked_at = null
   where workflow_id = any($1::text[])`
 
 /** Assigns dispatches anew whose workflow was terminated by hand, or lost with Temporal's history. */

@@ -32,13 +32,13 @@ export interface PostResult {
 
 /** On whose behalf a POST is made. */
 export interface Sender {
-  /** The account whose slots at the origin are used. */
-  accountId: string
+  /** The endpoint whose slots at the origin are used. */
+  endpointId: string
   signal?: AbortSignal
 }
 
 /**
- * Resolves to undefined when no slot at the origin became free for the account in time: nothing was sent, and no
+ * Resolves to undefined when no slot at the origin became free for the endpoint in time: nothing was sent, and no
  * attempt was made. Rejects only with the reason of `signal`. What the receiver did is then unknown.
  */
 export type Post = (
@@ -67,8 +67,8 @@ interface PostOptions {
 export const POST_LIMITS = { slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
 
 /**
- * The slots of one origin, which all accounts share. An account may hold at most as many as are still free: one account
- * alone gets half of them, and a few accounts with slow endpoints leave some for all others.
+ * The slots of one origin, which all endpoints there share. An endpoint may hold at most as many as are still free: one
+ * alone gets half of them, and a few slow ones leave some for all others.
  */
 const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
 
@@ -83,14 +83,14 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
   const slots = createFairSlotsByKey(ORIGIN_SLOTS)
   const connections = createConnections(createDial({ lookup, proxy, ca }))
 
-  const post: Post = async (url, headers, body, { accountId, signal }) => {
+  const post: Post = async (url, headers, body, { endpointId, signal }) => {
     signal?.throwIfAborted()
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     await connections.load()
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
     const untilMs = performance.now() + limits.slotMs
-    const release = await slots.acquire(destination.origin, { accountId, untilMs, signal })
+    const release = await slots.acquire(destination.origin, { accountId: endpointId, untilMs, signal })
     try {
       signal?.throwIfAborted()
       return release && (await postTo(destination, request, signal))

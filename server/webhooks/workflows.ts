@@ -1,4 +1,4 @@
-/** Dispatches of one account that one workflow walks through the retry schedule together. */
+/** Dispatches to one endpoint that one workflow walks through the retry schedule together. */
 export interface Group {
   workflowId: string
   kind: 'original' | 'replay'
@@ -6,8 +6,8 @@ export interface Group {
   dispatchIds: string[]
   eventIds: string[]
   messageIds: string[]
-  /** Slots at the endpoint are counted by account, because an account has one endpoint. */
   accountId: string
+  endpointId: string
   /** The host of the endpoint's URL. Operators search for the workflow by it. */
   endpointHost: string
   /** The number of the next attempt. */

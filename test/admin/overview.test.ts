@@ -15,7 +15,7 @@ import { hourlyStats, messages, openDispatches, webhookHours } from '../../serve
 import { createDomain } from '../../server/domains/domains.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { putEndpoint } from '../../server/webhooks/endpoints.ts'
+import { type EndpointWithSecret, putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 
@@ -139,8 +139,8 @@ test('the attempts of the webhook are counted by the period', async () => {
     { hour: new Date('2020-11-18T12:00Z'), acknowledged: 1, failed: 0 },
     { hour: new Date('2020-11-18T13:00Z'), acknowledged: 100, failed: 100 },
   ]
-  await account.db.insert(webhookHours).values(hours.map((hour) => ({ accountId, ...hour })))
-  const { periods, webhook } = await overview.getOverview({
+  await account.db.insert(webhookHours).values(hours.map((hour) => ({ accountId, endpointId: accountId, ...hour })))
+  const { periods, endpoints } = await overview.getOverview({
     from: at('2020-11-18T10:00:00Z'),
     to: at('2020-11-18T13:00:00Z'),
     granularity: Granularity.HOUR,
@@ -150,7 +150,7 @@ test('the attempts of the webhook are counted by the period', async () => {
     [0, 0],
     [1, 0],
   ])
-  expect(webhook).toBeUndefined()
+  expect(endpoints).toEqual([])
 })
 
 test('the rates of each domain are those that its circuit breaker evaluates, beside its thresholds', async () => {
@@ -188,12 +188,17 @@ test('the rates of each domain are those that its circuit breaker evaluates, bes
   })
 })
 
-test('the webhook shows what waits and how the endpoint has responded', async () => {
+async function endpointOf(parts: Parameters<typeof putFirst>[0], accountId: string): Promise<string> {
+  const put = (await putFirst(parts, accountId, { url: 'https://hooks.example.com/' })) as EndpointWithSecret
+  return put.endpoint.id
+}
+
+test('an endpoint shows what waits for it and how it has responded', async () => {
   const { id: accountId, overview } = await another()
   const { db, clock } = account
   const range = { from: at('2020-11-18T10:00:00Z'), to: at('2020-11-18T11:00:00Z'), granularity: Granularity.HOUR }
-  await putEndpoint({ db, sealer }, accountId, { url: 'https://hooks.example.com/' })
-  const { webhook: quiet } = await overview.getOverview(range)
+  const endpointId = await endpointOf({ db, sealer }, accountId)
+  const quiet = (await overview.getOverview(range)).endpoints[0]
   expect(quiet).toMatchObject({ url: 'https://hooks.example.com/', waiting: 0, failedSince: 0 })
   expect(quiet!.oldestWaiting).toBeUndefined()
   expect(quiet!.lastAcknowledgedAt).toBeUndefined()
@@ -202,16 +207,16 @@ test('the webhook shows what waits and how the endpoint has responded', async ()
   const hour = { hour: new Date('2020-11-18T10:00Z'), acknowledged: 1, failed: 3, failedSince: 2 }
   await db
     .insert(webhookHours)
-    .values({ accountId, ...hour, lastAcknowledgedAt: acknowledgedAt, lastFailedAt: failedAt })
+    .values({ accountId, endpointId, ...hour, lastAcknowledgedAt: acknowledgedAt, lastFailedAt: failedAt })
   const oldest = new Date('2020-11-18T09:00:00Z')
   for (const createdAt of [oldest, new Date('2020-11-18T10:00:00Z')]) {
     const ids = { id: newId(clock.now()), eventId: newId(clock.now()), messageId: newId(clock.now()) }
     await db
       .insert(openDispatches)
-      .values({ ...ids, accountId, createdAt, kind: 'original', dueAt: createdAt, deadlineAt: createdAt })
+      .values({ ...ids, accountId, endpointId, createdAt, kind: 'original', dueAt: createdAt, deadlineAt: createdAt })
   }
-  const { webhook } = await overview.getOverview(range)
-  expect(webhook).toMatchObject({
+  const { endpoints } = await overview.getOverview(range)
+  expect(endpoints[0]).toMatchObject({
     waiting: 2,
     oldestWaiting: timestampFromDate(oldest),
     lastAcknowledgedAt: timestampFromDate(acknowledgedAt),
@@ -255,7 +260,7 @@ test('a new account has all steps of the set-up before it, and each is seen when
 
   await createDomain({ db, sealer, clock }, { ...domain, status: 'verified' })
   await createKey(db, clock, { ...newKey, kind: 'live' })
-  await putEndpoint({ db, sealer }, accountId, { url: 'https://hooks.example.com/' })
+  await putFirst({ db, sealer }, accountId, { url: 'https://hooks.example.com/' })
   const [first, second] = [newId(clock.now()), newId(clock.now() + 1)]
   for (const id of [second, first]) await insertMessage(accountId, id)
   expect(await overview.getSetUp({})).toMatchObject({

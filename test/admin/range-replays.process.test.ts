@@ -8,7 +8,7 @@ import { createReplayService } from '../../server/admin/replays.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
-import { putEndpoint } from '../../server/webhooks/endpoints.ts'
+import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -51,7 +51,7 @@ beforeAll(async () => {
   dashboard = await startDashboard({ ...world, services })
   replays = connect(await dashboard.person({ accountId: world.accountId }))
   const sealer = createSealer([{ id: 'k1', key }])
-  await putEndpoint({ db: world.db, sealer }, world.accountId, { url: receiver.url })
+  await putFirst({ db: world.db, sealer }, world.accountId, { url: receiver.url })
   worker = startWorker()
   await waitForOutput(worker, /"msg":"ready"/)
 })

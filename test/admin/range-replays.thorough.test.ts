@@ -72,7 +72,7 @@ async function account(kinds: ('email.delivery' | 'email.feedback')[] | null = [
   const { id } = await createAccount(db, clock, 'Test')
   if (kinds) {
     const endpoint = { url: 'https://hooks.example.com/', secret: Buffer.of(), events: kinds }
-    await db.insert(webhookEndpoints).values({ accountId: id, ...endpoint })
+    await db.insert(webhookEndpoints).values({ id, accountId: id, first: true, ...endpoint })
   }
   const person = await dashboard.person({ accountId: id })
   return { id, person, replays: person.client(ReplayService) }
@@ -164,7 +164,7 @@ test('a replay dispatches every event of its range once, the oldest first, in gr
     ['replay', 50],
   ])
   const open = await world.db.select().from(openDispatches).where(eq(openDispatches.accountId, id))
-  expect(open.every(({ handedOverAt, workflowId }) => handedOverAt && workflowId?.startsWith('replay-dsp_'))).toBe(true)
+  expect(open.every(({ handedOverAt, workflowId }) => handedOverAt && workflowId?.startsWith('replay-whk_'))).toBe(true)
   const ended = (await replays.getReplay({ replayId: replay!.replayId })).replay
   expect(ended).toMatchObject({ state: ReplayState.FINISHED, dispatched: 120, endedAt: expect.anything() })
 })
@@ -201,7 +201,7 @@ test('every filter of a replay is respected, and dry runs are never replayed', a
 test('a count that ends early says up to where, and the next one goes on there', async () => {
   const { id } = await account()
   for (const hoursAgo of [1, 1.9, 3, 9, 15, 22]) await store(id, 2, {}, hoursAgo * 60)
-  const where = (span: IdSpan) => matches(id, create(ReplayFilterSchema), ['email.delivery'], span)
+  const where = (span: IdSpan) => matches(id, create(ReplayFilterSchema), [{ id, events: ['email.delivery'] }], span)
   const now = world.clock.now()
   const span = { after: firstIdAt(now - 20 * 60 * MINUTE), until: firstIdAt(now) }
   const counts: number[] = []
@@ -329,10 +329,10 @@ test('no more events are dispatched while 5,000 dispatches of a replay wait', as
   const { id, replays } = await account()
   const rows = await store(id, 10)
   const { replay } = await replays.startReplay({ filter: { to: ago(1) } })
-  const firstId = replayDispatchId(uuidOf(replay!), 0).slice(0, 28)
+  const firstId = replayDispatchId(uuidOf(replay!), 0, 0).slice(0, 28)
   await world.db.execute(sql`
-    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at)
-    select (${firstId} || to_hex(n + 268435456))::uuid, ${rows[0]!.id}, ${rows[0]!.messageId}, ${id}, 'replay', now(),
+    insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at, deadline_at)
+    select (${firstId} || to_hex(n + 268435456))::uuid, ${rows[0]!.id}, ${rows[0]!.messageId}, ${id}, ${id}, 'replay', now(),
       now(), now() from generate_series(1, 4996) n`)
   const { dispatchNext } = replaysOf()
   expect(await dispatchNext(uuidOf(replay!))).toMatchObject({ state: 'running', dispatched: 4 })

@@ -66,7 +66,9 @@ async function account() {
   const { db, clock } = world
   const { id } = await createAccount(db, clock, 'Test')
   await db.insert(webhookEndpoints).values({
+    id,
     accountId: id,
+    first: true,
     url: 'https://hooks.example.com/',
     secret: Buffer.of(),
     events: ['email.delivery', 'email.feedback'],

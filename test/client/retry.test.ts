@@ -40,7 +40,7 @@ function respond(...responses: ScriptedResponse[]): void {
 
 const MESSAGE = { from: 'a@example.com', to: 'b@example.com', subject: 'Hello', text: 'Hi' }
 const send = (options = {}) => createCall(connection())('sendEmail', { body: MESSAGE }, options)
-const replay = () => createCall(connection())('replayEvent', { path: { event_id: 'evt_1' } })
+const replay = () => createCall(connection())('replayEvent', { path: { event_id: 'evt_1' }, body: {} })
 const read = () => createCall(connection())('getLimits', {})
 const faultOf = (call: Promise<unknown>): Promise<VerdictError> =>
   call.then(

@@ -21,6 +21,9 @@ afterAll(() => api.stop())
 const EMAIL = { to: ['delivered@simulator.test'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
 const DIGEST = '0'.repeat(64)
 
+/** Texts are checked before the endpoint is looked up. */
+const UNKNOWN = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
+
 /** The fields that name something: a method, and its request with this value in the field. */
 const NAMES: Record<string, [method: string, request: (name: string) => object]> = {
   'SendRequest.tag': ['EmailService/Send', (tag) => ({ ...EMAIL, tag })],
@@ -36,6 +39,23 @@ const NAMES: Record<string, [method: string, request: (name: string) => object]>
     (tenant_id) => ({ emails: ['a@b.test'], tenant_id }),
   ],
   'PutWebhookRequest.url': ['WebhookService/PutWebhook', (name) => ({ url: `https://hooks.example.com/${name}` })],
+  ...Object.fromEntries(
+    ['url', 'description', 'tags', 'tenant_ids'].flatMap((field) => {
+      const value = (name: string) =>
+        field.endsWith('s') ? [name] : field === 'url' ? `https://b.example.com/${name}` : name
+      const url = `https://hooks.example.com/${field}`
+      return [
+        [
+          `CreateEndpointRequest.${field}`,
+          ['WebhookService/CreateEndpoint', (name) => ({ url, [field]: value(name) })],
+        ],
+        [
+          `UpdateEndpointRequest.${field}`,
+          ['WebhookService/UpdateEndpoint', (name) => ({ endpoint_id: UNKNOWN, [field]: value(name) })],
+        ],
+      ] satisfies [string, (typeof NAMES)[string]][]
+    }),
+  ),
   'StartImportRequest.file_name': ['ImportService/StartImport', (fileName) => ({ fileName, lines: 1, digest: DIGEST })],
   'StartImportRequest.tenant_id': [
     'ImportService/StartImport',
@@ -52,10 +72,11 @@ let invitation: string
 /** The other texts of requests, and why they need no such rule. */
 const OTHERS: Record<string, string> = {
   'their parsers leave ASCII':
-    'domain email emails to from cc bcc reply_to content_type content_id idempotency_key retry_of digest event events ' +
+    'domain domains email emails to from cc bcc reply_to content_type content_id idempotency_key retry_of digest event events ' +
     'scopes',
   'they are compared with what is stored, and not stored themselves':
     'id cursor import_id inbox_id key_id invitation_id person_id session_id replay_id dispatch_id message_id event_id ' +
+    'endpoint_id FieldMask.paths ' +
     'action search recipient token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +
     'ListEventsRequest.tenant_id GetStatsRequest.tenant_id SuppressionServiceListRequest.tenant_id ' +
     'SuppressionServiceRemoveRequest.tenant_id ReplayFilter.tag ReplayFilter.tenant_id',

@@ -24,11 +24,13 @@ const NOW = Date.UTC(2026, 10, 22, 12)
 const shown = (failedSince: number, acknowledgedMsAgo?: number) =>
   healthOf(
     create(GetOverviewResponseSchema, {
-      webhook: {
-        url: 'https://hooks.example.com',
-        failedSince,
-        lastAcknowledgedAt: acknowledgedMsAgo === undefined ? undefined : timestampFromMs(NOW - acknowledgedMsAgo),
-      },
+      endpoints: [
+        {
+          url: 'https://hooks.example.com',
+          failedSince,
+          lastAcknowledgedAt: acknowledgedMsAgo === undefined ? undefined : timestampFromMs(NOW - acknowledgedMsAgo),
+        },
+      ],
     }),
     {},
     NOW,

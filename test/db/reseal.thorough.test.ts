@@ -8,7 +8,7 @@ import { newId } from '../../server/db/ids.ts'
 import { countSealed, reseal } from '../../server/db/reseal.ts'
 import { dkimKeys, domains, webhookEndpoints } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
+import { type EndpointWithSecret, putFirst, rotateSecret } from '../../server/webhooks/change-endpoints.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
 const k1 = { id: 'k1', key: randomBytes(32) }
@@ -55,8 +55,8 @@ test('all sealed values are sealed anew with the first key and keep their conten
   const { accountId } = account
   const url = 'https://hooks.example.com/'
   const parts = { db, sealer: old, clock }
-  const { secret: first } = await putEndpoint(parts, accountId, { url })
-  const { secret: second } = (await rotateSecret(parts, accountId))!
+  const { secret: first } = (await putFirst(parts, accountId, { url })) as EndpointWithSecret
+  const { secret: second } = (await rotateSecret(parts, accountId, 'first'))!
 
   expect(await countSealed(db, [k2, k1])).toEqual({ total: 5, older: 5 })
   expect(await reseal(db, [k2, k1])).toEqual({ resealed: 5, faults: [] })
@@ -64,7 +64,7 @@ test('all sealed values are sealed anew with the first key and keep their conten
   expect(await contents()).toEqual(expected(ids))
   const [endpoint] = await db.select().from(webhookEndpoints)
   const newer = createSealer([k2])
-  const place = (column: string) => ({ table: 'webhook_endpoints', column, id: accountId })
+  const place = (column: string) => ({ table: 'webhook_endpoints', column, id: endpoint!.id })
   expect(newer.open(endpoint!.secret, place('secret')).toString()).toBe(second)
   expect(newer.open(endpoint!.previousSecret!, place('previous_secret')).toString()).toBe(first)
 })

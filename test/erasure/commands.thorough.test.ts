@@ -60,7 +60,7 @@ test('an export has every row that mentions the address, in a file that only the
   const entry = { accountId, tenantId: '', email: 'bob@example.net', reason: 'manual' as const }
   await db.insert(suppressions).values({ id: newId(Date.now()), ...entry })
   const endpoint = { url: 'https://hooks.example.com/bob@example.net', secret: Buffer.from('sealed') }
-  await db.insert(webhookEndpoints).values({ accountId, ...endpoint })
+  await db.insert(webhookEndpoints).values({ id: accountId, accountId, ...endpoint })
   const file = join(folder, 'bob.json')
   await verdict(['export', 'Bob@example.net', '--output', file])
   expect(statSync(file).mode & 0o777).toBe(0o600)

@@ -94,8 +94,8 @@ async function storeEverywhere(email: string) {
     email,
   )
   await insert(
-    `insert into webhook_endpoints (account_id, url, secret)
-     values ($1::uuid, 'https://hooks.example.com/?next=%3Fu%3D' || $2, '') on conflict (account_id) do update set url = excluded.url`,
+    `insert into webhook_endpoints (id, account_id, url, secret)
+     values ($1::uuid, $1::uuid, 'https://hooks.example.com/?next=%3Fu%3D' || $2, '') on conflict (id) do update set url = excluded.url`,
     encodeURIComponent(encodeURIComponent(email)),
   )
   await insert(

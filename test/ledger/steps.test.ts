@@ -136,7 +136,7 @@ test('an event is offered for its first attempt under its id in history', async 
   const c = newClaim({ to: ['ann@example.net', 'bob@example.net'], createdAtMs: Date.now() - TEN_MINUTES_MS })
   const { accountId, messageId } = c
   await database.db.insert(accounts).values({ id: accountId, name: 'Pushed' })
-  const endpoint = { accountId, url: 'https://hooks.example/', secret: Buffer.from('x') }
+  const endpoint = { id: accountId, accountId, first: true, url: 'https://hooks.example/', secret: Buffer.from('x') }
   await database.db.insert(webhookEndpoints).values(endpoint)
   const offered: string[] = []
   const offering = createRecordUntilStored(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })

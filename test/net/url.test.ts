@@ -350,7 +350,7 @@ beforeAll(async () => {
   channel('net.client.socket').subscribe(count)
 })
 
-const SENDER = { accountId: 'account' }
+const SENDER = { endpointId: 'endpoint' }
 
 afterAll(async () => {
   channel('net.client.socket').unsubscribe(count)

@@ -15,10 +15,11 @@ import { type Api, startApi } from './api.ts'
 
 let api: Api
 let receiver: Receiver
+let endpointId: string
 beforeAll(async () => {
   api = await startApi()
   receiver = await startReceiver()
-  await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
+  endpointId = (await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })).json.endpoint_id
 })
 afterAll(async () => {
   await receiver.close()
@@ -61,6 +62,7 @@ test('before its first attempt an event has one dispatch, which waits', async ()
   expect(dispatches).toEqual([
     {
       dispatch_id: originalOf(id),
+      endpoint_id: endpointId,
       kind: 'original',
       state: 'waiting',
       created_at: TIME,
@@ -150,6 +152,7 @@ test('an exhausted dispatch is shown before its acknowledged replay', async () =
   await attempt(originalOf(id), 2)
   await finishDispatches(api.world.db, [uuidOf(id)], 'exhausted')
   const replayed = await replay(id)
+  const workflowId = `replay-${id}-${replayed.slice(-10)}`
   receiver.script = {}
   await attempt(replayed, 1, 0)
   expect(await listed(id)).not.toHaveProperty('next_attempt_at')
@@ -160,8 +163,8 @@ test('an exhausted dispatch is shown before its acknowledged replay', async () =
       dispatch_id: replayed,
       kind: 'replay',
       state: 'acknowledged',
-      workflow_id: `replay-${replayed}`,
-      workflow_url: `http://temporal.test/workflows/replay-${replayed}`,
+      workflow_id: workflowId,
+      workflow_url: `http://temporal.test/workflows/${workflowId}`,
       attempts: [{ number: 1, outcome: 'acked' }],
     },
   ])

@@ -15,10 +15,12 @@ import { mail, probesOf, suppressed, USES } from './probes.ts'
 let messageId = ''
 let eventId = ''
 let domainId = ''
+let endpointId = ''
 const PROBES = probesOf(
   () => messageId,
   () => eventId,
   () => domainId,
+  () => endpointId,
 )
 
 let api: Api
@@ -41,7 +43,8 @@ afterAll(() => api.stop())
 
 /** Creates everything that the probes ask for. */
 async function fillOtherAccount(): Promise<void> {
-  await api.call('PUT', '/api/v1/webhook', { body: { url: 'https://hooks.example.net/verdict' } })
+  const webhook = { url: 'https://hooks.example.net/verdict' }
+  endpointId = (await api.call('PUT', '/api/v1/webhook', { body: webhook })).json.endpoint_id
   const letter = (tenant_id: string) => mail({ to: ['ann@example.net'], from: 'hello@example.test', tenant_id })
   for (const protocol of ['REST', 'gRPC']) {
     const key = (use: string) => ({ 'idempotency-key': `their-${use}-${protocol}` })

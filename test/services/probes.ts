@@ -46,6 +46,7 @@ export const probesOf = (
   messageId: () => string,
   eventId: () => string,
   domainId: () => string,
+  endpointId: () => string,
 ): Record<string, Probe[]> => ({
   'POST /api/v1/emails/send': [...sends('send'), retries(messageId)],
   'POST /api/v1/emails/validate': [...sends('validate'), retries(messageId)],
@@ -85,7 +86,10 @@ export const probesOf = (
     { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
   ],
   'GET /api/v1/events/{event_id}': [event(eventId)],
-  'POST /api/v1/events/{event_id}/replay': [event(eventId)],
+  'POST /api/v1/events/{event_id}/replay': [
+    event(eventId),
+    { ...endpoint(endpointId), request: (endpoint_id) => ({ event_id: eventId(), endpoint_id }) },
+  ],
   'POST /api/v1/messages/{message_id}/replay': [
     {
       what: 'message_id',
@@ -93,6 +97,7 @@ export const probesOf = (
       nobodys: () => like(messageId()),
       request: (message_id) => ({ message_id }),
     },
+    { ...endpoint(endpointId), request: (endpoint_id) => ({ message_id: messageId(), endpoint_id }) },
   ],
   // These calls know only the endpoint of the calling account.
   'GET /api/v1/webhook': [],
@@ -100,6 +105,13 @@ export const probesOf = (
   'DELETE /api/v1/webhook': [],
   'POST /api/v1/webhook/test': [],
   'POST /api/v1/webhook/secret/rotate': [],
+  'GET /api/v1/webhooks': [],
+  'POST /api/v1/webhooks': [],
+  'GET /api/v1/webhooks/{endpoint_id}': [endpoint(endpointId)],
+  'PATCH /api/v1/webhooks/{endpoint_id}': [endpoint(endpointId, { description: 'mine' })],
+  'DELETE /api/v1/webhooks/{endpoint_id}': [endpoint(endpointId)],
+  'POST /api/v1/webhooks/{endpoint_id}/test': [endpoint(endpointId)],
+  'POST /api/v1/webhooks/{endpoint_id}/secret/rotate': [endpoint(endpointId)],
   'GET /api/v1/domains': [],
   // An account can add either address.
   'POST /api/v1/domains': [
@@ -148,6 +160,13 @@ const event = (eventId: () => string): Probe => ({
   theirs: eventId,
   nobodys: () => like(eventId()),
   request: (event_id) => ({ event_id }),
+})
+
+const endpoint = (endpointId: () => string, more: JsonObject = {}): Probe => ({
+  what: 'endpoint_id',
+  theirs: endpointId,
+  nobodys: () => like(endpointId()),
+  request: (endpoint_id) => ({ endpoint_id, ...more }),
 })
 
 const domain = (domainId: () => string, more: JsonObject = {}): Probe => ({

@@ -63,6 +63,7 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
       message_id: messageId,
       dispatched_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       dispatch_id: expect.stringMatching(/^dsp_[0-9a-z]{26}$/),
+      dispatches: [{ dispatch_id: json.dispatch_id, endpoint_id: expect.stringMatching(/^whk_[0-9a-z]{26}$/) }],
     },
   ])
   const [original, replay] = await dispatchesOf(eventIds[0])
@@ -72,7 +73,7 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
     messageId: uuid(messageId),
     kind: 'replay',
     attempt: 1,
-    workflowId: `replay-${json.dispatch_id}`,
+    workflowId: `replay-${eventIds[0]}-${json.dispatch_id.slice(-10)}`,
     leaseUntil: null,
     handedOver: true,
     wholeWindow: true,
@@ -106,7 +107,7 @@ test('all events of a message are replayed in the order of its recipients, by on
   expect(new Set(json.events.map((event: { dispatched_at: string }) => event.dispatched_at)).size).toBe(1)
   expect(api.workflows.started).toHaveLength(1)
   expect(api.workflows.started[0]).toMatchObject({
-    workflowId: `replay-${json.events[0].dispatch_id}`,
+    workflowId: `replay-${json.events[0].dispatches[0].endpoint_id}-${eventIds[0]}-${json.events[0].dispatch_id.slice(-10)}`,
     eventIds: eventIds.map(uuid),
     messageIds: [uuid(messageId)],
   })

@@ -7,9 +7,14 @@ import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
 import { createAttempts } from '../../server/webhooks/attempt-once.ts'
+import {
+  deleteEndpoint,
+  type EndpointWithSecret,
+  putFirst,
+  rotateSecret,
+} from '../../server/webhooks/change-endpoints.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { failingEndpoints, healthOf } from '../../server/webhooks/endpoint-health.ts'
-import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
 import type { PostResult } from '../../server/webhooks/post.ts'
 import { createPost } from '../../server/webhooks/post.ts'
@@ -21,6 +26,7 @@ let database: TestDatabase
 let clock: DatabaseClock
 let receiver: Receiver
 let accountId: string
+let endpointId: string
 let secret: string
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
@@ -34,7 +40,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
-  secret = (await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })).secret!
+  await setEndpoint(receiver.url)
   receiver.script = {}
   receiver.requests.length = 0
 })
@@ -45,8 +51,14 @@ afterAll(async () => {
   await database.drop()
 })
 
+/** Sets the account's endpoint. Events of later tests are dispatched to it. */
+async function setEndpoint(url: string): Promise<void> {
+  const put = (await putFirst({ db: database.db, sealer }, accountId, { url })) as EndpointWithSecret
+  endpointId = put.endpoint.id
+  secret = put.secret ?? secret
+}
 const one = async (state: Parameters<typeof storeDispatches>[2] = {}, change = {}) => {
-  const event = newEvent(accountId, change)
+  const event = newEvent(accountId, { endpointId, ...change })
   await storeDispatches(database, [event], state)
   return event
 }
@@ -149,32 +161,32 @@ test('a process whose lease is nearly over, or gone, does not make the first att
 test('a first attempt goes to the current endpoint, however soon after the commit', async () => {
   const other = await startReceiver()
   const changed = await one({ lease: 30 })
-  await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
+  await setEndpoint(other.url)
   await (await attempts.attemptFirst(changed, 0))!.stored
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   const deleted = await one({ lease: 30 })
-  await deleteEndpoint(database.db, accountId)
+  await deleteEndpoint(database.db, accountId, 'first')
   expect(await attempts.attemptFirst(deleted, 0)).toBeUndefined()
   expect(await stateOf(database, deleted)).toBe('cancelled')
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   await other.close()
 })
 
-test('a first and a later attempt take their slot at the origin from those of their own account', async () => {
-  const accounts: unknown[] = []
+test('a first and a later attempt take their slot at the origin from those of their own endpoint', async () => {
+  const endpoints: unknown[] = []
   const acked: PostResult = { outcome: 'acked', statusCode: 200, phases: {} }
   const recording = createAttempts({
     db: database.db,
     clock,
     sealer,
     post: async (_url, _headers, _body, options) => {
-      accounts.push(options.accountId)
+      endpoints.push(options.endpointId)
       return acked
     },
   })
   await (await recording.attemptFirst(await one({ lease: 30 })))!.stored
   await recording.attemptOnce({ dispatchId: (await one({ attempt: 2, due: -1 })).id, number: 2 })
-  expect(accounts).toEqual([accountId, accountId])
+  expect(endpoints).toEqual([endpointId, endpointId])
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
@@ -194,8 +206,8 @@ test('each attempt goes to the current endpoint, and is signed with the current 
   const event = await one({ lease: 30 })
   receiver.script = { status: 500 }
   await (await attempts.attemptFirst(event, 0))!.stored
-  await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
-  const rotated = await rotateSecret({ db: database.db, sealer }, accountId)
+  await setEndpoint(other.url)
+  const rotated = await rotateSecret({ db: database.db, sealer }, accountId, 'first')
   expect(rotated!.secret).not.toBe(secret)
   expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
   expect([receiver.requests.length, other.requests.length]).toEqual([1, 1])
@@ -205,7 +217,7 @@ test('each attempt goes to the current endpoint, and is signed with the current 
 
 test('deleting the endpoint cancels the dispatches that wait', async () => {
   const event = await one({ attempt: 2, due: -1 })
-  await deleteEndpoint(database.db, accountId)
+  await deleteEndpoint(database.db, accountId, 'first')
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(await deliver(event, 2)).toEqual({ state: 'ended' })
   // This dispatch was stored at the very moment of the deletion.
@@ -222,14 +234,14 @@ test.each([
   'an attempt that a %s makes while its endpoint is deleted decides how the dispatch ends',
   async (_, state, number) => {
     for (const status of [200, 503]) {
-      await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+      await setEndpoint(receiver.url)
       const event = await one(state)
       const response = Promise.withResolvers<object>()
       receiver.requests.length = 0
       receiver.script = () => response.promise
       const attempt = number === 1 ? attempts.attemptFirst(event, 60_000) : deliver(event, number)
       await expect.poll(() => receiver.requests.length).toBe(1)
-      expect(await deleteEndpoint(database.db, accountId)).toEqual(number === 1 ? [] : ['webhook-x-2'])
+      expect(await deleteEndpoint(database.db, accountId, 'first')).toEqual(number === 1 ? [] : ['webhook-x-2'])
       response.resolve({ status })
       const result = await attempt
       if (result && 'stored' in result) await result.stored
@@ -241,15 +253,15 @@ test.each([
 
 test('an event whose endpoint was deleted during its attempt is never sent to the next endpoint', async () => {
   for (const number of [1, 2]) {
-    await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+    await setEndpoint(receiver.url)
     const event = await one(number === 1 ? { lease: 30 } : { attempt: 2, due: -1, workflowId: 'webhook-x-2' })
     const response = Promise.withResolvers<object>()
     receiver.requests.length = 0
     receiver.script = () => response.promise
     const attempt = number === 1 ? attempts.attemptFirst(event, 0) : deliver(event, number)
     await expect.poll(() => receiver.requests.length).toBe(1)
-    await deleteEndpoint(database.db, accountId)
-    await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+    await deleteEndpoint(database.db, accountId, 'first')
+    await setEndpoint(receiver.url)
     response.resolve({ status: 503 })
     const result = await attempt
     if (result && 'stored' in result) await result.stored
@@ -261,8 +273,8 @@ test('an event whose endpoint was deleted during its attempt is never sent to th
 
 test('an event whose endpoint was deleted before its first attempt began is never sent to the next endpoint', async () => {
   const event = await one({ lease: 30 })
-  await deleteEndpoint(database.db, accountId)
-  await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+  await deleteEndpoint(database.db, accountId, 'first')
+  await setEndpoint(receiver.url)
   expect(await attempts.attemptFirst(event)).toBeUndefined()
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(receiver.requests).toEqual([])
@@ -287,7 +299,7 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
 })
 
 test('an attempt that does not begin because the endpoint is gone is not stored as unknown', async () => {
-  await deleteEndpoint(database.db, accountId)
+  await deleteEndpoint(database.db, accountId, 'first')
   const event = await one({ attempt: 2, due: -1, workflowId: 'webhook-x-2' })
   expect(await deliver(event, 2)).toEqual({ state: 'ended' })
   expect(await stateOf(database, event)).toBe('cancelled')
@@ -326,7 +338,7 @@ test('a dispatch that is over stays as it is', async () => {
 test('the health of an endpoint counts attempts, and failures since the last acknowledgement', async () => {
   receiver.script = { status: 500 }
   for (let i = 0; i < 3; i++) await deliver(await one({ attempt: 2, due: -1 }), 2)
-  expect(await healthOf(database.db, accountId)).toMatchObject({
+  expect(await healthOf(database.db, accountId, endpointId)).toMatchObject({
     acknowledged: 0,
     failed: 3,
     consecutiveFailures: 3,
@@ -336,7 +348,7 @@ test('the health of an endpoint counts attempts, and failures since the last ack
   await deliver(await one({ attempt: 2, due: -1 }), 2)
   receiver.script = { status: 500 }
   await deliver(await one({ attempt: 2, due: -1 }), 2)
-  expect(await healthOf(database.db, accountId)).toMatchObject({
+  expect(await healthOf(database.db, accountId, endpointId)).toMatchObject({
     acknowledged: 1,
     failed: 4,
     consecutiveFailures: 1,

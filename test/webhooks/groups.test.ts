@@ -7,13 +7,13 @@ const NOW = 1_000_000_000
 const LIMITS = { scheduleMs: SCHEDULE, maxGroup: 50 }
 
 const inOrder = (a: PendingDispatch, b: PendingDispatch) =>
-  a.accountId.localeCompare(b.accountId) || a.attempt - b.attempt || a.dueMs - b.dueMs
+  a.endpointId.localeCompare(b.endpointId) || a.attempt - b.attempt || a.dueMs - b.dueMs
 
 const rows = fc
   .array(
     fc.record({
       id: fc.uuid(),
-      accountId: fc.constantFrom('a', 'b', 'c'),
+      endpointId: fc.constantFrom('a', 'b', 'c'),
       attempt: fc.integer({ min: 1, max: 3 }),
       failedMs: fc.integer({ min: NOW - 10_000, max: NOW }),
     }),
@@ -28,7 +28,7 @@ test('a group has one account and one attempt, at most 50 dispatches, all due wi
     fc.property(rows, (rows) => {
       const groups = groupDispatches(rows, NOW, LIMITS)
       for (const group of groups) {
-        expect(new Set(group.map((row) => `${row.accountId} ${row.attempt}`)).size).toBe(1)
+        expect(new Set(group.map((row) => `${row.endpointId} ${row.attempt}`)).size).toBe(1)
         expect(group.length).toBeLessThanOrEqual(50)
         expect(group.at(-1)!.dueMs - group[0]!.dueMs).toBeLessThanOrEqual(2_000)
       }
@@ -51,7 +51,7 @@ test('every dispatch that failed more than a second ago or was never attempted i
 test('10,000 failures of one endpoint, 200 a second, make 200 groups', () => {
   const left = Array.from({ length: 10_000 }, (_, i) => ({
     id: String(i),
-    accountId: 'a',
+    endpointId: 'a',
     attempt: 2,
     dueMs: NOW + i * 5 + 60_000,
   }))

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
+import type { DispatchedEvent } from '../../server/ledger/first-attempts-offer.ts'
 import { type HandOverPass, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -45,7 +45,7 @@ function loop(workflows: Partial<Omit<Workflows, 'maxGroup'>> = {}, overdueMs = 
 }
 
 /** Dispatches of accounts that have an endpoint. */
-async function store(events: DeliveryEvent[], state?: Parameters<typeof storeDispatches>[2]): Promise<void> {
+async function store(events: DispatchedEvent[], state?: Parameters<typeof storeDispatches>[2]): Promise<void> {
   await storeEndpoints(database, events)
   await storeDispatches(database, events, state)
 }
@@ -73,7 +73,7 @@ test('failures of one endpoint go into groups of 50, and the id of each group is
   expect(unknownIds).toEqual([])
   for (const group of started) {
     expect(group).toMatchObject({ kind: 'original', attempt: 2 })
-    expect(group.workflowId).toMatch(/^webhook-dsp_[0-9a-z]{26}-2$/)
+    expect(group.workflowId).toMatch(/^webhook-whk_[0-9a-z]{26}-evt_[0-9a-z]{26}-[0-9a-z]{10}$/)
     expect(group.dueMs).toBeGreaterThan(Date.now() + 50_000)
   }
   await eventually(async () => {
@@ -182,7 +182,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   )
   await eventually(() => expect(started).toHaveLength(1))
   expect(looked[0]).toEqual(['webhook-gone-2', 'webhook-runs-2'])
-  expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r', attempt: 3 })
+  expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r1', attempt: 3 })
   expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
   expect(await openDispatches(database, running)).toMatchObject([{ workflowId: 'webhook-runs-2' }])
 })

@@ -1,16 +1,21 @@
 import type { JsonValue } from '@bufbuild/protobuf'
-import { type DeliveryEvent, PAYLOAD_VERSION } from '../../server/db/delivery-event.ts'
+import { PAYLOAD_VERSION } from '../../server/db/delivery-event.ts'
 import { asc, eq, inArray, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import * as schema from '../../server/db/schema.ts'
+import type { DispatchedEvent } from '../../server/ledger/first-attempts-offer.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
 
 // Rows of events and their dispatches, as the commit of an outcome stores them.
 
-export function newEvent(accountId: string, change: Partial<DeliveryEvent> = {}): DeliveryEvent {
+/** An event with its dispatch to the account's endpoint, which has the account's id unless the test says otherwise. */
+export function newEvent(accountId: string, change: Partial<DispatchedEvent> = {}): DispatchedEvent {
   const createdAtMs = Date.now()
+  const id = newId(createdAtMs)
   return {
-    id: newId(createdAtMs),
+    id,
+    dispatchId: id,
+    endpointId: accountId,
     messageId: newId(createdAtMs),
     accountId,
     event: 'email.delivery',
@@ -46,7 +51,7 @@ interface DispatchState {
   age?: number
 }
 
-export async function storeDispatches({ db }: TestDatabase, events: DeliveryEvent[], state: DispatchState = {}) {
+export async function storeDispatches({ db }: TestDatabase, events: DispatchedEvent[], state: DispatchState = {}) {
   const { attempt = 1, due = 0, deadline = 86_400, lease = null, workflowId, kind = 'original', age = 0 } = state
   const fromNow = (seconds: number) => sql`now() + ${seconds} * interval '1 second'`
   const dispatch = {
@@ -60,9 +65,12 @@ export async function storeDispatches({ db }: TestDatabase, events: DeliveryEven
     handedOverAt: state.handedOver ? sql`now()` : null,
     startedAt: state.started ? fromNow(-5) : null,
   }
-  await db
-    .insert(schema.events)
-    .values(events.map(({ createdAtMs, ...event }) => ({ ...event, createdAt: new Date(createdAtMs) })))
+  await db.insert(schema.events).values(
+    events.map(({ createdAtMs, dispatchId: _, endpointId: __, ...event }) => ({
+      ...event,
+      createdAt: new Date(createdAtMs),
+    })),
+  )
   await db.insert(schema.recipients).values(
     events.map(({ id, recipient, ...outcome }) => ({
       ...outcome,
@@ -72,25 +80,27 @@ export async function storeDispatches({ db }: TestDatabase, events: DeliveryEven
       smtp: outcome.smtp as JsonValue,
     })),
   )
-  await db
-    .insert(schema.openDispatches)
-    .values(events.map(({ id, messageId, accountId }) => ({ ...dispatch, id, eventId: id, messageId, accountId })))
+  await db.insert(schema.openDispatches).values(
+    events.map(({ id, dispatchId, messageId, accountId, endpointId }) => {
+      return { ...dispatch, id: dispatchId, eventId: id, messageId, accountId, endpointId }
+    }),
+  )
 }
 
 /** Stores an endpoint for each account of these events. */
-export async function storeEndpoints({ db }: TestDatabase, events: DeliveryEvent[]): Promise<void> {
+export async function storeEndpoints({ db }: TestDatabase, events: DispatchedEvent[]): Promise<void> {
   const accounts = events.map(({ accountId }) => ({ id: accountId, name: 'Test' }))
   await db.insert(schema.accounts).values(accounts).onConflictDoNothing()
   const endpoint = { url: 'https://hooks.example.com/', secret: Buffer.of() }
   await db
     .insert(schema.webhookEndpoints)
-    .values(accounts.map(({ id }) => ({ ...endpoint, accountId: id })))
+    .values(accounts.map(({ id }) => ({ ...endpoint, id, accountId: id, first: true })))
     .onConflictDoNothing()
 }
 
-export async function openDispatches({ db }: TestDatabase, events: DeliveryEvent[]) {
+export async function openDispatches({ db }: TestDatabase, events: DispatchedEvent[]) {
   const { id, attempt, leaseUntil, workflowId, handedOverAt, startedAt, dueAt } = schema.openDispatches
-  const ids = events.map((event) => event.id)
+  const ids = events.map((event) => event.dispatchId)
   const waits = sql<boolean>`${dueAt} > now()`
   return db
     .select({ id, attempt, leaseUntil, workflowId, handedOverAt, startedAt, waits })
@@ -99,7 +109,7 @@ export async function openDispatches({ db }: TestDatabase, events: DeliveryEvent
     .orderBy(asc(id))
 }
 
-export async function attemptsOf({ db }: TestDatabase, { id }: DeliveryEvent) {
+export async function attemptsOf({ db }: TestDatabase, { dispatchId: id }: DispatchedEvent) {
   const { number, outcome, statusCode, finishedAt, excerpt, nextAttemptAt, startedAt } = schema.attempts
   return db
     .select({ number, outcome, statusCode, finishedAt, excerpt, nextAttemptAt })
@@ -108,7 +118,7 @@ export async function attemptsOf({ db }: TestDatabase, { id }: DeliveryEvent) {
     .orderBy(asc(number), asc(startedAt))
 }
 
-export async function stateOf({ db }: TestDatabase, { id }: DeliveryEvent): Promise<string | undefined> {
+export async function stateOf({ db }: TestDatabase, { dispatchId: id }: DispatchedEvent): Promise<string | undefined> {
   const [ended] = await db.select().from(schema.dispatches).where(eq(schema.dispatches.id, id))
   const open = await db.$count(schema.openDispatches, eq(schema.openDispatches.id, id))
   return ended?.state ?? (open > 0 ? 'waiting' : undefined)

@@ -36,6 +36,7 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
     eventIds: ids,
     messageIds: ids,
     accountId: ids[0]!,
+    endpointId: ids[0]!,
     previousResults: [],
     endpointHost: 'hooks.example.com',
     attempt: 2,

@@ -4,7 +4,7 @@ import { freePort } from '../../dev/ports.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { putEndpoint } from '../../server/webhooks/endpoints.ts'
+import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const account = await createAccount(database.db, clock, 'Test')
   clock.stop()
   accountId = account.id
-  await putEndpoint({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, { url: receiver.url })
+  await putFirst({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, { url: receiver.url })
   worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
 })
 afterAll(async () => {

@@ -115,6 +115,7 @@ export async function createWorkflowWorld(address: string, workflowBundle: Bundl
       eventIds: dispatchIds,
       messageIds: [newId(Date.now())],
       accountId: dispatchIds[0]!,
+      endpointId: dispatchIds[0]!,
       previousResults: [],
       endpointHost: `${workflowId}.example.com`,
       attempt: 1,

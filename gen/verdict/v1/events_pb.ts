@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/events.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Reading events, following their delivery to the webhook endpoint, and replaying them.
+// Reading events, following their way to the webhook endpoints, and replaying them.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/events.proto.
  */
 export const file_verdict_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSL4AwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBEhAKA3RhZxgLIAEoCUgIiAEBEhIKBWV2ZW50GAwgASgJSAmIAQFCDQoLX21lc3NhZ2VfaWRCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCDAoKX3RlbmFudF9pZEIKCghfc2FuZGJveEIICgZfbGltaXRCCQoHX2N1cnNvckIGCgRfdGFnQggKBl9ldmVudCKKAQoSTGlzdEV2ZW50c1Jlc3BvbnNlEiEKBmV2ZW50cxgBIAMoCzIRLnZlcmRpY3QudjEuRXZlbnQSJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQESGgoIaGFzX21vcmUYAyABKAhSCGhhc19tb3JlQg4KDF9uZXh0X2N1cnNvciKPBwoFRXZlbnQSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnJlYXNvbhgFIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJcmVjaXBpZW50GAYgASgJEiEKCXRlbmFudF9pZBgHIAEoCUgBUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgIIAEoCBIQCghhdHRlbXB0cxgJIAEoDRJJCg9hY2tub3dsZWRnZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2Fja25vd2xlZGdlZF9hdIgBARINCgVldmVudBgLIAEoCRInCgRraW5kGAwgASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEi8KCGZlZWRiYWNrGA0gASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmRIA4gBARITCgZkZXRhaWwYDiABKAlIBIgBARIQCgN0YWcYDyABKAlIBYgBARI5CghtZXRhZGF0YRgQIAMoCzIfLnZlcmRpY3QudjEuRXZlbnQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiYKBHNtdHAYESABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYEiABKAhIBogBARIfCghpbl9kb3VidBgTIAEoCEgHUghpbl9kb3VidIgBARJJCg9uZXh0X2F0dGVtcHRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAhSD25leHRfYXR0ZW1wdF9hdIgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXRCCwoJX2ZlZWRiYWNrQgkKB19kZXRhaWxCBgoEX3RhZ0IMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEISChBfbmV4dF9hdHRlbXB0X2F0Ii0KD0dldEV2ZW50UmVxdWVzdBIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQizwcKEEdldEV2ZW50UmVzcG9uc2USGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnJlYXNvbhgFIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJcmVjaXBpZW50GAYgASgJEiEKCXRlbmFudF9pZBgHIAEoCUgBUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgIIAEoCBIQCghhdHRlbXB0cxgJIAEoDRJJCg9hY2tub3dsZWRnZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2Fja25vd2xlZGdlZF9hdIgBARIoCgpkaXNwYXRjaGVzGAsgAygLMhQudmVyZGljdC52MS5EaXNwYXRjaBINCgVldmVudBgMIAEoCRInCgRraW5kGA0gASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEi8KCGZlZWRiYWNrGA4gASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmRIA4gBARITCgZkZXRhaWwYDyABKAlIBIgBARIQCgN0YWcYECABKAlIBYgBARJECghtZXRhZGF0YRgRIAMoCzIqLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZS5NZXRhZGF0YUVudHJ5QgaKtRgCEAESJgoEc210cBgSIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgTIAEoCEgGiAEBEh8KCGluX2RvdWJ0GBQgASgISAdSCGluX2RvdWJ0iAEBEkkKD25leHRfYXR0ZW1wdF9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICFIPbmV4dF9hdHRlbXB0X2F0iAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgwKCl90ZW5hbnRfaWRCEgoQX2Fja25vd2xlZGdlZF9hdEILCglfZmVlZGJhY2tCCQoHX2RldGFpbEIGCgRfdGFnQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QhIKEF9uZXh0X2F0dGVtcHRfYXQi+wMKCERpc3BhdGNoEiAKC2Rpc3BhdGNoX2lkGAEgASgJUgtkaXNwYXRjaF9pZBImCgRraW5kGAIgASgOMhgudmVyZGljdC52MS5EaXNwYXRjaEtpbmQSKAoFc3RhdGUYAyABKA4yGS52ZXJkaWN0LnYxLkRpc3BhdGNoU3RhdGUSOgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOwoIZW5kZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSCGVuZGVkX2F0iAEBEiUKC3dvcmtmbG93X2lkGAYgASgJSAFSC3dvcmtmbG93X2lkiAEBEicKDHdvcmtmbG93X3VybBgHIAEoCUgCUgx3b3JrZmxvd191cmyIAQESSQoPbmV4dF9hdHRlbXB0X2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDUg9uZXh0X2F0dGVtcHRfYXSIAQESJQoIYXR0ZW1wdHMYCSADKAsyEy52ZXJkaWN0LnYxLkF0dGVtcHRCCwoJX2VuZGVkX2F0Qg4KDF93b3JrZmxvd19pZEIPCg1fd29ya2Zsb3dfdXJsQhIKEF9uZXh0X2F0dGVtcHRfYXQijgQKB0F0dGVtcHQSDgoGbnVtYmVyGAEgASgNEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EkEKC2ZpbmlzaGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUgtmaW5pc2hlZF9hdIgBARIrCgdvdXRjb21lGAQgASgOMhoudmVyZGljdC52MS5BdHRlbXB0T3V0Y29tZRIlCgtzdGF0dXNfY29kZRgFIAEoDUgBUgtzdGF0dXNfY29kZYgBARIlCgtkdXJhdGlvbl9tcxgGIAEoDUgCUgtkdXJhdGlvbl9tc4gBARIpCgZwaGFzZXMYByABKAsyGS52ZXJkaWN0LnYxLkF0dGVtcHRQaGFzZXMSLwoQcmVzcG9uc2VfZXhjZXJwdBgIIAEoCUgDUhByZXNwb25zZV9leGNlcnB0iAEBEicKDHJlc3BvbnNlX2N1dBgJIAEoCEgEUgxyZXNwb25zZV9jdXSIAQESEwoGZGV0YWlsGAogASgJSAWIAQFCDgoMX2ZpbmlzaGVkX2F0Qg4KDF9zdGF0dXNfY29kZUIOCgxfZHVyYXRpb25fbXNCEwoRX3Jlc3BvbnNlX2V4Y2VycHRCDwoNX3Jlc3BvbnNlX2N1dEIJCgdfZGV0YWlsIukBCg1BdHRlbXB0UGhhc2VzEhsKBmRuc19tcxgBIAEoAUgAUgZkbnNfbXOIAQESIwoKY29ubmVjdF9tcxgCIAEoAUgBUgpjb25uZWN0X21ziAEBEhsKBnRsc19tcxgDIAEoAUgCUgZ0bHNfbXOIAQESHQoHaGVhZF9tcxgEIAEoAUgDUgdoZWFkX21ziAEBEh0KB2JvZHlfbXMYBSABKAFIBFIHYm9keV9tc4gBAUIJCgdfZG5zX21zQg0KC19jb25uZWN0X21zQgkKB190bHNfbXNCCgoIX2hlYWRfbXNCCgoIX2JvZHlfbXMiMAoSUmVwbGF5RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLHAQoTUmVwbGF5RXZlbnRSZXNwb25zZRIQCghyZXBsYXllZBgBIAEoCBIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgDIAEoCVIKbWVzc2FnZV9pZBJACg1kaXNwYXRjaGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFINZGlzcGF0Y2hlZF9hdBIgCgtkaXNwYXRjaF9pZBgFIAEoCVILZGlzcGF0Y2hfaWQiNgoUUmVwbGF5TWVzc2FnZVJlcXVlc3QSHgoKbWVzc2FnZV9pZBgBIAEoCVIKbWVzc2FnZV9pZCKJAQoVUmVwbGF5TWVzc2FnZVJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSDQoFY291bnQYAyABKA0SLwoGZXZlbnRzGAQgAygLMh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlKmMKDERpc3BhdGNoS2luZBIdChlESVNQQVRDSF9LSU5EX1VOU1BFQ0lGSUVEEAASGgoWRElTUEFUQ0hfS0lORF9PUklHSU5BTBABEhgKFERJU1BBVENIX0tJTkRfUkVQTEFZEAIqqAEKDURpc3BhdGNoU3RhdGUSHgoaRElTUEFUQ0hfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9TVEFURV9XQUlUSU5HEAESHwobRElTUEFUQ0hfU1RBVEVfQUNLTk9XTEVER0VEEAISHAoYRElTUEFUQ0hfU1RBVEVfRVhIQVVTVEVEEAMSHAoYRElTUEFUQ0hfU1RBVEVfQ0FOQ0VMTEVEEAQq3wIKDkF0dGVtcHRPdXRjb21lEh8KG0FUVEVNUFRfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhkKFUFUVEVNUFRfT1VUQ09NRV9BQ0tFRBABEhcKE0FUVEVNUFRfT1VUQ09NRV9ETlMQAhIbChdBVFRFTVBUX09VVENPTUVfQkxPQ0tFRBADEhcKE0FUVEVNUFRfT1VUQ09NRV9UTFMQBBIbChdBVFRFTVBUX09VVENPTUVfQ09OTkVDVBAFEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0hFQUQQBhIgChxBVFRFTVBUX09VVENPTUVfVElNRU9VVF9CT0RZEAcSGwoXQVRURU1QVF9PVVRDT01FX05PVF8yMDAQCBInCiNBVFRFTVBUX09VVENPTUVfU1VDQ0VTU19CVVRfTk9UXzIwMBAJEhsKF0FUVEVNUFRfT1VUQ09NRV9VTktOT1dOEAoynQQKDEV2ZW50U2VydmljZRJyCgpMaXN0RXZlbnRzEh0udmVyZGljdC52MS5MaXN0RXZlbnRzUmVxdWVzdBoeLnZlcmRpY3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIiWStRgLZXZlbnRzLnJlYWSC0+STAhASDi9hcGkvdjEvZXZlbnRzEncKCEdldEV2ZW50EhsudmVyZGljdC52MS5HZXRFdmVudFJlcXVlc3QaHC52ZXJkaWN0LnYxLkdldEV2ZW50UmVzcG9uc2UiMJK1GAtldmVudHMucmVhZILT5JMCGxIZL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfRKJAQoLUmVwbGF5RXZlbnQSHi52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVxdWVzdBofLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXNwb25zZSI5krUYDWV2ZW50cy5yZXBsYXmC0+STAiIiIC9hcGkvdjEvZXZlbnRzL3tldmVudF9pZH0vcmVwbGF5EpMBCg1SZXBsYXlNZXNzYWdlEiAudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVxdWVzdBohLnZlcmRpY3QudjEuUmVwbGF5TWVzc2FnZVJlc3BvbnNlIj2StRgNZXZlbnRzLnJlcGxheYLT5JMCJiIkL2FwaS92MS9tZXNzYWdlcy97bWVzc2FnZV9pZH0vcmVwbGF5YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSL4AwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBEhAKA3RhZxgLIAEoCUgIiAEBEhIKBWV2ZW50GAwgASgJSAmIAQFCDQoLX21lc3NhZ2VfaWRCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCDAoKX3RlbmFudF9pZEIKCghfc2FuZGJveEIICgZfbGltaXRCCQoHX2N1cnNvckIGCgRfdGFnQggKBl9ldmVudCKKAQoSTGlzdEV2ZW50c1Jlc3BvbnNlEiEKBmV2ZW50cxgBIAMoCzIRLnZlcmRpY3QudjEuRXZlbnQSJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQESGgoIaGFzX21vcmUYAyABKAhSCGhhc19tb3JlQg4KDF9uZXh0X2N1cnNvciKPBwoFRXZlbnQSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnJlYXNvbhgFIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJcmVjaXBpZW50GAYgASgJEiEKCXRlbmFudF9pZBgHIAEoCUgBUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgIIAEoCBIQCghhdHRlbXB0cxgJIAEoDRJJCg9hY2tub3dsZWRnZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2Fja25vd2xlZGdlZF9hdIgBARINCgVldmVudBgLIAEoCRInCgRraW5kGAwgASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEi8KCGZlZWRiYWNrGA0gASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmRIA4gBARITCgZkZXRhaWwYDiABKAlIBIgBARIQCgN0YWcYDyABKAlIBYgBARI5CghtZXRhZGF0YRgQIAMoCzIfLnZlcmRpY3QudjEuRXZlbnQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiYKBHNtdHAYESABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYEiABKAhIBogBARIfCghpbl9kb3VidBgTIAEoCEgHUghpbl9kb3VidIgBARJJCg9uZXh0X2F0dGVtcHRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAhSD25leHRfYXR0ZW1wdF9hdIgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXRCCwoJX2ZlZWRiYWNrQgkKB19kZXRhaWxCBgoEX3RhZ0IMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEISChBfbmV4dF9hdHRlbXB0X2F0Ii0KD0dldEV2ZW50UmVxdWVzdBIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQizwcKEEdldEV2ZW50UmVzcG9uc2USGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnJlYXNvbhgFIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJcmVjaXBpZW50GAYgASgJEiEKCXRlbmFudF9pZBgHIAEoCUgBUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgIIAEoCBIQCghhdHRlbXB0cxgJIAEoDRJJCg9hY2tub3dsZWRnZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2Fja25vd2xlZGdlZF9hdIgBARIoCgpkaXNwYXRjaGVzGAsgAygLMhQudmVyZGljdC52MS5EaXNwYXRjaBINCgVldmVudBgMIAEoCRInCgRraW5kGA0gASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEi8KCGZlZWRiYWNrGA4gASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmRIA4gBARITCgZkZXRhaWwYDyABKAlIBIgBARIQCgN0YWcYECABKAlIBYgBARJECghtZXRhZGF0YRgRIAMoCzIqLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZS5NZXRhZGF0YUVudHJ5QgaKtRgCEAESJgoEc210cBgSIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgTIAEoCEgGiAEBEh8KCGluX2RvdWJ0GBQgASgISAdSCGluX2RvdWJ0iAEBEkkKD25leHRfYXR0ZW1wdF9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICFIPbmV4dF9hdHRlbXB0X2F0iAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgwKCl90ZW5hbnRfaWRCEgoQX2Fja25vd2xlZGdlZF9hdEILCglfZmVlZGJhY2tCCQoHX2RldGFpbEIGCgRfdGFnQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QhIKEF9uZXh0X2F0dGVtcHRfYXQinQQKCERpc3BhdGNoEiAKC2Rpc3BhdGNoX2lkGAEgASgJUgtkaXNwYXRjaF9pZBImCgRraW5kGAIgASgOMhgudmVyZGljdC52MS5EaXNwYXRjaEtpbmQSKAoFc3RhdGUYAyABKA4yGS52ZXJkaWN0LnYxLkRpc3BhdGNoU3RhdGUSOgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOwoIZW5kZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSCGVuZGVkX2F0iAEBEiUKC3dvcmtmbG93X2lkGAYgASgJSAFSC3dvcmtmbG93X2lkiAEBEicKDHdvcmtmbG93X3VybBgHIAEoCUgCUgx3b3JrZmxvd191cmyIAQESSQoPbmV4dF9hdHRlbXB0X2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDUg9uZXh0X2F0dGVtcHRfYXSIAQESJQoIYXR0ZW1wdHMYCSADKAsyEy52ZXJkaWN0LnYxLkF0dGVtcHQSIAoLZW5kcG9pbnRfaWQYCiABKAlSC2VuZHBvaW50X2lkQgsKCV9lbmRlZF9hdEIOCgxfd29ya2Zsb3dfaWRCDwoNX3dvcmtmbG93X3VybEISChBfbmV4dF9hdHRlbXB0X2F0Io4ECgdBdHRlbXB0Eg4KBm51bWJlchgBIAEoDRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBJBCgtmaW5pc2hlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFILZmluaXNoZWRfYXSIAQESKwoHb3V0Y29tZRgEIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBSABKA1IAVILc3RhdHVzX2NvZGWIAQESJQoLZHVyYXRpb25fbXMYBiABKA1IAlILZHVyYXRpb25fbXOIAQESKQoGcGhhc2VzGAcgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYCCABKAlIA1IQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCSABKAhIBFIMcmVzcG9uc2VfY3V0iAEBEhMKBmRldGFpbBgKIAEoCUgFiAEBQg4KDF9maW5pc2hlZF9hdEIOCgxfc3RhdHVzX2NvZGVCDgoMX2R1cmF0aW9uX21zQhMKEV9yZXNwb25zZV9leGNlcnB0Qg8KDV9yZXNwb25zZV9jdXRCCQoHX2RldGFpbCLpAQoNQXR0ZW1wdFBoYXNlcxIbCgZkbnNfbXMYASABKAFIAFIGZG5zX21ziAEBEiMKCmNvbm5lY3RfbXMYAiABKAFIAVIKY29ubmVjdF9tc4gBARIbCgZ0bHNfbXMYAyABKAFIAlIGdGxzX21ziAEBEh0KB2hlYWRfbXMYBCABKAFIA1IHaGVhZF9tc4gBARIdCgdib2R5X21zGAUgASgBSARSB2JvZHlfbXOIAQFCCQoHX2Ruc19tc0INCgtfY29ubmVjdF9tc0IJCgdfdGxzX21zQgoKCF9oZWFkX21zQgoKCF9ib2R5X21zImcKElJlcGxheUV2ZW50UmVxdWVzdBIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSJQoLZW5kcG9pbnRfaWQYAiABKAlIAFILZW5kcG9pbnRfaWSIAQFCDgoMX2VuZHBvaW50X2lkIlYKEFJlcGxheWVkRGlzcGF0Y2gSIAoLZGlzcGF0Y2hfaWQYASABKAlSC2Rpc3BhdGNoX2lkEiAKC2VuZHBvaW50X2lkGAIgASgJUgtlbmRwb2ludF9pZCL5AQoTUmVwbGF5RXZlbnRSZXNwb25zZRIQCghyZXBsYXllZBgBIAEoCBIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgDIAEoCVIKbWVzc2FnZV9pZBJACg1kaXNwYXRjaGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFINZGlzcGF0Y2hlZF9hdBIgCgtkaXNwYXRjaF9pZBgFIAEoCVILZGlzcGF0Y2hfaWQSMAoKZGlzcGF0Y2hlcxgGIAMoCzIcLnZlcmRpY3QudjEuUmVwbGF5ZWREaXNwYXRjaCJtChRSZXBsYXlNZXNzYWdlUmVxdWVzdBIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkEiUKC2VuZHBvaW50X2lkGAIgASgJSABSC2VuZHBvaW50X2lkiAEBQg4KDF9lbmRwb2ludF9pZCKJAQoVUmVwbGF5TWVzc2FnZVJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSDQoFY291bnQYAyABKA0SLwoGZXZlbnRzGAQgAygLMh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlKmMKDERpc3BhdGNoS2luZBIdChlESVNQQVRDSF9LSU5EX1VOU1BFQ0lGSUVEEAASGgoWRElTUEFUQ0hfS0lORF9PUklHSU5BTBABEhgKFERJU1BBVENIX0tJTkRfUkVQTEFZEAIqqAEKDURpc3BhdGNoU3RhdGUSHgoaRElTUEFUQ0hfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9TVEFURV9XQUlUSU5HEAESHwobRElTUEFUQ0hfU1RBVEVfQUNLTk9XTEVER0VEEAISHAoYRElTUEFUQ0hfU1RBVEVfRVhIQVVTVEVEEAMSHAoYRElTUEFUQ0hfU1RBVEVfQ0FOQ0VMTEVEEAQq3wIKDkF0dGVtcHRPdXRjb21lEh8KG0FUVEVNUFRfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhkKFUFUVEVNUFRfT1VUQ09NRV9BQ0tFRBABEhcKE0FUVEVNUFRfT1VUQ09NRV9ETlMQAhIbChdBVFRFTVBUX09VVENPTUVfQkxPQ0tFRBADEhcKE0FUVEVNUFRfT1VUQ09NRV9UTFMQBBIbChdBVFRFTVBUX09VVENPTUVfQ09OTkVDVBAFEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0hFQUQQBhIgChxBVFRFTVBUX09VVENPTUVfVElNRU9VVF9CT0RZEAcSGwoXQVRURU1QVF9PVVRDT01FX05PVF8yMDAQCBInCiNBVFRFTVBUX09VVENPTUVfU1VDQ0VTU19CVVRfTk9UXzIwMBAJEhsKF0FUVEVNUFRfT1VUQ09NRV9VTktOT1dOEAoyowQKDEV2ZW50U2VydmljZRJyCgpMaXN0RXZlbnRzEh0udmVyZGljdC52MS5MaXN0RXZlbnRzUmVxdWVzdBoeLnZlcmRpY3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIiWStRgLZXZlbnRzLnJlYWSC0+STAhASDi9hcGkvdjEvZXZlbnRzEncKCEdldEV2ZW50EhsudmVyZGljdC52MS5HZXRFdmVudFJlcXVlc3QaHC52ZXJkaWN0LnYxLkdldEV2ZW50UmVzcG9uc2UiMJK1GAtldmVudHMucmVhZILT5JMCGxIZL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfRKMAQoLUmVwbGF5RXZlbnQSHi52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVxdWVzdBofLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXNwb25zZSI8krUYDWV2ZW50cy5yZXBsYXmC0+STAiU6ASoiIC9hcGkvdjEvZXZlbnRzL3tldmVudF9pZH0vcmVwbGF5EpYBCg1SZXBsYXlNZXNzYWdlEiAudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVxdWVzdBohLnZlcmRpY3QudjEuUmVwbGF5TWVzc2FnZVJlc3BvbnNlIkCStRgNZXZlbnRzLnJlcGxheYLT5JMCKToBKiIkL2FwaS92MS9tZXNzYWdlcy97bWVzc2FnZV9pZH0vcmVwbGF5YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Filters and page of a list of events.
@@ -220,14 +220,15 @@ export type Event = Message<"verdict.v1.Event"> & {
   sandbox: boolean;
 
   /**
-   * Number of attempts made to deliver the event to the webhook endpoint, including those of replays.
+   * Number of attempts made to push the event to the webhook endpoints, including those of replays.
    *
    * @generated from field: uint32 attempts = 9;
    */
   attempts: number;
 
   /**
-   * When the endpoint first acknowledged the event. Absent until then.
+   * When the last of the endpoints first acknowledged the event: of each endpoint that exists and that the event was
+   * dispatched to, its first acknowledgement counts. Absent until all of them have acknowledged it.
    *
    * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
    */
@@ -298,7 +299,7 @@ export type Event = Message<"verdict.v1.Event"> & {
   inDoubt?: boolean | undefined;
 
   /**
-   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
+   * When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
    * attempt is running. Absent when no attempt follows.
    *
    * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 20 [json_name = "next_attempt_at"];
@@ -335,7 +336,7 @@ export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 3);
 
 /**
- * One event and its dispatches to the webhook endpoint.
+ * One event and its dispatches to the webhook endpoints.
  *
  * @generated from message verdict.v1.GetEventResponse
  */
@@ -391,30 +392,31 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   tenantId?: string | undefined;
 
   /**
-   * True when the event comes from a dry run. Only a replay sends such an event to the endpoint.
+   * True when the event comes from a dry run. Only a replay sends such an event to an endpoint.
    *
    * @generated from field: bool sandbox = 8;
    */
   sandbox: boolean;
 
   /**
-   * Number of attempts made to deliver the event to the webhook endpoint, including those of replays.
+   * Number of attempts made to push the event to the webhook endpoints, including those of replays.
    *
    * @generated from field: uint32 attempts = 9;
    */
   attempts: number;
 
   /**
-   * When the endpoint first acknowledged the event. Absent until then.
+   * When the last of the endpoints first acknowledged the event: of each endpoint that exists and that the event was
+   * dispatched to, its first acknowledgement counts. Absent until all of them have acknowledged it.
    *
    * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
    */
   acknowledgedAt?: Timestamp | undefined;
 
   /**
-   * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
-   * when the event was never replayed and had no original dispatch, because the account had no endpoint, the
-   * endpoint did not ask for such events, or the event comes from a dry run.
+   * Every run of the retry schedule for this event, oldest first: the original one of each endpoint and the newest 100
+   * replays. Empty when the event was never replayed and had no original dispatch, because no endpoint was enabled and
+   * asked for such events, or the event comes from a dry run.
    *
    * @generated from field: repeated verdict.v1.Dispatch dispatches = 11;
    */
@@ -485,7 +487,7 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   inDoubt?: boolean | undefined;
 
   /**
-   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
+   * When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
    * attempt is running. Absent when no attempt follows.
    *
    * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 21 [json_name = "next_attempt_at"];
@@ -501,8 +503,9 @@ export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*
   messageDesc(file_verdict_v1_events, 4);
 
 /**
- * One run of the retry schedule for one event: up to six attempts, until the endpoint responds with 200. When each of
- * them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours after the event.
+ * One run of the retry schedule for one event and one endpoint: up to six attempts, until the endpoint responds with
+ * 200. When each of them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours
+ * after the event.
  *
  * @generated from message verdict.v1.Dispatch
  */
@@ -570,6 +573,13 @@ export type Dispatch = Message<"verdict.v1.Dispatch"> & {
    * @generated from field: repeated verdict.v1.Attempt attempts = 9;
    */
   attempts: Attempt[];
+
+  /**
+   * Identifier of the endpoint that the event is pushed to: `whk_` and 26 characters. It may have been deleted since.
+   *
+   * @generated from field: string endpoint_id = 10 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
 };
 
 /**
@@ -726,6 +736,13 @@ export type ReplayEventRequest = Message<"verdict.v1.ReplayEventRequest"> & {
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
   eventId: string;
+
+  /**
+   * The only endpoint to send it to, also when the endpoint does not ask for it or is disabled.
+   *
+   * @generated from field: optional string endpoint_id = 2 [json_name = "endpoint_id"];
+   */
+  endpointId?: string | undefined;
 };
 
 /**
@@ -734,6 +751,34 @@ export type ReplayEventRequest = Message<"verdict.v1.ReplayEventRequest"> & {
  */
 export const ReplayEventRequestSchema: GenMessage<ReplayEventRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 8);
+
+/**
+ * A dispatch that a replay created.
+ *
+ * @generated from message verdict.v1.ReplayedDispatch
+ */
+export type ReplayedDispatch = Message<"verdict.v1.ReplayedDispatch"> & {
+  /**
+   * Identifier of the dispatch, as listed in `dispatches` of the event.
+   *
+   * @generated from field: string dispatch_id = 1 [json_name = "dispatch_id"];
+   */
+  dispatchId: string;
+
+  /**
+   * Identifier of its endpoint.
+   *
+   * @generated from field: string endpoint_id = 2 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+};
+
+/**
+ * Describes the message verdict.v1.ReplayedDispatch.
+ * Use `create(ReplayedDispatchSchema)` to create a new message.
+ */
+export const ReplayedDispatchSchema: GenMessage<ReplayedDispatch> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 9);
 
 /**
  * An accepted replay.
@@ -770,11 +815,18 @@ export type ReplayEventResponse = Message<"verdict.v1.ReplayEventResponse"> & {
   dispatchedAt?: Timestamp | undefined;
 
   /**
-   * Identifier of the new dispatch, as listed in `dispatches` of the event.
+   * Identifier of the new dispatch to the oldest endpoint, as listed in `dispatches` of the event.
    *
    * @generated from field: string dispatch_id = 5 [json_name = "dispatch_id"];
    */
   dispatchId: string;
+
+  /**
+   * The new dispatches, one for each endpoint, the oldest endpoint first.
+   *
+   * @generated from field: repeated verdict.v1.ReplayedDispatch dispatches = 6;
+   */
+  dispatches: ReplayedDispatch[];
 };
 
 /**
@@ -782,7 +834,7 @@ export type ReplayEventResponse = Message<"verdict.v1.ReplayEventResponse"> & {
  * Use `create(ReplayEventResponseSchema)` to create a new message.
  */
 export const ReplayEventResponseSchema: GenMessage<ReplayEventResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 9);
+  messageDesc(file_verdict_v1_events, 10);
 
 /**
  * The message whose events to replay.
@@ -796,6 +848,13 @@ export type ReplayMessageRequest = Message<"verdict.v1.ReplayMessageRequest"> & 
    * @generated from field: string message_id = 1 [json_name = "message_id"];
    */
   messageId: string;
+
+  /**
+   * The only endpoint to send its events to, also when the endpoint does not ask for them or is disabled.
+   *
+   * @generated from field: optional string endpoint_id = 2 [json_name = "endpoint_id"];
+   */
+  endpointId?: string | undefined;
 };
 
 /**
@@ -803,7 +862,7 @@ export type ReplayMessageRequest = Message<"verdict.v1.ReplayMessageRequest"> & 
  * Use `create(ReplayMessageRequestSchema)` to create a new message.
  */
 export const ReplayMessageRequestSchema: GenMessage<ReplayMessageRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 10);
+  messageDesc(file_verdict_v1_events, 11);
 
 /**
  * The accepted replays.
@@ -845,7 +904,7 @@ export type ReplayMessageResponse = Message<"verdict.v1.ReplayMessageResponse"> 
  * Use `create(ReplayMessageResponseSchema)` to create a new message.
  */
 export const ReplayMessageResponseSchema: GenMessage<ReplayMessageResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 11);
+  messageDesc(file_verdict_v1_events, 12);
 
 /**
  * What created a dispatch.
@@ -1042,7 +1101,7 @@ export const AttemptOutcomeSchema: GenEnum<AttemptOutcome> = /*@__PURE__*/
 
 /**
  * Events. Every outcome is an event, and so is every late bounce and complaint about it. An event is stored for 90
- * days, and pushed to the account's webhook endpoint when the endpoint asks for it.
+ * days, and pushed to the account's webhook endpoints that ask for it.
  *
  * @generated from service verdict.v1.EventService
  */
@@ -1074,14 +1133,15 @@ export const EventService: GenService<{
     output: typeof GetEventResponseSchema;
   },
   /**
-   * Sends a stored event to the webhook endpoint again. The email itself is not sent again. A replay goes to the
-   * current endpoint with the original bytes, unless an address in it was erased, and its attempts follow the retry
-   * schedule from the start. Other dispatches of the event continue. You can replay events of dry runs too; their
-   * payload then contains `sandbox`.
+   * Sends a stored event to the webhook endpoints again: to those that are enabled and ask for it, or to all that are
+   * enabled if none asks for it. Name one endpoint to send it there alone. The email itself is not sent again. A replay
+   * has the original bytes, unless an address in it was erased, and its attempts follow the retry schedule from the
+   * start. Other dispatches of the event continue. You can replay events of dry runs too; their payload then contains
+   * `sandbox`.
    *
-   * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. The
-   * call fails with 409 `webhook_not_configured` when the account has no endpoint, and with 410 `event_expired` when
-   * the event is older than 90 days. An outcome expires with its message.
+   * The response means that the dispatches are stored and will be attempted, even if a process of this service stops.
+   * The call fails with 409 `webhook_not_configured` when the account has no enabled endpoint, and with 410
+   * `event_expired` when the event is older than 90 days. An outcome expires with its message.
    *
    * @generated from rpc verdict.v1.EventService.ReplayEvent
    */
@@ -1091,9 +1151,10 @@ export const EventService: GenService<{
     output: typeof ReplayEventResponseSchema;
   },
   /**
-   * Sends the stored events of a message to the webhook endpoint again: those of the kinds that the endpoint asks for,
-   * whatever their status. When there are none of these kinds, `count` is 0. Either all of them are accepted or none.
-   * Otherwise it works like the replay of one event.
+   * Sends the stored events of a message to the webhook endpoints again: each enabled endpoint gets those of the kinds
+   * that it asks for, whatever its other filters are. When there are none of these kinds, `count` is 0. Name one
+   * endpoint to send all of them there alone. Either all of them are accepted or none. Otherwise it works like the
+   * replay of one event.
    *
    * @generated from rpc verdict.v1.EventService.ReplayMessage
    */

@@ -2,13 +2,13 @@
 // @generated from file verdict/v1/webhooks.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The account's webhook endpoint, which receives its events.
+// The account's webhook endpoints, which receive its events.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AttemptOutcome, AttemptPhases } from "./events_pb.ts";
 import { file_verdict_v1_events } from "./events_pb.ts";
 import { file_verdict_v1_options } from "./options_pb.ts";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/webhooks.proto.
  */
 export const file_verdict_v1_webhooks: GenFile = /*@__PURE__*/
-  fileDesc("Chl2ZXJkaWN0L3YxL3dlYmhvb2tzLnByb3RvEgp2ZXJkaWN0LnYxIhMKEUdldFdlYmhvb2tSZXF1ZXN0Im4KEVB1dFdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCRIWCgZldmVudHMYAiADKAlCBoq1GAIwARI0CghzdGF0dXNlcxgDIAMoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNCBoq1GAIwASIWChREZWxldGVXZWJob29rUmVxdWVzdCIXChVEZWxldGVXZWJob29rUmVzcG9uc2UiFAoSVGVzdFdlYmhvb2tSZXF1ZXN0IhUKE1JvdGF0ZVNlY3JldFJlcXVlc3QiiAMKB1dlYmhvb2sSCwoDdXJsGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgEIAEoCUgAiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgGIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aBIOCgZldmVudHMYByADKAkSLAoIc3RhdHVzZXMYCCADKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzQgkKB19zZWNyZXRCGAoWX3ByZXZpb3VzX3NlY3JldF91bnRpbCLfAwoNV2ViaG9va0hlYWx0aBIUCgxhY2tub3dsZWRnZWQYASABKA0SDgoGZmFpbGVkGAIgASgNEi8KDHN1Y2Nlc3NfcmF0ZRgDIAEoAUIGirUYAhgBSABSDHN1Y2Nlc3NfcmF0ZYgBARJJCg9sYXN0X3N1Y2Nlc3NfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAFSD2xhc3Rfc3VjY2Vzc19hdIgBARJJCg9sYXN0X2ZhaWx1cmVfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2xhc3RfZmFpbHVyZV9hdIgBARIyChRjb25zZWN1dGl2ZV9mYWlsdXJlcxgGIAEoDVIUY29uc2VjdXRpdmVfZmFpbHVyZXMSDwoHd2FpdGluZxgHIAEoDRJNChFvbGRlc3Rfd2FpdGluZ19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IRb2xkZXN0X3dhaXRpbmdfYXSIAQFCDwoNX3N1Y2Nlc3NfcmF0ZUISChBfbGFzdF9zdWNjZXNzX2F0QhIKEF9sYXN0X2ZhaWx1cmVfYXRCFAoSX29sZGVzdF93YWl0aW5nX2F0IsQDChNUZXN0V2ViaG9va1Jlc3BvbnNlEhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBJACg1kaXNwYXRjaGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFINZGlzcGF0Y2hlZF9hdBIrCgdvdXRjb21lGAMgASgOMhoudmVyZGljdC52MS5BdHRlbXB0T3V0Y29tZRIlCgtzdGF0dXNfY29kZRgEIAEoDUgAUgtzdGF0dXNfY29kZYgBARIgCgtkdXJhdGlvbl9tcxgFIAEoDVILZHVyYXRpb25fbXMSKQoGcGhhc2VzGAYgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYByABKAlIAVIQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCCABKAhIAlIMcmVzcG9uc2VfY3V0iAEBEhMKBmRldGFpbBgJIAEoCUgDiAEBQg4KDF9zdGF0dXNfY29kZUITChFfcmVzcG9uc2VfZXhjZXJwdEIPCg1fcmVzcG9uc2VfY3V0QgkKB19kZXRhaWwy7AQKDldlYmhvb2tTZXJ2aWNlEmoKCkdldFdlYmhvb2sSHS52ZXJkaWN0LnYxLkdldFdlYmhvb2tSZXF1ZXN0GhMudmVyZGljdC52MS5XZWJob29rIiiStRgNd2ViaG9va3MucmVhZILT5JMCERIPL2FwaS92MS93ZWJob29rEm4KClB1dFdlYmhvb2sSHS52ZXJkaWN0LnYxLlB1dFdlYmhvb2tSZXF1ZXN0GhMudmVyZGljdC52MS5XZWJob29rIiyStRgOd2ViaG9va3Mud3JpdGWC0+STAhQ6ASoaDy9hcGkvdjEvd2ViaG9vaxJ/Cg1EZWxldGVXZWJob29rEiAudmVyZGljdC52MS5EZWxldGVXZWJob29rUmVxdWVzdBohLnZlcmRpY3QudjEuRGVsZXRlV2ViaG9va1Jlc3BvbnNlIimStRgOd2ViaG9va3Mud3JpdGWC0+STAhEqDy9hcGkvdjEvd2ViaG9vaxJ+CgtUZXN0V2ViaG9vaxIeLnZlcmRpY3QudjEuVGVzdFdlYmhvb2tSZXF1ZXN0Gh8udmVyZGljdC52MS5UZXN0V2ViaG9va1Jlc3BvbnNlIi6StRgOd2ViaG9va3Mud3JpdGWC0+STAhYiFC9hcGkvdjEvd2ViaG9vay90ZXN0En0KDFJvdGF0ZVNlY3JldBIfLnZlcmRpY3QudjEuUm90YXRlU2VjcmV0UmVxdWVzdBoTLnZlcmRpY3QudjEuV2ViaG9vayI3krUYDndlYmhvb2tzLndyaXRlgtPkkwIfIh0vYXBpL3YxL3dlYmhvb2svc2VjcmV0L3JvdGF0ZWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_events, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chl2ZXJkaWN0L3YxL3dlYmhvb2tzLnByb3RvEgp2ZXJkaWN0LnYxIhMKEUdldFdlYmhvb2tSZXF1ZXN0Im4KEVB1dFdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCRIWCgZldmVudHMYAiADKAlCBoq1GAIwARI0CghzdGF0dXNlcxgDIAMoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNCBoq1GAIwASIWChREZWxldGVXZWJob29rUmVxdWVzdCIXChVEZWxldGVXZWJob29rUmVzcG9uc2UiFAoSVGVzdFdlYmhvb2tSZXF1ZXN0IhUKE1JvdGF0ZVNlY3JldFJlcXVlc3QiqgMKB1dlYmhvb2sSCwoDdXJsGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgEIAEoCUgAiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgGIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aBIOCgZldmVudHMYByADKAkSLAoIc3RhdHVzZXMYCCADKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEiAKC2VuZHBvaW50X2lkGAkgASgJUgtlbmRwb2ludF9pZEIJCgdfc2VjcmV0QhgKFl9wcmV2aW91c19zZWNyZXRfdW50aWwiFgoUTGlzdEVuZHBvaW50c1JlcXVlc3QiQAoVTGlzdEVuZHBvaW50c1Jlc3BvbnNlEicKCWVuZHBvaW50cxgBIAMoCzIULnZlcmRpY3QudjEuRW5kcG9pbnQi/wEKFUNyZWF0ZUVuZHBvaW50UmVxdWVzdBILCgN1cmwYASABKAkSGAoLZGVzY3JpcHRpb24YAiABKAlIAIgBARIWCgZldmVudHMYAyADKAlCBoq1GAIwARI0CghzdGF0dXNlcxgEIAMoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNCBoq1GAIwARIMCgR0YWdzGAUgAygJEh4KCnRlbmFudF9pZHMYBiADKAlSCnRlbmFudF9pZHMSDwoHZG9tYWlucxgHIAMoCRIVCghkaXNhYmxlZBgIIAEoCEgBiAEBQg4KDF9kZXNjcmlwdGlvbkILCglfZGlzYWJsZWQiNgoSR2V0RW5kcG9pbnRSZXF1ZXN0EiAKC2VuZHBvaW50X2lkGAEgASgJUgtlbmRwb2ludF9pZCLsAgoVVXBkYXRlRW5kcG9pbnRSZXF1ZXN0EiAKC2VuZHBvaW50X2lkGAEgASgJUgtlbmRwb2ludF9pZBIQCgN1cmwYAiABKAlIAIgBARIYCgtkZXNjcmlwdGlvbhgDIAEoCUgBiAEBEhYKBmV2ZW50cxgEIAMoCUIGirUYAjABEjQKCHN0YXR1c2VzGAUgAygOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0IGirUYAjABEgwKBHRhZ3MYBiADKAkSHgoKdGVuYW50X2lkcxgHIAMoCVIKdGVuYW50X2lkcxIPCgdkb21haW5zGAggAygJEhUKCGRpc2FibGVkGAkgASgISAKIAQESPAoLdXBkYXRlX21hc2sYCiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrUgt1cGRhdGVfbWFza0IGCgRfdXJsQg4KDF9kZXNjcmlwdGlvbkILCglfZGlzYWJsZWQiOQoVRGVsZXRlRW5kcG9pbnRSZXF1ZXN0EiAKC2VuZHBvaW50X2lkGAEgASgJUgtlbmRwb2ludF9pZCIYChZEZWxldGVFbmRwb2ludFJlc3BvbnNlIjcKE1Rlc3RFbmRwb2ludFJlcXVlc3QSIAoLZW5kcG9pbnRfaWQYASABKAlSC2VuZHBvaW50X2lkIj8KG1JvdGF0ZUVuZHBvaW50U2VjcmV0UmVxdWVzdBIgCgtlbmRwb2ludF9pZBgBIAEoCVILZW5kcG9pbnRfaWQizQQKCEVuZHBvaW50EiAKC2VuZHBvaW50X2lkGAEgASgJUgtlbmRwb2ludF9pZBILCgN1cmwYAiABKAkSGAoLZGVzY3JpcHRpb24YAyABKAlIAIgBARIOCgZldmVudHMYBCADKAkSLAoIc3RhdHVzZXMYBSADKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEhQKBHRhZ3MYBiADKAlCBoq1GAIQARImCgp0ZW5hbnRfaWRzGAcgAygJQgaKtRgCEAFSCnRlbmFudF9pZHMSFwoHZG9tYWlucxgIIAMoCUIGirUYAhABEhAKCGRpc2FibGVkGAkgASgIEg0KBWZpcnN0GAogASgIEjoKCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgNIAEoCUgBiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgPIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aEIOCgxfZGVzY3JpcHRpb25CCQoHX3NlY3JldEIYChZfcHJldmlvdXNfc2VjcmV0X3VudGlsIt8DCg1XZWJob29rSGVhbHRoEhQKDGFja25vd2xlZGdlZBgBIAEoDRIOCgZmYWlsZWQYAiABKA0SLwoMc3VjY2Vzc19yYXRlGAMgASgBQgaKtRgCGAFIAFIMc3VjY2Vzc19yYXRliAEBEkkKD2xhc3Rfc3VjY2Vzc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIPbGFzdF9zdWNjZXNzX2F0iAEBEkkKD2xhc3RfZmFpbHVyZV9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPbGFzdF9mYWlsdXJlX2F0iAEBEjIKFGNvbnNlY3V0aXZlX2ZhaWx1cmVzGAYgASgNUhRjb25zZWN1dGl2ZV9mYWlsdXJlcxIPCgd3YWl0aW5nGAcgASgNEk0KEW9sZGVzdF93YWl0aW5nX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDUhFvbGRlc3Rfd2FpdGluZ19hdIgBAUIPCg1fc3VjY2Vzc19yYXRlQhIKEF9sYXN0X3N1Y2Nlc3NfYXRCEgoQX2xhc3RfZmFpbHVyZV9hdEIUChJfb2xkZXN0X3dhaXRpbmdfYXQixAMKE1Rlc3RXZWJob29rUmVzcG9uc2USGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEkAKDWRpc3BhdGNoZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1kaXNwYXRjaGVkX2F0EisKB291dGNvbWUYAyABKA4yGi52ZXJkaWN0LnYxLkF0dGVtcHRPdXRjb21lEiUKC3N0YXR1c19jb2RlGAQgASgNSABSC3N0YXR1c19jb2RliAEBEiAKC2R1cmF0aW9uX21zGAUgASgNUgtkdXJhdGlvbl9tcxIpCgZwaGFzZXMYBiABKAsyGS52ZXJkaWN0LnYxLkF0dGVtcHRQaGFzZXMSLwoQcmVzcG9uc2VfZXhjZXJwdBgHIAEoCUgBUhByZXNwb25zZV9leGNlcnB0iAEBEicKDHJlc3BvbnNlX2N1dBgIIAEoCEgCUgxyZXNwb25zZV9jdXSIAQESEwoGZGV0YWlsGAkgASgJSAOIAQFCDgoMX3N0YXR1c19jb2RlQhMKEV9yZXNwb25zZV9leGNlcnB0Qg8KDV9yZXNwb25zZV9jdXRCCQoHX2RldGFpbDK0DAoOV2ViaG9va1NlcnZpY2USfwoNTGlzdEVuZHBvaW50cxIgLnZlcmRpY3QudjEuTGlzdEVuZHBvaW50c1JlcXVlc3QaIS52ZXJkaWN0LnYxLkxpc3RFbmRwb2ludHNSZXNwb25zZSIpkrUYDXdlYmhvb2tzLnJlYWSC0+STAhISEC9hcGkvdjEvd2ViaG9va3MSeAoOQ3JlYXRlRW5kcG9pbnQSIS52ZXJkaWN0LnYxLkNyZWF0ZUVuZHBvaW50UmVxdWVzdBoULnZlcmRpY3QudjEuRW5kcG9pbnQiLZK1GA53ZWJob29rcy53cml0ZYLT5JMCFToBKiIQL2FwaS92MS93ZWJob29rcxJ8CgtHZXRFbmRwb2ludBIeLnZlcmRpY3QudjEuR2V0RW5kcG9pbnRSZXF1ZXN0GhQudmVyZGljdC52MS5FbmRwb2ludCI3krUYDXdlYmhvb2tzLnJlYWSC0+STAiASHi9hcGkvdjEvd2ViaG9va3Mve2VuZHBvaW50X2lkfRKGAQoOVXBkYXRlRW5kcG9pbnQSIS52ZXJkaWN0LnYxLlVwZGF0ZUVuZHBvaW50UmVxdWVzdBoULnZlcmRpY3QudjEuRW5kcG9pbnQiO5K1GA53ZWJob29rcy53cml0ZYLT5JMCIzoBKjIeL2FwaS92MS93ZWJob29rcy97ZW5kcG9pbnRfaWR9EpEBCg5EZWxldGVFbmRwb2ludBIhLnZlcmRpY3QudjEuRGVsZXRlRW5kcG9pbnRSZXF1ZXN0GiIudmVyZGljdC52MS5EZWxldGVFbmRwb2ludFJlc3BvbnNlIjiStRgOd2ViaG9va3Mud3JpdGWC0+STAiAqHi9hcGkvdjEvd2ViaG9va3Mve2VuZHBvaW50X2lkfRKPAQoMVGVzdEVuZHBvaW50Eh8udmVyZGljdC52MS5UZXN0RW5kcG9pbnRSZXF1ZXN0Gh8udmVyZGljdC52MS5UZXN0V2ViaG9va1Jlc3BvbnNlIj2StRgOd2ViaG9va3Mud3JpdGWC0+STAiUiIy9hcGkvdjEvd2ViaG9va3Mve2VuZHBvaW50X2lkfS90ZXN0Ep0BChRSb3RhdGVFbmRwb2ludFNlY3JldBInLnZlcmRpY3QudjEuUm90YXRlRW5kcG9pbnRTZWNyZXRSZXF1ZXN0GhQudmVyZGljdC52MS5FbmRwb2ludCJGkrUYDndlYmhvb2tzLndyaXRlgtPkkwIuIiwvYXBpL3YxL3dlYmhvb2tzL3tlbmRwb2ludF9pZH0vc2VjcmV0L3JvdGF0ZRJqCgpHZXRXZWJob29rEh0udmVyZGljdC52MS5HZXRXZWJob29rUmVxdWVzdBoTLnZlcmRpY3QudjEuV2ViaG9vayIokrUYDXdlYmhvb2tzLnJlYWSC0+STAhESDy9hcGkvdjEvd2ViaG9vaxJuCgpQdXRXZWJob29rEh0udmVyZGljdC52MS5QdXRXZWJob29rUmVxdWVzdBoTLnZlcmRpY3QudjEuV2ViaG9vayIskrUYDndlYmhvb2tzLndyaXRlgtPkkwIUOgEqGg8vYXBpL3YxL3dlYmhvb2sSfwoNRGVsZXRlV2ViaG9vaxIgLnZlcmRpY3QudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaIS52ZXJkaWN0LnYxLkRlbGV0ZVdlYmhvb2tSZXNwb25zZSIpkrUYDndlYmhvb2tzLndyaXRlgtPkkwIRKg8vYXBpL3YxL3dlYmhvb2sSfgoLVGVzdFdlYmhvb2sSHi52ZXJkaWN0LnYxLlRlc3RXZWJob29rUmVxdWVzdBofLnZlcmRpY3QudjEuVGVzdFdlYmhvb2tSZXNwb25zZSIukrUYDndlYmhvb2tzLndyaXRlgtPkkwIWIhQvYXBpL3YxL3dlYmhvb2svdGVzdBJ9CgxSb3RhdGVTZWNyZXQSHy52ZXJkaWN0LnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siN5K1GA53ZWJob29rcy53cml0ZYLT5JMCHyIdL2FwaS92MS93ZWJob29rL3NlY3JldC9yb3RhdGViBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_verdict_v1_events, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * The request has no fields.
@@ -135,7 +135,7 @@ export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest> = /*@__P
   messageDesc(file_verdict_v1_webhooks, 5);
 
 /**
- * The account's webhook endpoint.
+ * The account's first webhook endpoint.
  *
  * @generated from message verdict.v1.Webhook
  */
@@ -195,6 +195,13 @@ export type Webhook = Message<"verdict.v1.Webhook"> & {
    * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 8;
    */
   statuses: DeliveryStatus[];
+
+  /**
+   * Identifier of the endpoint, as in `/api/v1/webhooks`: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 9 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
 };
 
 /**
@@ -203,6 +210,418 @@ export type Webhook = Message<"verdict.v1.Webhook"> & {
  */
 export const WebhookSchema: GenMessage<Webhook> = /*@__PURE__*/
   messageDesc(file_verdict_v1_webhooks, 6);
+
+/**
+ * The request has no fields.
+ *
+ * @generated from message verdict.v1.ListEndpointsRequest
+ */
+export type ListEndpointsRequest = Message<"verdict.v1.ListEndpointsRequest"> & {
+};
+
+/**
+ * Describes the message verdict.v1.ListEndpointsRequest.
+ * Use `create(ListEndpointsRequestSchema)` to create a new message.
+ */
+export const ListEndpointsRequestSchema: GenMessage<ListEndpointsRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 7);
+
+/**
+ * The account's endpoints.
+ *
+ * @generated from message verdict.v1.ListEndpointsResponse
+ */
+export type ListEndpointsResponse = Message<"verdict.v1.ListEndpointsResponse"> & {
+  /**
+   * The endpoints, the oldest first.
+   *
+   * @generated from field: repeated verdict.v1.Endpoint endpoints = 1;
+   */
+  endpoints: Endpoint[];
+};
+
+/**
+ * Describes the message verdict.v1.ListEndpointsResponse.
+ * Use `create(ListEndpointsResponseSchema)` to create a new message.
+ */
+export const ListEndpointsResponseSchema: GenMessage<ListEndpointsResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 8);
+
+/**
+ * The endpoint to add. It is pushed the events that match every filter.
+ *
+ * @generated from message verdict.v1.CreateEndpointRequest
+ */
+export type CreateEndpointRequest = Message<"verdict.v1.CreateEndpointRequest"> & {
+  /**
+   * URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * Your note on the endpoint, at most 200 characters, such as `warehouse`.
+   *
+   * @generated from field: optional string description = 2;
+   */
+  description?: string | undefined;
+
+  /**
+   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Default:
+   * `["email.delivery"]`.
+   *
+   * @generated from field: repeated string events = 3;
+   */
+  events: string[];
+
+  /**
+   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Default:
+   * all of them.
+   *
+   * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 4;
+   */
+  statuses: DeliveryStatus[];
+
+  /**
+   * Push only events of sends with one of these tags, at most 20. Default: no filter.
+   *
+   * @generated from field: repeated string tags = 5;
+   */
+  tags: string[];
+
+  /**
+   * Push only events of sends with one of these tenants, at most 20. Default: no filter.
+   *
+   * @generated from field: repeated string tenant_ids = 6 [json_name = "tenant_ids"];
+   */
+  tenantIds: string[];
+
+  /**
+   * Push only events of sends whose From has one of these domains, at most 20. Default: no filter.
+   *
+   * @generated from field: repeated string domains = 7;
+   */
+  domains: string[];
+
+  /**
+   * True to push no event yet: test the endpoint first, then enable it.
+   *
+   * @generated from field: optional bool disabled = 8;
+   */
+  disabled?: boolean | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.CreateEndpointRequest.
+ * Use `create(CreateEndpointRequestSchema)` to create a new message.
+ */
+export const CreateEndpointRequestSchema: GenMessage<CreateEndpointRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 9);
+
+/**
+ * The endpoint to return.
+ *
+ * @generated from message verdict.v1.GetEndpointRequest
+ */
+export type GetEndpointRequest = Message<"verdict.v1.GetEndpointRequest"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+};
+
+/**
+ * Describes the message verdict.v1.GetEndpointRequest.
+ * Use `create(GetEndpointRequestSchema)` to create a new message.
+ */
+export const GetEndpointRequestSchema: GenMessage<GetEndpointRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 10);
+
+/**
+ * What to change of an endpoint. Fields that are absent keep their values.
+ *
+ * @generated from message verdict.v1.UpdateEndpointRequest
+ */
+export type UpdateEndpointRequest = Message<"verdict.v1.UpdateEndpointRequest"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+
+  /**
+   * URL that receives events.
+   *
+   * @generated from field: optional string url = 2;
+   */
+  url?: string | undefined;
+
+  /**
+   * Your note on the endpoint, at most 200 characters. An empty one removes it.
+   *
+   * @generated from field: optional string description = 3;
+   */
+  description?: string | undefined;
+
+  /**
+   * Kinds of events to push: `email.delivery`, `email.feedback` or both.
+   *
+   * @generated from field: repeated string events = 4;
+   */
+  events: string[];
+
+  /**
+   * Push only events with one of these statuses.
+   *
+   * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 5;
+   */
+  statuses: DeliveryStatus[];
+
+  /**
+   * Push only events of sends with one of these tags, at most 20. `[]` removes the filter.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
+
+  /**
+   * Push only events of sends with one of these tenants, at most 20. `[]` removes the filter.
+   *
+   * @generated from field: repeated string tenant_ids = 7 [json_name = "tenant_ids"];
+   */
+  tenantIds: string[];
+
+  /**
+   * Push only events of sends whose From has one of these domains, at most 20. `[]` removes the filter.
+   *
+   * @generated from field: repeated string domains = 8;
+   */
+  domains: string[];
+
+  /**
+   * True to push no events that are stored later. Dispatches that wait go on.
+   *
+   * @generated from field: optional bool disabled = 9;
+   */
+  disabled?: boolean | undefined;
+
+  /**
+   * Over gRPC and Connect, the names of the fields to change. Without it, those that are not empty are changed. REST
+   * changes the members that the body has.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 10 [json_name = "update_mask"];
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.UpdateEndpointRequest.
+ * Use `create(UpdateEndpointRequestSchema)` to create a new message.
+ */
+export const UpdateEndpointRequestSchema: GenMessage<UpdateEndpointRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 11);
+
+/**
+ * The endpoint to delete.
+ *
+ * @generated from message verdict.v1.DeleteEndpointRequest
+ */
+export type DeleteEndpointRequest = Message<"verdict.v1.DeleteEndpointRequest"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+};
+
+/**
+ * Describes the message verdict.v1.DeleteEndpointRequest.
+ * Use `create(DeleteEndpointRequestSchema)` to create a new message.
+ */
+export const DeleteEndpointRequestSchema: GenMessage<DeleteEndpointRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 12);
+
+/**
+ * The response has no fields.
+ *
+ * @generated from message verdict.v1.DeleteEndpointResponse
+ */
+export type DeleteEndpointResponse = Message<"verdict.v1.DeleteEndpointResponse"> & {
+};
+
+/**
+ * Describes the message verdict.v1.DeleteEndpointResponse.
+ * Use `create(DeleteEndpointResponseSchema)` to create a new message.
+ */
+export const DeleteEndpointResponseSchema: GenMessage<DeleteEndpointResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 13);
+
+/**
+ * The endpoint to test.
+ *
+ * @generated from message verdict.v1.TestEndpointRequest
+ */
+export type TestEndpointRequest = Message<"verdict.v1.TestEndpointRequest"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+};
+
+/**
+ * Describes the message verdict.v1.TestEndpointRequest.
+ * Use `create(TestEndpointRequestSchema)` to create a new message.
+ */
+export const TestEndpointRequestSchema: GenMessage<TestEndpointRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 14);
+
+/**
+ * The endpoint whose secret to replace.
+ *
+ * @generated from message verdict.v1.RotateEndpointSecretRequest
+ */
+export type RotateEndpointSecretRequest = Message<"verdict.v1.RotateEndpointSecretRequest"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+};
+
+/**
+ * Describes the message verdict.v1.RotateEndpointSecretRequest.
+ * Use `create(RotateEndpointSecretRequestSchema)` to create a new message.
+ */
+export const RotateEndpointSecretRequestSchema: GenMessage<RotateEndpointSecretRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 15);
+
+/**
+ * A webhook endpoint. It is pushed the events that match every filter; all events are stored, and you can replay those
+ * that were not pushed.
+ *
+ * @generated from message verdict.v1.Endpoint
+ */
+export type Endpoint = Message<"verdict.v1.Endpoint"> & {
+  /**
+   * Identifier of the endpoint: `whk_` and 26 characters.
+   *
+   * @generated from field: string endpoint_id = 1 [json_name = "endpoint_id"];
+   */
+  endpointId: string;
+
+  /**
+   * URL that receives events.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * Your note on the endpoint. Absent when there is none.
+   *
+   * @generated from field: optional string description = 3;
+   */
+  description?: string | undefined;
+
+  /**
+   * Kinds of events that are pushed.
+   *
+   * @generated from field: repeated string events = 4;
+   */
+  events: string[];
+
+  /**
+   * Statuses of the events that are pushed.
+   *
+   * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 5;
+   */
+  statuses: DeliveryStatus[];
+
+  /**
+   * Tags of the sends whose events are pushed. Absent without this filter.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
+
+  /**
+   * Tenants of the sends whose events are pushed. Absent without this filter.
+   *
+   * @generated from field: repeated string tenant_ids = 7 [json_name = "tenant_ids"];
+   */
+  tenantIds: string[];
+
+  /**
+   * Domains of From of the sends whose events are pushed. Absent without this filter.
+   *
+   * @generated from field: repeated string domains = 8;
+   */
+  domains: string[];
+
+  /**
+   * True when no events are pushed that are stored from then on.
+   *
+   * @generated from field: bool disabled = 9;
+   */
+  disabled: boolean;
+
+  /**
+   * True for the endpoint of `/api/v1/webhook`.
+   *
+   * @generated from field: bool first = 10;
+   */
+  first: boolean;
+
+  /**
+   * When the endpoint was added.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 11 [json_name = "created_at"];
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When a field or the secret last changed.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_at = 12 [json_name = "updated_at"];
+   */
+  updatedAt?: Timestamp | undefined;
+
+  /**
+   * Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it.
+   *
+   * @generated from field: optional string secret = 13;
+   */
+  secret?: string | undefined;
+
+  /**
+   * Until when requests are also signed with the previous secret. Absent when there is none.
+   *
+   * @generated from field: optional google.protobuf.Timestamp previous_secret_until = 14 [json_name = "previous_secret_until"];
+   */
+  previousSecretUntil?: Timestamp | undefined;
+
+  /**
+   * Health of the endpoint.
+   *
+   * @generated from field: verdict.v1.WebhookHealth health = 15;
+   */
+  health?: WebhookHealth | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.Endpoint.
+ * Use `create(EndpointSchema)` to create a new message.
+ */
+export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_webhooks, 16);
 
 /**
  * Health of an endpoint. An endpoint that fails is never switched off.
@@ -272,7 +691,7 @@ export type WebhookHealth = Message<"verdict.v1.WebhookHealth"> & {
  * Use `create(WebhookHealthSchema)` to create a new message.
  */
 export const WebhookHealthSchema: GenMessage<WebhookHealth> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_webhooks, 7);
+  messageDesc(file_verdict_v1_webhooks, 17);
 
 /**
  * Outcome of a test.
@@ -349,18 +768,99 @@ export type TestWebhookResponse = Message<"verdict.v1.TestWebhookResponse"> & {
  * Use `create(TestWebhookResponseSchema)` to create a new message.
  */
 export const TestWebhookResponseSchema: GenMessage<TestWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_webhooks, 8);
+  messageDesc(file_verdict_v1_webhooks, 18);
 
 /**
- * The webhook endpoint. An account has one; it receives the events that it asks for, each as a signed HTTPS POST. Only
- * HTTP 200 acknowledges an event. The service retries anything else after 1 minute, 5 minutes, 15 minutes, 1 hour and
- * 6 hours.
+ * Webhook endpoints. An account has up to 10. Each receives the events that it asks for, as signed HTTPS POSTs with the
+ * same bytes and its own signature. Only HTTP 200 acknowledges an event. The service retries anything else after 1
+ * minute, 5 minutes, 15 minutes, 1 hour and 6 hours. Retries, replays and health are separate for each endpoint.
+ *
+ * One endpoint is enough for most accounts: `/api/v1/webhook` sets it in one call. It is one of `/api/v1/webhooks` too,
+ * with `first`.
  *
  * @generated from service verdict.v1.WebhookService
  */
 export const WebhookService: GenService<{
   /**
-   * Returns the endpoint and its health, without the secret.
+   * Returns the account's endpoints with their health, the oldest first, without their secrets.
+   *
+   * @generated from rpc verdict.v1.WebhookService.ListEndpoints
+   */
+  listEndpoints: {
+    methodKind: "unary";
+    input: typeof ListEndpointsRequestSchema;
+    output: typeof ListEndpointsResponseSchema;
+  },
+  /**
+   * Adds an endpoint, and returns the secret that signs its requests: store it, because it is never shown again. An
+   * account has at most 10, each with another URL.
+   *
+   * The URL begins with `https://` and names a public host. Its port is 443 (the default) or 8443.
+   *
+   * @generated from rpc verdict.v1.WebhookService.CreateEndpoint
+   */
+  createEndpoint: {
+    methodKind: "unary";
+    input: typeof CreateEndpointRequestSchema;
+    output: typeof EndpointSchema;
+  },
+  /**
+   * Returns an endpoint and its health, without the secret.
+   *
+   * @generated from rpc verdict.v1.WebhookService.GetEndpoint
+   */
+  getEndpoint: {
+    methodKind: "unary";
+    input: typeof GetEndpointRequestSchema;
+    output: typeof EndpointSchema;
+  },
+  /**
+   * Changes an endpoint. Fields that are not given keep their values. A new URL keeps the secret, and attempts that
+   * wait go to it. The filters and `disabled` affect only events that are stored later.
+   *
+   * @generated from rpc verdict.v1.WebhookService.UpdateEndpoint
+   */
+  updateEndpoint: {
+    methodKind: "unary";
+    input: typeof UpdateEndpointRequestSchema;
+    output: typeof EndpointSchema;
+  },
+  /**
+   * Deletes an endpoint and its secret. Attempts that wait for it are cancelled. You can replay their events to another
+   * endpoint.
+   *
+   * @generated from rpc verdict.v1.WebhookService.DeleteEndpoint
+   */
+  deleteEndpoint: {
+    methodKind: "unary";
+    input: typeof DeleteEndpointRequestSchema;
+    output: typeof DeleteEndpointResponseSchema;
+  },
+  /**
+   * Sends a signed event of the kind `webhook.test` to an endpoint, waits for the response and returns the outcome. The
+   * test is sent once, also to a disabled endpoint, is not stored, and does not count in the endpoint's health.
+   *
+   * @generated from rpc verdict.v1.WebhookService.TestEndpoint
+   */
+  testEndpoint: {
+    methodKind: "unary";
+    input: typeof TestEndpointRequestSchema;
+    output: typeof TestWebhookResponseSchema;
+  },
+  /**
+   * Creates a new secret for an endpoint and returns it, once. For 24 hours requests are also signed with the previous
+   * secret, in `Service-Signature-Previous`. A second rotation within that time ends the oldest secret immediately.
+   *
+   * @generated from rpc verdict.v1.WebhookService.RotateEndpointSecret
+   */
+  rotateEndpointSecret: {
+    methodKind: "unary";
+    input: typeof RotateEndpointSecretRequestSchema;
+    output: typeof EndpointSchema;
+  },
+  /**
+   * Returns the account's first endpoint and its health, without the secret: the one that `PUT /api/v1/webhook` has
+   * made.
    *
    * @generated from rpc verdict.v1.WebhookService.GetWebhook
    */
@@ -370,9 +870,9 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * Sets the endpoint. The first call returns the secret that signs requests: store it, because it is never shown
-   * again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL. It changes
-   * `events` and `statuses` when they are given, which affects only events that are stored later.
+   * Sets the account's first endpoint. The first call returns the secret that signs requests: store it, because it is
+   * never shown again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL. It
+   * changes `events` and `statuses` when they are given, which affects only events that are stored later.
    *
    * The URL begins with `https://` and names a public host. Its port is 443 (the default) or 8443.
    *
@@ -384,8 +884,8 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * Deletes the endpoint and its secret. Waiting attempts are cancelled. You can replay their events to a later
-   * endpoint.
+   * Deletes the account's first endpoint and its secret. Waiting attempts are cancelled. You can replay their events to
+   * a later endpoint.
    *
    * @generated from rpc verdict.v1.WebhookService.DeleteWebhook
    */
@@ -395,8 +895,8 @@ export const WebhookService: GenService<{
     output: typeof DeleteWebhookResponseSchema;
   },
   /**
-   * Sends a signed event of the kind `webhook.test` to the endpoint, waits for the response and returns the outcome.
-   * The test is sent once, is not stored, and does not count in the endpoint's health.
+   * Sends a signed event of the kind `webhook.test` to the first endpoint, waits for the response and returns the
+   * outcome. The test is sent once, is not stored, and does not count in the endpoint's health.
    *
    * @generated from rpc verdict.v1.WebhookService.TestWebhook
    */
@@ -406,8 +906,9 @@ export const WebhookService: GenService<{
     output: typeof TestWebhookResponseSchema;
   },
   /**
-   * Creates a new secret and returns it, once. For 24 hours requests are also signed with the previous secret, in
-   * `Service-Signature-Previous`. A second rotation within that time ends the oldest secret immediately.
+   * Creates a new secret for the first endpoint and returns it, once. For 24 hours requests are also signed with the
+   * previous secret, in `Service-Signature-Previous`. A second rotation within that time ends the oldest secret
+   * immediately.
    *
    * @generated from rpc verdict.v1.WebhookService.RotateSecret
    */

@@ -7,11 +7,11 @@ import {
   type Message,
   ScalarType,
 } from '@bufbuild/protobuf'
-import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { FieldMaskSchema, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type JsonShape, unknown_names } from '../../../gen/verdict/v1/options_pb.ts'
 import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
-import { jsonNamesOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
+import { jsonFields, jsonNamesOf, maskOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
 
 /**
  * Turns a JSON value into the value of a field. Adds faults to `faults` under `path`; the result is then not usable.
@@ -41,9 +41,11 @@ export function createMessageReader(desc: DescMessage): Reader {
   const existing = messageReaders.get(desc)
   if (existing) return existing
   const fields = new Map<string, FieldReader>()
-  const reader: Reader = (json, path, faults) => readFields(desc, fields, json, path, faults)
+  const readMembers: Reader = (json, path, faults) => readFields(desc, fields, json, path, faults)
+  const mask = maskOf(desc)
+  const reader = mask ? maskingReader(mask, readMembers) : readMembers
   messageReaders.set(desc, reader)
-  for (const field of desc.fields) {
+  for (const field of jsonFields(desc)) {
     if (field.oneof) throw unsupported(field, 'a oneof')
     fields.set(field.jsonName, { localName: field.localName, read: fieldReader(field) })
   }
@@ -68,6 +70,17 @@ function readFields(
   }
   return message
 }
+
+/** Also names the members that the JSON has. */
+const maskingReader = (mask: DescField, readMembers: Reader): Reader => {
+  return (json, path, faults) => {
+    const message = readMembers(json, path, faults)
+    const updateMask = isObject(json) ? create(FieldMaskSchema, { paths: givenNames(json) }) : undefined
+    return Object.assign(message ?? {}, { [mask.localName]: updateMask })
+  }
+}
+
+const givenNames = (json: object) => Object.entries(json).flatMap(([name, value]) => (value === null ? [] : [name]))
 
 function blameUnknown(
   faults: RequestFaults,

@@ -1,10 +1,21 @@
-import { type DescEnum, type DescEnumValue, type DescField, getOption } from '@bufbuild/protobuf'
+import { type DescEnum, type DescEnumValue, type DescField, type DescMessage, getOption } from '@bufbuild/protobuf'
 import { type JsonShape, json } from '../../../gen/verdict/v1/options_pb.ts'
 
 // Defines how the JSON of `/api/v1` represents the proto messages. The JSON reader, the JSON writer and the OpenAPI
 // generator all use these rules and no others.
 
 export const TIMESTAMP = 'google.protobuf.Timestamp'
+
+/** A field of this type names the fields that a request changes. JSON has no member for it: it names those given. */
+export const FIELD_MASK = 'google.protobuf.FieldMask'
+
+/** The fields of a message that JSON has a member for. */
+export const jsonFields = (desc: DescMessage): DescField[] =>
+  desc.fields.filter(({ message }) => message?.typeName !== FIELD_MASK)
+
+/** The field of a request that names the others to change; undefined when there is none. */
+export const maskOf = (desc: DescMessage): DescField | undefined =>
+  desc.fields.find(({ message }) => message?.typeName === FIELD_MASK)
 
 /** Returns the field's `json` option: how its JSON differs from the default mapping of Protobuf. */
 export function shapeOf(field: DescField): JsonShape {

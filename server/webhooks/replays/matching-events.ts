@@ -4,10 +4,11 @@ import type { ReplayFilter } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import { and, eq, gt, inArray, lte, sql } from '../../db/drizzle.ts'
 import { EVENT_KINDS } from '../../db/event-kinds.ts'
-import { firstIdAt, timeOfId } from '../../db/ids.ts'
+import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
 import { statusNames } from '../../db/outcome-names.ts'
 import { oldestKeptId } from '../../db/retention.ts'
 import { events } from '../../db/schema.ts'
+import type { Endpoint } from '../endpoints.ts'
 
 /** A filter whose end is known: without one it is the time of the call. */
 export type ReadFilter = ReplayFilter & { to: Timestamp }
@@ -26,12 +27,26 @@ export function spanOf({ from, to }: ReadFilter, clock: DatabaseClock): IdSpan {
 
 export type EventKind = (typeof EVENT_KINDS)[number]
 
+/** An endpoint that a replay sends events to: those of the kinds that it asks for. */
+export type Receiver = Pick<Endpoint, 'id' | 'events'>
+
 /**
- * The condition for the events in a span that a filter matches. `kinds` are those that the endpoint asks for. The event
- * of a dry run never matches: a handler must not take it for a delivery.
+ * The endpoints that a replay with this filter sends events to, of the account's, the oldest first: the one that it
+ * names, or all that are enabled.
  */
-export function matches(accountId: string, filter: ReplayFilter, kinds: readonly EventKind[], span: IdSpan): SQL {
+export function receiversOf({ endpointId }: ReplayFilter, endpoints: readonly Endpoint[]): Endpoint[] {
+  return endpoints.filter(({ id, disabled }) =>
+    endpointId === undefined ? !disabled : publicId('whk', id) === endpointId,
+  )
+}
+
+/**
+ * The condition for the events in a span that a filter matches, and that a receiver asks for. The event of a dry run
+ * never matches: a handler must not take it for a delivery.
+ */
+export function matches(accountId: string, filter: ReplayFilter, receivers: readonly Receiver[], span: IdSpan): SQL {
   const { status, event, tag, tenantId, notAcknowledged } = filter
+  const kinds = EVENT_KINDS.filter((kind) => receivers.some(({ events }) => events.includes(kind)))
   return and(
     eq(events.accountId, accountId),
     isIn(span),
@@ -41,7 +56,7 @@ export function matches(accountId: string, filter: ReplayFilter, kinds: readonly
     kinds.length === EVENT_KINDS.length ? undefined : inArray(events.event, [...kinds]),
     tag === undefined ? undefined : eq(events.tag, tag),
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
-    notAcknowledged ? isNotAcknowledged(span) : undefined,
+    notAcknowledged ? sql`exists (${lacking(receivers, span)})` : undefined,
   )!
 }
 
@@ -50,14 +65,31 @@ export const isIn = ({ after, until }: IdSpan): SQL => and(gt(events.id, after),
 /** The id of a replay carries the clock of the process that accepted it, which may be a little behind the event's. */
 const SLACK_MS = 60_000
 
-// The original dispatch of an event has the event's id. A replay has a later one.
-function isNotAcknowledged({ after, until }: IdSpan): SQL {
+/**
+ * The query of the receivers that ask for an event and have not acknowledged it, the oldest first. The original
+ * dispatch to an account's first endpoint has the event's id, every other dispatch of the event another one.
+ */
+function lacking(receivers: readonly Receiver[], { after, until }: IdSpan): SQL {
+  const ids = receivers.map(({ id }) => id)
   return sql`
-    not exists (
+    select w.id from webhook_endpoints w
+    where w.id = any(${`{${ids}}`}::uuid[]) and ${events.event} = any(w.events)
+    and not exists (
       select from dispatches o
-      where o.id = ${events.id} and o.id > ${after} and o.id <= ${until} and o.state = 'acknowledged')
+      where o.id = ${events.id} and o.id > ${after} and o.id <= ${until} and o.state = 'acknowledged'
+        and coalesce(o.endpoint_id, o.account_id) = w.id)
     and not exists (
       select from dispatches r
-      where r.kind = 'replay' and r.state = 'acknowledged' and r.event_id = ${events.id}
-        and r.event_id > ${after} and r.event_id <= ${until} and r.id > ${firstIdAt(timeOfId(after) - SLACK_MS)})`
+      where r.id <> r.event_id and r.state = 'acknowledged' and r.event_id = ${events.id}
+        and r.event_id > ${after} and r.event_id <= ${until} and r.id > ${firstIdAt(timeOfId(after) - SLACK_MS)}
+        and coalesce(r.endpoint_id, r.account_id) = w.id)
+    order by w.created_at, w.id`
+}
+
+/** The ids of the receivers that an event, which matches the filter, is sent to: a column of a query of events. */
+export function receivingIds({ notAcknowledged }: ReplayFilter, receivers: readonly Receiver[], span: IdSpan) {
+  if (notAcknowledged) return sql<string[]>`array_to_json(array(${lacking(receivers, span)}))`
+  const asking = (kind: EventKind) => receivers.filter(({ events }) => events.includes(kind)).map(({ id }) => id)
+  const choices = EVENT_KINDS.map((kind) => sql`when ${kind} then ${`{${asking(kind)}}`}::uuid[]`)
+  return sql<string[]>`array_to_json(case ${events.event} ${sql.join(choices, sql` `)} end)`
 }

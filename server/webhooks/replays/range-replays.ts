@@ -5,13 +5,31 @@ import type { Database } from '../../db/connect.ts'
 import { and, asc, between, eq, getTableColumns, sql } from '../../db/drizzle.ts'
 import { firstIdAt, timeOfId } from '../../db/ids.ts'
 import { rangeReplays } from '../../db/people-schema.ts'
-import { events, openDispatches, webhookEndpoints } from '../../db/schema.ts'
-import { run } from '../../db/statement.ts'
+import { events, openDispatches } from '../../db/schema.ts'
+import { run, uuidArray } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
+import { findEndpoints } from '../endpoints.ts'
 import { markHandedOver } from '../hand-over.ts'
 import type { Workflows } from '../workflows.ts'
-import { type IdSpan, isIn, matches, type ReadFilter } from './matching-events.ts'
-import { groupsOf, jsonOf, type Opened, rowsOf, traceOfReplay } from './replay.ts'
+import {
+  type IdSpan,
+  isIn,
+  matches,
+  type ReadFilter,
+  type Receiver,
+  receiversOf,
+  receivingIds,
+} from './matching-events.ts'
+import {
+  groupsOf,
+  insertReplays,
+  jsonOf,
+  OPENED_ENDPOINTS,
+  type OpenedEndpoint,
+  type ReplayedEvent,
+  rowsOf,
+  traceOfReplay,
+} from './replay.ts'
 import { dispatchIdsOf, replayDispatchId } from './replay-ids.ts'
 
 /** The progress of a replay after a step. */
@@ -44,27 +62,23 @@ const STEP_EVENTS = 50_000
 const STEP_MS = 7 * 86_400_000
 
 // The condition on done_until makes this exactly once: of two processes at the same step, one finds it done. The
-// endpoint is part of it, so no event counts as dispatched that has no dispatch.
+// endpoints are part of it, so no event counts as dispatched that lacks a dispatch.
 export const DISPATCH_RANGE = `
-  with endpoint as (
-    select url from webhook_endpoints where account_id = $2
-  ),
-  replay as (
-    update range_replays r set done_until = $4, dispatched = dispatched + json_array_length($5::json), state = $6,
+  with replay as (
+    update range_replays r set done_until = $4, dispatched = dispatched + $7::int, state = $6,
       ended_at = case when $6 <> 'running' then clock_timestamp() end
-    from endpoint e where r.id = $1 and r.state = 'running' and r.done_until = $3
-    returning e.url
+    where r.id = $1 and r.state = 'running' and r.done_until = $3
+      and not exists (
+        select from unnest($8::uuid[]) as wanted(id)
+        where not exists (select from webhook_endpoints w where w.id = wanted.id and w.account_id = $2))
+    returning r.id
   ),
   opened as (
-    insert into open_dispatches
-      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
-      traceparent)
-    select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id,
-      d.traceparent
-    from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text,
-      traceparent text)
+    ${insertReplays('$5', '$2')} cross join replay
+    returning endpoint_id
   )
-  select url, (extract(epoch from now()) * 1000)::float8 as "atMs" from replay`
+  select (select count(*)::int from replay) as "isStored", coalesce((
+    select json_agg(e) from (${OPENED_ENDPOINTS}) as e), '[]') as endpoints`
 
 /** The replays of many events, as their workflow runs them. Ids are UUIDs. */
 export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report }: RangeReplaysParts) {
@@ -72,25 +86,31 @@ export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report
   async function dispatchNext(replayId: string): Promise<ReplayStep> {
     const replay = await findReplay(db, replayId)
     if (replay === undefined) return { state: 'cancelled', dispatched: 0, total: 0, waitMs: 0 }
-    const { state, dispatched, total, kinds, perSecond, accountId } = replay
+    const { state, dispatched, total, filter, perSecond, accountId } = replay
     const still = (waitMs: number): ReplayStep => ({ state, dispatched, total, waitMs })
     if (state !== 'running') return still(0)
-    if (kinds === null) return { ...still(0), state: await endReplay(db, replayId, 'failed') }
+    const receivers = receiversOf(filter, await findEndpoints(db, accountId))
+    if (receivers.length === 0) return { ...still(0), state: await endReplay(db, replayId, 'failed') }
     const places = Math.min(perSecond, MAX_WAITING - (await countWaiting(db, replayId)))
     if (places <= 0) return still(FULL_WAIT_MS)
-    const part = await nextPart(db, { ...replay, kinds }, places)
+    const part = await nextPart(db, { ...replay, receivers }, places)
     if (part.waitMs > 0) return still(part.waitMs)
 
-    const ids = part.events.map((_, i) => replayDispatchId(replayId, dispatched + i))
-    const rows = rowsOf(part.events, ids, workflows.maxGroup, () => traceOfReplay(tracing, tracing.active()))
+    const rows = rowsOf(part.events, {
+      idOf: (event, endpoint) => replayDispatchId(replayId, dispatched + event, endpoint),
+      maxGroup: workflows.maxGroup,
+      beginTrace: () => traceOfReplay(tracing, tracing.active()),
+    })
     const newState = part.isLast ? 'finished' : 'running'
-    const parameters = [replayId, accountId, replay.doneUntil, part.doneUntil, jsonOf(rows), newState]
-    const [opened] = await run<Opened>(db, DISPATCH_RANGE, parameters)
-    // Another process has made this step, or the replay or the endpoint has ended: the next step finds out.
-    if (!opened) return still(0)
-    await start(groupsOf(rows, { accountId, ...opened }))
-    const paceMs = Math.ceil((rows.length * 1_000) / perSecond)
-    return { state: newState, dispatched: dispatched + rows.length, total, waitMs: part.isLast ? 0 : paceMs }
+    const count = part.events.length
+    const endpointIds = uuidArray([...new Set(rows.map(({ endpointId }) => endpointId))])
+    const step = [replayId, accountId, replay.doneUntil, part.doneUntil, jsonOf(rows), newState, count, endpointIds]
+    const [stored] = await run<{ isStored: number; endpoints: OpenedEndpoint[] }>(db, DISPATCH_RANGE, step)
+    // Another process has made this step, or the replay or an endpoint has ended: the next step finds out.
+    if (!stored!.isStored) return still(0)
+    await start(groupsOf(rows, accountId, stored!.endpoints))
+    const paceMs = Math.ceil((count * 1_000) / perSecond)
+    return { state: newState, dispatched: dispatched + count, total, waitMs: part.isLast ? 0 : paceMs }
   }
 
   /** Starts the workflows of dispatches. Those that do not start now are started by the hand-over loop. */
@@ -121,7 +141,7 @@ async function endReplay<State extends 'cancelled' | 'failed'>(
   return state
 }
 
-/** Reads a replay with the kinds that the account's current endpoint asks for; null without an endpoint. */
+/** Reads a replay, and the time. */
 async function findReplay(db: Database, replayId: string) {
   const { id, accountId, filter, perSecond, state, total, dispatched, doneUntil } = getTableColumns(rangeReplays)
   const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::float8`
@@ -129,10 +149,8 @@ async function findReplay(db: Database, replayId: string) {
     .select({
       ...{ id, accountId, filter, perSecond, state, total, dispatched, doneUntil },
       nowMs,
-      kinds: webhookEndpoints.events,
     })
     .from(rangeReplays)
-    .leftJoin(webhookEndpoints, eq(webhookEndpoints.accountId, accountId))
     .where(eq(id, replayId))
   return row && { ...row, filter: fromJson(ReplayFilterSchema, row.filter) as ReadFilter }
 }
@@ -145,7 +163,7 @@ async function countWaiting(db: Database, replayId: string): Promise<number> {
 }
 
 interface Part {
-  events: { id: string; messageId: string }[]
+  events: ReplayedEvent[]
   /** The id up to which the replay is done with this part. */
   doneUntil: string
   isLast: boolean
@@ -153,7 +171,7 @@ interface Part {
   waitMs: number
 }
 
-type PushedReplay = FoundReplay & { kinds: NonNullable<FoundReplay['kinds']> }
+type PushedReplay = FoundReplay & { receivers: readonly Receiver[] }
 
 /** Reads the next events of a replay, the oldest first. Days without any are passed over. */
 async function nextPart(db: Database, replay: PushedReplay, limit: number): Promise<Part> {
@@ -175,7 +193,7 @@ async function nextPart(db: Database, replay: PushedReplay, limit: number): Prom
 /** Reads matching events in a span, and up to which id of it there are no others. */
 async function lookAhead(
   db: Database,
-  { accountId, filter, kinds }: PushedReplay,
+  { accountId, filter, receivers }: PushedReplay,
   span: IdSpan,
   limit: number,
 ): Promise<Pick<Part, 'events' | 'doneUntil'>> {
@@ -188,9 +206,9 @@ async function lookAhead(
     .limit(1)
   const looked = { ...span, until: farthest?.id ?? span.until }
   const found = await db
-    .select({ id: events.id, messageId: events.messageId })
+    .select({ id: events.id, messageId: events.messageId, endpointIds: receivingIds(filter, receivers, looked) })
     .from(events)
-    .where(matches(accountId, filter, kinds, looked))
+    .where(matches(accountId, filter, receivers, looked))
     .orderBy(asc(events.id))
     .limit(limit)
   return { events: found, doneUntil: found.length === limit ? found.at(-1)!.id : looked.until }

@@ -7,14 +7,18 @@ export const replayWorkflowId = (replayId: string): string => `replay-${publicId
 const NUMBER_DIGITS = 8
 const prefixOf = (replayId: string) => replayId.slice(0, -NUMBER_DIGITS)
 
+/** More than an account has endpoints. */
+const ENDPOINTS = 16
+
 /**
- * The id of a replay's dispatch, by its number, counted from 0. All dispatches of a replay are side by side in the
- * primary key, so they are counted without a column of their own, and no number can be dispatched twice.
+ * The id of a replay's dispatch, by the numbers of its event and of its endpoint, each counted from 0. All dispatches
+ * of a replay are side by side in the primary key, so they are counted without a column of their own, and no event can
+ * be dispatched twice.
  */
-export const replayDispatchId = (replayId: string, number: number): string =>
-  prefixOf(replayId) + number.toString(16).padStart(NUMBER_DIGITS, '0')
+export const replayDispatchId = (replayId: string, event: number, endpoint: number): string =>
+  prefixOf(replayId) + (event * ENDPOINTS + endpoint).toString(16).padStart(NUMBER_DIGITS, '0')
 
 /** The smallest and the largest id that a dispatch of this replay can have. */
 export function dispatchIdsOf(replayId: string): { first: string; last: string } {
-  return { first: replayDispatchId(replayId, 0), last: replayDispatchId(replayId, 0xffffffff) }
+  return { first: `${prefixOf(replayId)}00000000`, last: `${prefixOf(replayId)}ffffffff` }
 }

@@ -1,11 +1,12 @@
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
-import { newId, publicId } from '../../db/ids.ts'
+import { newId } from '../../db/ids.ts'
 import { run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import { WINDOW_HOURS } from '../../ledger/tail.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
 import { markHandedOver } from '../hand-over.ts'
+import { workflowIdOf } from '../workflow-ids.ts'
 import type { Group, Workflows } from '../workflows.ts'
 
 export interface ReplayParts {
@@ -20,36 +21,48 @@ export interface ReplayParts {
 export interface ReplayReceipt {
   eventId: string
   messageId: string
-  dispatchId: string
+  /** In the order of the event's endpoints. */
+  dispatches: { dispatchId: string; endpointId: string }[]
   /** When the replay was accepted, in Unix milliseconds. */
   dispatchedMs: number
 }
 
-/** Replays events of one account, at least one. `request` is the trace of the call that asks for it. */
+/**
+ * Replays events of one account, at least one, each to at least one endpoint. `request` is the trace of the call that
+ * asks for it.
+ */
 export type Replay = (accountId: string, events: ReplayedEvent[], request?: Trace) => Promise<ReplayReceipt[]>
 
 export interface ReplayedEvent {
   id: string
   messageId: string
+  /** The endpoints that receive it. */
+  endpointIds: readonly string[]
 }
 
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
 
-export const OPEN = `
-  with endpoint as (
-    select account_id, url from webhook_endpoints where account_id = $2
-  ),
-  opened as (
-    insert into open_dispatches
-      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
-      traceparent)
-    select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(),
+/** SQL that inserts the dispatches of `jsonOf`, except those to endpoints that the account does not have any more. */
+export const insertReplays = (json: string, accountId: string) => `
+    insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at, deadline_at,
+      workflow_id, traceparent)
+    select r.id, r.event_id, r.message_id, w.account_id, w.id, 'replay', now(), now(),
       now() + interval '${WINDOW_HOURS} hours', r.workflow_id, r.traceparent
-    from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid,
+    from json_to_recordset(${json}::json) as r(id uuid, event_id uuid, message_id uuid, endpoint_id uuid,
       workflow_id text, traceparent text)
-    returning created_at
+    join webhook_endpoints w on w.id = r.endpoint_id and w.account_id = ${accountId}`
+
+/** SQL: the endpoints of the CTE `opened`, and the time of the statement. */
+export const OPENED_ENDPOINTS = `
+  select w.id as "endpointId", w.url, (extract(epoch from now()::timestamptz(3)) * 1000)::float8 as "atMs"
+  from webhook_endpoints w where w.id in (select endpoint_id from opened)`
+
+export const OPEN = `
+  with opened as (
+    ${insertReplays('$1', '$2')}
+    returning endpoint_id
   )
-  select url, (select (extract(epoch from max(created_at)) * 1000)::float8 from opened) as "atMs" from endpoint`
+  ${OPENED_ENDPOINTS}`
 
 // Deletes nothing when an attempt of any of the dispatches has started or ended: then the workflow runs, whatever the
 // result of its start was.
@@ -78,11 +91,16 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
   }
 
   return async (accountId, events, request) => {
-    const dispatchIds = events.map(() => newId(clock.now()))
-    const rows = rowsOf(events, dispatchIds, workflows.maxGroup, () => traceOfReplay(tracing, request?.traceparent))
-    const opened = await open(db, accountId, rows)
-    if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)
-    const [first, ...others] = groupsOf(rows, { accountId, ...opened }) as [Group, ...Group[]]
+    const wanted = rowsOf(events, {
+      idOf: () => newId(clock.now()),
+      maxGroup: workflows.maxGroup,
+      beginTrace: () => traceOfReplay(tracing, request?.traceparent),
+    })
+    const endpoints = await open(db, accountId, wanted)
+    if (endpoints.length === 0) throw fail('webhook_not_configured', NO_ENDPOINT)
+    // An endpoint that was deleted a moment ago gets nothing.
+    const rows = wanted.filter(({ endpointId }) => endpoints.some((endpoint) => endpoint.endpointId === endpointId))
+    const [first, ...others] = groupsOf(rows, accountId, endpoints) as [Group, ...Group[]]
     try {
       await workflows.start(first)
     } catch (cause) {
@@ -100,7 +118,13 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
       db,
       started.map(({ workflowId }) => workflowId),
     ).catch(report)
-    return rows.map(({ id, eventId, messageId }) => ({ eventId, messageId, dispatchId: id, dispatchedMs: opened.atMs }))
+    return events.map(({ id: eventId, messageId, endpointIds }) => {
+      const inOrder = endpointIds.flatMap((endpointId) =>
+        rows.filter((row) => row.eventId === eventId && row.endpointId === endpointId),
+      )
+      const dispatches = inOrder.map(({ id, endpointId }) => ({ dispatchId: id, endpointId }))
+      return { eventId, messageId, dispatches, dispatchedMs: endpoints[0]!.atMs }
+    })
   }
 }
 
@@ -109,6 +133,7 @@ interface Row {
   id: string
   eventId: string
   messageId: string
+  endpointId: string
   workflowId: string
   traceparent?: string
 }
@@ -120,49 +145,63 @@ export function traceOfReplay(tracing: Tracing, cause: string | undefined): stri
   return trace?.traceparent
 }
 
-export interface Opened {
-  /** The URL of the endpoint. */
+/** An endpoint that new dispatches go to. */
+export interface OpenedEndpoint {
+  endpointId: string
   url: string
   /** When the dispatches were created, in Unix milliseconds. */
   atMs: number
 }
 
-/**
- * The dispatches that replay these events. One workflow takes up to `maxGroup` of them, and all of those continue one
- * trace that `beginTrace` begins.
- */
-export function rowsOf(
-  events: ReplayedEvent[],
-  dispatchIds: string[],
-  maxGroup: number,
-  beginTrace: () => string | undefined,
-): Row[] {
-  const rows: Row[] = []
-  for (const [i, { id: eventId, messageId }] of events.entries()) {
-    const id = dispatchIds[i]!
-    const first = rows[i - (i % maxGroup)]
-    const workflowId = first?.workflowId ?? `replay-${publicId('dsp', id)}`
-    rows.push({ id, eventId, messageId, workflowId, traceparent: first ? first.traceparent : beginTrace() })
-  }
-  return rows
+interface RowParts {
+  /** The id of the dispatch that sends an event to one of its endpoints, each by its position. */
+  idOf(event: number, endpoint: number): string
+  /** The most dispatches of one workflow. */
+  maxGroup: number
+  /** Begins the trace of a workflow. */
+  beginTrace(): string | undefined
+}
+
+/** The dispatches that replay these events, those to one endpoint together. One workflow takes up to `maxGroup`. */
+export function rowsOf(events: readonly ReplayedEvent[], { idOf, maxGroup, beginTrace }: RowParts): Row[] {
+  const dispatches = events.flatMap(({ id: eventId, messageId, endpointIds }, event) =>
+    endpointIds.map((endpointId, endpoint) => ({ id: idOf(event, endpoint), eventId, messageId, endpointId })),
+  )
+  return [...Map.groupBy(dispatches, ({ endpointId }) => endpointId)].flatMap(([endpointId, ofEndpoint]) => {
+    const groups = Array.from({ length: Math.ceil(ofEndpoint.length / maxGroup) }, (_, i) =>
+      ofEndpoint.slice(i * maxGroup, (i + 1) * maxGroup),
+    )
+    return groups.flatMap((group) => {
+      const dispatchIds = group.map(({ id }) => id)
+      const eventIds = group.map(({ eventId }) => eventId)
+      const workflowId = workflowIdOf({ kind: 'replay', endpointId, dispatchIds, eventIds })
+      const traceparent = beginTrace()
+      return group.map((dispatch) => ({ ...dispatch, workflowId, traceparent }))
+    })
+  })
 }
 
 /** The groups of new dispatches, one for each workflow. */
-export function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accountId: string }): Group[] {
-  return [...Map.groupBy(rows, (row) => row.workflowId)].map(([workflowId, rows]) => ({
-    workflowId,
-    kind: 'replay',
-    dispatchIds: rows.map((row) => row.id),
-    eventIds: rows.map((row) => row.eventId),
-    messageIds: [...new Set(rows.map((row) => row.messageId))],
-    accountId,
-    endpointHost: new URL(url).host,
-    attempt: 1,
-    dueMs: atMs,
-    deadlineMs: atMs + WINDOW_MS,
-    previousResults: [],
-    traceparent: rows[0]!.traceparent,
-  }))
+export function groupsOf(rows: readonly Row[], accountId: string, endpoints: readonly OpenedEndpoint[]): Group[] {
+  return [...Map.groupBy(rows, (row) => row.workflowId)].map(([workflowId, rows]) => {
+    const { endpointId, traceparent } = rows[0]!
+    const { url, atMs } = endpoints.find((endpoint) => endpoint.endpointId === endpointId)!
+    return {
+      workflowId,
+      kind: 'replay',
+      dispatchIds: rows.map((row) => row.id),
+      eventIds: rows.map((row) => row.eventId),
+      messageIds: [...new Set(rows.map((row) => row.messageId))],
+      accountId,
+      endpointId,
+      endpointHost: new URL(url).host,
+      attempt: 1,
+      dueMs: atMs,
+      deadlineMs: atMs + WINDOW_MS,
+      previousResults: [],
+      traceparent,
+    }
+  })
 }
 
 export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
@@ -170,18 +209,24 @@ const REFUSED = 'The replay could not be started in Temporal. Nothing was dispat
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
 /** The dispatches as the statements that open them read them. */
-export function jsonOf(rows: Row[]): string {
+export function jsonOf(rows: readonly Row[]): string {
   return JSON.stringify(
-    rows.map(({ id, eventId, messageId, workflowId, traceparent }) => {
-      return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId, traceparent }
+    rows.map(({ id, eventId, messageId, endpointId, workflowId, traceparent }) => {
+      return {
+        id,
+        event_id: eventId,
+        message_id: messageId,
+        endpoint_id: endpointId,
+        workflow_id: workflowId,
+        traceparent,
+      }
     }),
   )
 }
 
-async function open(db: Database, accountId: string, rows: Row[]): Promise<Opened | undefined> {
+async function open(db: Database, accountId: string, rows: Row[]): Promise<readonly OpenedEndpoint[]> {
   try {
-    const [opened] = await run<Opened>(db, OPEN, [jsonOf(rows), accountId])
-    return opened
+    return await run<OpenedEndpoint>(db, OPEN, [jsonOf(rows), accountId])
   } catch (cause) {
     throw fail('transient_failure', UNKNOWN, { cause })
   }

@@ -84,8 +84,8 @@ test('a lost key fails and is named; a damaged value fails without a lost key', 
 test('a webhook that is late is a warning, and one that is late by an hour fails', async () => {
   const [id, eventId] = [newId(Date.now()), newId(Date.now())]
   await sql(
-    `insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at)
-     values ($1, $2, $2, $3, 'original', now(), now() - interval '10 minutes', now() + interval '1 day')`,
+    `insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, due_at, deadline_at)
+     values ($1, $2, $2, $3, $3, 'original', now(), now() - interval '10 minutes', now() + interval '1 day')`,
     [id, eventId, accountId],
   )
   expect(await diagnose('backlog', env)).toMatchObject({
@@ -103,12 +103,12 @@ test('a webhook that is late is a warning, and one that is late by an hour fails
 
 test('an endpoint that has failed for more than an hour is a warning with its host', async () => {
   await sql(
-    `insert into webhook_endpoints (account_id, url, secret) values ($1, 'https://hooks.one.test/in?token=x', '')`,
+    `insert into webhook_endpoints (id, account_id, url, secret) values ($1, $1, 'https://hooks.one.test/in?token=x', '')`,
     [accountId],
   )
   await sql(
-    `insert into webhook_hours (account_id, hour, acknowledged, failed, last_failed_at, failed_since)
-     values ($1, date_trunc('hour', now() - interval '3 hours'), 0, 5, now(), 5)`,
+    `insert into webhook_hours (account_id, endpoint_id, hour, acknowledged, failed, last_failed_at, failed_since)
+     values ($1, $1, date_trunc('hour', now() - interval '3 hours'), 0, 5, now(), 5)`,
     [accountId],
   )
   expect(await diagnose('endpoints', env)).toMatchObject({

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/overview.proto.
  */
 export const file_verdict_admin_v1_overview: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIpQBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eSK5AgoTR2V0T3ZlcnZpZXdSZXNwb25zZRIxCgdwZXJpb2RzGAEgAygLMiAudmVyZGljdC5hZG1pbi52MS5PdmVydmlld1BlcmlvZBIyCgpsYXRlbmN5X21zGAIgASgLMh4udmVyZGljdC52MS5MYXRlbmN5UGVyY2VudGlsZXMSLgoHZG9tYWlucxgDIAMoCzIdLnZlcmRpY3QuYWRtaW4udjEuRG9tYWluUmF0ZXMSNwoKdGhyZXNob2xkcxgEIAEoCzIjLnZlcmRpY3QuYWRtaW4udjEuQnJlYWtlclRocmVzaG9sZHMSNAoHd2ViaG9vaxgFIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuV2ViaG9va1N0YXRlSACIAQESEAoIaW5fZG91YnQYBiABKA1CCgoIX3dlYmhvb2si7AIKDk92ZXJ2aWV3UGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEAoIaW5fZG91YnQYBSABKA0SPgoHcmVhc29ucxgGIAMoCzItLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QuUmVhc29uc0VudHJ5EjIKCmxhdGVuY3lfbXMYByABKAsyHi52ZXJkaWN0LnYxLkxhdGVuY3lQZXJjZW50aWxlcxISCgpjb21wbGFpbnRzGAggASgNEhQKDGFja25vd2xlZGdlZBgJIAEoDRIYChBub3RfYWNrbm93bGVkZ2VkGAogASgNGi4KDFJlYXNvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBIoUBCgtEb21haW5SYXRlcxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlEg4KBmVtYWlscxgDIAEoDRITCgtib3VuY2VfcmF0ZRgEIAEoARIWCg5jb21wbGFpbnRfcmF0ZRgFIAEoASKBAQoRQnJlYWtlclRocmVzaG9sZHMSEgoKbWluX2VtYWlscxgBIAEoDRITCgtib3VuY2Vfd2FybhgCIAEoARITCgtib3VuY2Vfb3BlbhgDIAEoARIWCg5jb21wbGFpbnRfd2FybhgEIAEoARIWCg5jb21wbGFpbnRfb3BlbhgFIAEoASKyAgoMV2ViaG9va1N0YXRlEgsKA3VybBgBIAEoCRIPCgd3YWl0aW5nGAIgASgNEjcKDm9sZGVzdF93YWl0aW5nGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEj0KFGxhc3RfYWNrbm93bGVkZ2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjcKDmxhc3RfZmFpbGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhQKDGZhaWxlZF9zaW5jZRgGIAEoDUIRCg9fb2xkZXN0X3dhaXRpbmdCFwoVX2xhc3RfYWNrbm93bGVkZ2VkX2F0QhEKD19sYXN0X2ZhaWxlZF9hdCIRCg9HZXRTZXRVcFJlcXVlc3QiswEKEEdldFNldFVwUmVzcG9uc2USHAoPdmVyaWZpZWRfZG9tYWluGAEgASgJSACIAQESDwoHaGFzX2tleRgCIAEoCBIdChBmaXJzdF9tZXNzYWdlX2lkGAMgASgJSAGIAQESGAoLd2ViaG9va191cmwYBCABKAlIAogBAUISChBfdmVyaWZpZWRfZG9tYWluQhMKEV9maXJzdF9tZXNzYWdlX2lkQg4KDF93ZWJob29rX3VybDLMAQoPT3ZlcnZpZXdTZXJ2aWNlEmAKC0dldE92ZXJ2aWV3EiQudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiBJi1GAMSVwoIR2V0U2V0VXASIS52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVxdWVzdBoiLnZlcmRpY3QuYWRtaW4udjEuR2V0U2V0VXBSZXNwb25zZSIEmLUYA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
+  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIpQBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eSK5AgoTR2V0T3ZlcnZpZXdSZXNwb25zZRIxCgdwZXJpb2RzGAEgAygLMiAudmVyZGljdC5hZG1pbi52MS5PdmVydmlld1BlcmlvZBIyCgpsYXRlbmN5X21zGAIgASgLMh4udmVyZGljdC52MS5MYXRlbmN5UGVyY2VudGlsZXMSLgoHZG9tYWlucxgDIAMoCzIdLnZlcmRpY3QuYWRtaW4udjEuRG9tYWluUmF0ZXMSNwoKdGhyZXNob2xkcxgEIAEoCzIjLnZlcmRpY3QuYWRtaW4udjEuQnJlYWtlclRocmVzaG9sZHMSMQoJZW5kcG9pbnRzGAcgAygLMh4udmVyZGljdC5hZG1pbi52MS5XZWJob29rU3RhdGUSEAoIaW5fZG91YnQYBiABKA1KBAgFEAZSB3dlYmhvb2si7AIKDk92ZXJ2aWV3UGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEAoIaW5fZG91YnQYBSABKA0SPgoHcmVhc29ucxgGIAMoCzItLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QuUmVhc29uc0VudHJ5EjIKCmxhdGVuY3lfbXMYByABKAsyHi52ZXJkaWN0LnYxLkxhdGVuY3lQZXJjZW50aWxlcxISCgpjb21wbGFpbnRzGAggASgNEhQKDGFja25vd2xlZGdlZBgJIAEoDRIYChBub3RfYWNrbm93bGVkZ2VkGAogASgNGi4KDFJlYXNvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBIoUBCgtEb21haW5SYXRlcxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlEg4KBmVtYWlscxgDIAEoDRITCgtib3VuY2VfcmF0ZRgEIAEoARIWCg5jb21wbGFpbnRfcmF0ZRgFIAEoASKBAQoRQnJlYWtlclRocmVzaG9sZHMSEgoKbWluX2VtYWlscxgBIAEoDRITCgtib3VuY2Vfd2FybhgCIAEoARITCgtib3VuY2Vfb3BlbhgDIAEoARIWCg5jb21wbGFpbnRfd2FybhgEIAEoARIWCg5jb21wbGFpbnRfb3BlbhgFIAEoASKDAwoMV2ViaG9va1N0YXRlEgsKA3VybBgBIAEoCRIPCgd3YWl0aW5nGAIgASgNEjcKDm9sZGVzdF93YWl0aW5nGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEj0KFGxhc3RfYWNrbm93bGVkZ2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjcKDmxhc3RfZmFpbGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhQKDGZhaWxlZF9zaW5jZRgGIAEoDRITCgtlbmRwb2ludF9pZBgHIAEoCRIYCgtkZXNjcmlwdGlvbhgIIAEoCUgDiAEBEhAKCGRpc2FibGVkGAkgASgIQhEKD19vbGRlc3Rfd2FpdGluZ0IXChVfbGFzdF9hY2tub3dsZWRnZWRfYXRCEQoPX2xhc3RfZmFpbGVkX2F0Qg4KDF9kZXNjcmlwdGlvbiIRCg9HZXRTZXRVcFJlcXVlc3QiswEKEEdldFNldFVwUmVzcG9uc2USHAoPdmVyaWZpZWRfZG9tYWluGAEgASgJSACIAQESDwoHaGFzX2tleRgCIAEoCBIdChBmaXJzdF9tZXNzYWdlX2lkGAMgASgJSAGIAQESGAoLd2ViaG9va191cmwYBCABKAlIAogBAUISChBfdmVyaWZpZWRfZG9tYWluQhMKEV9maXJzdF9tZXNzYWdlX2lkQg4KDF93ZWJob29rX3VybDLMAQoPT3ZlcnZpZXdTZXJ2aWNlEmAKC0dldE92ZXJ2aWV3EiQudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiBJi1GAMSVwoIR2V0U2V0VXASIS52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVxdWVzdBoiLnZlcmRpY3QuYWRtaW4udjEuR2V0U2V0VXBSZXNwb25zZSIEmLUYA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
 
 /**
  * Range of the overview.
@@ -89,11 +89,11 @@ export type GetOverviewResponse = Message<"verdict.admin.v1.GetOverviewResponse"
   thresholds?: BreakerThresholds | undefined;
 
   /**
-   * The webhook's state. Absent when no endpoint is configured.
+   * The state of each webhook endpoint, the oldest first.
    *
-   * @generated from field: optional verdict.admin.v1.WebhookState webhook = 5;
+   * @generated from field: repeated verdict.admin.v1.WebhookState endpoints = 7;
    */
-  webhook?: WebhookState | undefined;
+  endpoints: WebhookState[];
 
   /**
    * Emails of the range whose outcome is in doubt.
@@ -173,14 +173,14 @@ export type OverviewPeriod = Message<"verdict.admin.v1.OverviewPeriod"> & {
   complaints: number;
 
   /**
-   * Attempts that the webhook endpoint acknowledged.
+   * Attempts that the webhook endpoints acknowledged.
    *
    * @generated from field: uint32 acknowledged = 9;
    */
   acknowledged: number;
 
   /**
-   * Attempts that it did not acknowledge.
+   * Attempts that they did not acknowledge.
    *
    * @generated from field: uint32 not_acknowledged = 10;
    */
@@ -293,13 +293,13 @@ export const BreakerThresholdsSchema: GenMessage<BreakerThresholds> = /*@__PURE_
   messageDesc(file_verdict_admin_v1_overview, 4);
 
 /**
- * The state of the webhook.
+ * The state of a webhook endpoint.
  *
  * @generated from message verdict.admin.v1.WebhookState
  */
 export type WebhookState = Message<"verdict.admin.v1.WebhookState"> & {
   /**
-   * The endpoint.
+   * The URL of the endpoint.
    *
    * @generated from field: string url = 1;
    */
@@ -339,6 +339,27 @@ export type WebhookState = Message<"verdict.admin.v1.WebhookState"> & {
    * @generated from field: uint32 failed_since = 6;
    */
   failedSince: number;
+
+  /**
+   * Identifier of the endpoint.
+   *
+   * @generated from field: string endpoint_id = 7;
+   */
+  endpointId: string;
+
+  /**
+   * Your note on the endpoint.
+   *
+   * @generated from field: optional string description = 8;
+   */
+  description?: string | undefined;
+
+  /**
+   * True when no new events are pushed to it.
+   *
+   * @generated from field: bool disabled = 9;
+   */
+  disabled: boolean;
 };
 
 /**
@@ -391,7 +412,7 @@ export type GetSetUpResponse = Message<"verdict.admin.v1.GetSetUpResponse"> & {
   firstMessageId?: string | undefined;
 
   /**
-   * The webhook endpoint. Absent when none is configured.
+   * The oldest webhook endpoint. Absent when none is configured.
    *
    * @generated from field: optional string webhook_url = 4;
    */

@@ -17,11 +17,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/replays.proto.
  */
 export const file_verdict_admin_v1_replays: GenFile = /*@__PURE__*/
-  fileDesc("Ch52ZXJkaWN0L2FkbWluL3YxL3JlcGxheXMucHJvdG8SEHZlcmRpY3QuYWRtaW4udjEilAIKDFJlcGxheUZpbHRlchIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEhIKBWV2ZW50GAQgASgJSAGIAQESGAoQbm90X2Fja25vd2xlZGdlZBgFIAEoCBIQCgN0YWcYBiABKAlIAogBARIWCgl0ZW5hbnRfaWQYByABKAlIA4gBAUIJCgdfc3RhdHVzQggKBl9ldmVudEIGCgRfdGFnQgwKCl90ZW5hbnRfaWQiRAoSQ291bnRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyImQKE0NvdW50RXZlbnRzUmVzcG9uc2USDQoFY291bnQYASABKA0SDAoEbW9yZRgCIAEoCBIwCgxjb3VudGVkX2Zyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImwKElN0YXJ0UmVwbGF5UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi52ZXJkaWN0LmFkbWluLnYxLlJlcGxheUZpbHRlchIXCgpwZXJfc2Vjb25kGAIgASgNSACIAQFCDQoLX3Blcl9zZWNvbmQiPwoTU3RhcnRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIlChBHZXRSZXBsYXlSZXF1ZXN0EhEKCXJlcGxheV9pZBgBIAEoCSI9ChFHZXRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIUChJMaXN0UmVwbGF5c1JlcXVlc3QiQAoTTGlzdFJlcGxheXNSZXNwb25zZRIpCgdyZXBsYXlzGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiKAoTQ2FuY2VsUmVwbGF5UmVxdWVzdBIRCglyZXBsYXlfaWQYASABKAkiQAoUQ2FuY2VsUmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkihwMKBlJlcGxheRIRCglyZXBsYXlfaWQYASABKAkSLgoGZmlsdGVyGAIgASgLMh4udmVyZGljdC5hZG1pbi52MS5SZXBsYXlGaWx0ZXISEgoKcGVyX3NlY29uZBgDIAEoDRIsCgVzdGF0ZRgEIAEoDjIdLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5U3RhdGUSDQoFdG90YWwYBSABKA0SEgoKZGlzcGF0Y2hlZBgGIAEoDRIUCgxhY2tub3dsZWRnZWQYByABKA0SLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoIZW5kZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESEgoKY3JlYXRlZF9ieRgKIAEoCRIZCgx3b3JrZmxvd191cmwYCyABKAlIAYgBARIPCgd3YWl0aW5nGAwgASgNQgsKCV9lbmRlZF9hdEIPCg1fd29ya2Zsb3dfdXJsIisKFFJldHJ5RGlzcGF0Y2hSZXF1ZXN0EhMKC2Rpc3BhdGNoX2lkGAEgASgJIhcKFVJldHJ5RGlzcGF0Y2hSZXNwb25zZSqVAQoLUmVwbGF5U3RhdGUSHAoYUkVQTEFZX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUUkVQTEFZX1NUQVRFX1JVTk5JTkcQARIZChVSRVBMQVlfU1RBVEVfRklOSVNIRUQQAhIaChZSRVBMQVlfU1RBVEVfQ0FOQ0VMTEVEEAMSFwoTUkVQTEFZX1NUQVRFX0ZBSUxFRBAEMt4ECg1SZXBsYXlTZXJ2aWNlEmAKC0NvdW50RXZlbnRzEiQudmVyZGljdC5hZG1pbi52MS5Db3VudEV2ZW50c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkNvdW50RXZlbnRzUmVzcG9uc2UiBJi1GAMSYAoLU3RhcnRSZXBsYXkSJC52ZXJkaWN0LmFkbWluLnYxLlN0YXJ0UmVwbGF5UmVxdWVzdBolLnZlcmRpY3QuYWRtaW4udjEuU3RhcnRSZXBsYXlSZXNwb25zZSIEmLUYBBJaCglHZXRSZXBsYXkSIi52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlcXVlc3QaIy52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlc3BvbnNlIgSYtRgDEmAKC0xpc3RSZXBsYXlzEiQudmVyZGljdC5hZG1pbi52MS5MaXN0UmVwbGF5c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkxpc3RSZXBsYXlzUmVzcG9uc2UiBJi1GAMSYwoMQ2FuY2VsUmVwbGF5EiUudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXNwb25zZSIEmLUYBBJmCg1SZXRyeURpc3BhdGNoEiYudmVyZGljdC5hZG1pbi52MS5SZXRyeURpc3BhdGNoUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuUmV0cnlEaXNwYXRjaFJlc3BvbnNlIgSYtRgEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Ch52ZXJkaWN0L2FkbWluL3YxL3JlcGxheXMucHJvdG8SEHZlcmRpY3QuYWRtaW4udjEivgIKDFJlcGxheUZpbHRlchIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEhIKBWV2ZW50GAQgASgJSAGIAQESGAoQbm90X2Fja25vd2xlZGdlZBgFIAEoCBIQCgN0YWcYBiABKAlIAogBARIWCgl0ZW5hbnRfaWQYByABKAlIA4gBARIYCgtlbmRwb2ludF9pZBgIIAEoCUgEiAEBQgkKB19zdGF0dXNCCAoGX2V2ZW50QgYKBF90YWdCDAoKX3RlbmFudF9pZEIOCgxfZW5kcG9pbnRfaWQiRAoSQ291bnRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyImQKE0NvdW50RXZlbnRzUmVzcG9uc2USDQoFY291bnQYASABKA0SDAoEbW9yZRgCIAEoCBIwCgxjb3VudGVkX2Zyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImwKElN0YXJ0UmVwbGF5UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi52ZXJkaWN0LmFkbWluLnYxLlJlcGxheUZpbHRlchIXCgpwZXJfc2Vjb25kGAIgASgNSACIAQFCDQoLX3Blcl9zZWNvbmQiPwoTU3RhcnRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIlChBHZXRSZXBsYXlSZXF1ZXN0EhEKCXJlcGxheV9pZBgBIAEoCSI9ChFHZXRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIUChJMaXN0UmVwbGF5c1JlcXVlc3QiQAoTTGlzdFJlcGxheXNSZXNwb25zZRIpCgdyZXBsYXlzGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiKAoTQ2FuY2VsUmVwbGF5UmVxdWVzdBIRCglyZXBsYXlfaWQYASABKAkiQAoUQ2FuY2VsUmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkihwMKBlJlcGxheRIRCglyZXBsYXlfaWQYASABKAkSLgoGZmlsdGVyGAIgASgLMh4udmVyZGljdC5hZG1pbi52MS5SZXBsYXlGaWx0ZXISEgoKcGVyX3NlY29uZBgDIAEoDRIsCgVzdGF0ZRgEIAEoDjIdLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5U3RhdGUSDQoFdG90YWwYBSABKA0SEgoKZGlzcGF0Y2hlZBgGIAEoDRIUCgxhY2tub3dsZWRnZWQYByABKA0SLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoIZW5kZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESEgoKY3JlYXRlZF9ieRgKIAEoCRIZCgx3b3JrZmxvd191cmwYCyABKAlIAYgBARIPCgd3YWl0aW5nGAwgASgNQgsKCV9lbmRlZF9hdEIPCg1fd29ya2Zsb3dfdXJsIisKFFJldHJ5RGlzcGF0Y2hSZXF1ZXN0EhMKC2Rpc3BhdGNoX2lkGAEgASgJIhcKFVJldHJ5RGlzcGF0Y2hSZXNwb25zZSqVAQoLUmVwbGF5U3RhdGUSHAoYUkVQTEFZX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUUkVQTEFZX1NUQVRFX1JVTk5JTkcQARIZChVSRVBMQVlfU1RBVEVfRklOSVNIRUQQAhIaChZSRVBMQVlfU1RBVEVfQ0FOQ0VMTEVEEAMSFwoTUkVQTEFZX1NUQVRFX0ZBSUxFRBAEMt4ECg1SZXBsYXlTZXJ2aWNlEmAKC0NvdW50RXZlbnRzEiQudmVyZGljdC5hZG1pbi52MS5Db3VudEV2ZW50c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkNvdW50RXZlbnRzUmVzcG9uc2UiBJi1GAMSYAoLU3RhcnRSZXBsYXkSJC52ZXJkaWN0LmFkbWluLnYxLlN0YXJ0UmVwbGF5UmVxdWVzdBolLnZlcmRpY3QuYWRtaW4udjEuU3RhcnRSZXBsYXlSZXNwb25zZSIEmLUYBBJaCglHZXRSZXBsYXkSIi52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlcXVlc3QaIy52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlc3BvbnNlIgSYtRgDEmAKC0xpc3RSZXBsYXlzEiQudmVyZGljdC5hZG1pbi52MS5MaXN0UmVwbGF5c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkxpc3RSZXBsYXlzUmVzcG9uc2UiBJi1GAMSYwoMQ2FuY2VsUmVwbGF5EiUudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXNwb25zZSIEmLUYBBJmCg1SZXRyeURpc3BhdGNoEiYudmVyZGljdC5hZG1pbi52MS5SZXRyeURpc3BhdGNoUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuUmV0cnlEaXNwYXRjaFJlc3BvbnNlIgSYtRgEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * Which events a replay sends again. An event is replayed when it matches every filter given and the endpoint asks for
- * its kind. Events of dry runs are left out: replay them one by one.
+ * Which events a replay sends again. An event is replayed when it matches every filter given, to each enabled endpoint
+ * that asks for its kind. Events of dry runs are left out: replay them one by one.
  *
  * @generated from message verdict.admin.v1.ReplayFilter
  */
@@ -55,7 +55,7 @@ export type ReplayFilter = Message<"verdict.admin.v1.ReplayFilter"> & {
   event?: string | undefined;
 
   /**
-   * Only events that the endpoint has not acknowledged.
+   * Only events that the endpoint has not acknowledged; of several endpoints, to those that have not.
    *
    * @generated from field: bool not_acknowledged = 5;
    */
@@ -74,6 +74,13 @@ export type ReplayFilter = Message<"verdict.admin.v1.ReplayFilter"> & {
    * @generated from field: optional string tenant_id = 7;
    */
   tenantId?: string | undefined;
+
+  /**
+   * Only to this endpoint, also when it is disabled.
+   *
+   * @generated from field: optional string endpoint_id = 8;
+   */
+  endpointId?: string | undefined;
 };
 
 /**
@@ -154,8 +161,8 @@ export type StartReplayRequest = Message<"verdict.admin.v1.StartReplayRequest"> 
   filter?: ReplayFilter | undefined;
 
   /**
-   * The most events per second, 1 to 1,000. Default: 50. While 5,000 events of the replay wait for the endpoint, no
-   * more are dispatched.
+   * The most events per second, 1 to 1,000. Default: 50. While 5,000 dispatches of the replay wait for attempts, no
+   * more are added.
    *
    * @generated from field: optional uint32 per_second = 2;
    */
@@ -360,7 +367,7 @@ export type Replay = Message<"verdict.admin.v1.Replay"> & {
   dispatched: number;
 
   /**
-   * Dispatches of it that the endpoint has acknowledged.
+   * Dispatches of it that were acknowledged.
    *
    * @generated from field: uint32 acknowledged = 7;
    */
@@ -480,7 +487,7 @@ export const ReplayState = {
   CANCELLED: 3,
 
   /**
-   * It ended with the endpoint: no endpoint is configured any more.
+   * It ended with its endpoint: none is left that it could send to.
    *
    * @generated from enum value: REPLAY_STATE_FAILED = 4;
    */
@@ -519,7 +526,7 @@ export const ReplayService: GenService<{
   },
   /**
    * Starts a replay of all matching events, at most 1,000,000. One Temporal workflow sends them again at the given
-   * pace, the oldest first. Fails with `webhook_not_configured` without an endpoint.
+   * pace, the oldest first. Fails with `webhook_not_configured` without an enabled endpoint.
    *
    * A call with the filter of a running replay starts none: it returns the running one, which keeps its pace. An
    * account has at most 5 running replays; one more is refused with `rate_limit_exceeded`.

@@ -1,0 +1,120 @@
+import type { FieldMask } from '@bufbuild/protobuf/wkt'
+import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { CreateEndpointRequest, UpdateEndpointRequest } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { nameFault } from '../../net/clean-text.ts'
+import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { statusNames } from '../db/outcome-names.ts'
+import { readDomainName } from '../domains/name.ts'
+import { tenantFault } from '../sending/message.ts'
+import { tagFault } from '../sending/metadata.ts'
+import type { EndpointFields } from '../webhooks/change-endpoints.ts'
+import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
+
+export const ENDPOINT_LIMITS = { descriptionCharacters: 200, filterValues: 20 }
+
+/** Says why a URL may not be an endpoint, as the rest of a sentence that begins with "url"; undefined when it may. */
+export type UrlFaultOf = (url: string) => string | undefined
+
+/** Reads the fields of a new endpoint. An empty list is the default. */
+export function readNewEndpoint(request: CreateEndpointRequest, urlFaultOf: UrlFaultOf) {
+  const { description, disabled } = request
+  return {
+    url: readUrl(request.url, urlFaultOf),
+    description: readDescription(description) ?? null,
+    events: request.events.length === 0 ? undefined : readKinds(request.events),
+    statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
+    ...readFilters(request),
+    disabled,
+  } satisfies EndpointFields
+}
+
+/** The fields of an endpoint that a request can change, by their names in the contract. */
+const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf) => EndpointFields> = {
+  url: ({ url = '' }, urlFaultOf) => ({ url: readUrl(url, urlFaultOf) }),
+  description: ({ description }) => ({ description: readDescription(description) ?? null }),
+  events: ({ events }) => ({ events: readKinds(events) }),
+  statuses: ({ statuses }) => ({ statuses: readStatuses(statuses) }),
+  tags: (request) => ({ tags: readFilters(request).tags }),
+  tenant_ids: (request) => ({ tenantIds: readFilters(request).tenantIds }),
+  domains: (request) => ({ domains: readFilters(request).domains }),
+  disabled: ({ disabled = false }) => ({ disabled }),
+}
+
+/** Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. */
+export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf): EndpointFields {
+  const names = request.updateMask ? namesIn(request.updateMask) : givenIn(request)
+  return Object.assign({}, ...names.map((name) => READERS[name]!(request, urlFaultOf)))
+}
+
+function namesIn({ paths }: FieldMask): string[] {
+  for (const [i, path] of paths.entries()) {
+    if (path !== ID && path !== '*' && !Object.hasOwn(READERS, path))
+      throw refuse(`update_mask.paths[${i}]`, `must be * or one of ${Object.keys(READERS).join(', ')}`)
+  }
+  return paths.includes('*') ? Object.keys(READERS) : paths.filter((path) => path !== ID)
+}
+
+/** REST names the endpoint in the path, which makes it one of the members that are given. */
+const ID = 'endpoint_id'
+
+function givenIn(request: UpdateEndpointRequest): string[] {
+  const { url, description, events, statuses, tags, tenantIds, domains, disabled } = request
+  const values = { url, description, events, statuses, tags, tenant_ids: tenantIds, domains, disabled }
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [name],
+  )
+}
+
+export function readUrl(url: string, urlFaultOf: UrlFaultOf): string {
+  const fault = url === '' ? 'is required' : urlFaultOf(url)
+  if (fault) throw refuse('url', fault)
+  return url
+}
+
+/** An empty description is none. */
+function readDescription(description = ''): string | undefined {
+  if (description === '') return undefined
+  const fault = nameFault(description, ENDPOINT_LIMITS.descriptionCharacters)
+  if (fault) throw refuse('description', fault)
+  return description
+}
+
+/** Returns the kinds in the order of the contract, without duplicates. */
+export function readKinds(given: string[]) {
+  if (given.length === 0) throw refuse('events', `must not be empty: ${ONE_OF_KINDS}, or both`)
+  const index = given.findIndex((kind) => !isEventKind(kind))
+  if (index >= 0) throw refuse(`events[${index}]`, ONE_OF_KINDS)
+  return EVENT_KINDS.filter((kind) => given.includes(kind))
+}
+
+/** Returns the statuses in the order of the contract, without duplicates. */
+export function readStatuses(given: DeliveryStatus[]) {
+  if (given.length === 0) throw refuse('statuses', 'must not be empty: name at least one status')
+  for (const [i, status] of given.entries()) readEnum(`statuses[${i}]`, status, statusNames)
+  return [...new Set(given)].sort((a, b) => a - b).map(statusNames.name)
+}
+
+type Filters = Pick<CreateEndpointRequest, 'tags' | 'tenantIds' | 'domains'>
+
+function readFilters({ tags, tenantIds, domains }: Filters) {
+  return {
+    tags: readFilter('tags', tags, (tag) => ({ value: tag, fault: tagFault(tag) })),
+    tenantIds: readFilter('tenant_ids', tenantIds, (id) => ({ value: id, fault: tenantFault(id) })),
+    domains: readFilter('domains', domains, (name) => {
+      const value = readDomainName(name)
+      return value === undefined ? { fault: 'is not a domain name. Expected something like example.com' } : { value }
+    }),
+  }
+}
+
+/** Reads the values of a filter, without duplicates. null is no filter. */
+function readFilter(field: string, given: string[], read: (text: string) => { value?: string; fault?: string }) {
+  const { filterValues } = ENDPOINT_LIMITS
+  if (given.length > filterValues) throw refuse(field, `must have at most ${filterValues} values`)
+  const values = given.map((text, i) => {
+    const { value, fault } = read(text)
+    if (fault) throw refuse(`${field}[${i}]`, fault)
+    return value!
+  })
+  return values.length === 0 ? null : [...new Set(values)]
+}
