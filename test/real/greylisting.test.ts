@@ -3,7 +3,8 @@ import { eventually } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { startPostgrey } from './postgrey.ts'
 
-// Debian's postgrey behind Postfix makes unknown senders wait. The guide to retrying promises that a retry gets through.
+// Debian's postgrey behind Postfix makes unknown senders wait. The guide to retrying promises that a retry gets
+// through.
 
 const DELAY_SECONDS = 3
 
