@@ -13,12 +13,11 @@ import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts-offer.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { createSuppressionLookup } from '../reputation/suppression.ts'
 import { createDailyVolume } from '../reputation/warm-up.ts'
-import { sendsInProgress } from '../sending/in-progress.ts'
 import { createSend, type Send } from '../sending/send.ts'
 import { createInbox, type Inbox } from '../simulator/inbox.ts'
 import { createSendBack, type MailBack } from '../simulator/reports.ts'
 import { createSimulator } from '../simulator/simulator.ts'
-import { countSends } from '../telemetry/count-sends.ts'
+import { trackSends } from '../telemetry/track-sends.ts'
 import { countPolicies, watchEngine } from '../telemetry/watch-parts.ts'
 import { createReports } from './bounces.ts'
 import { startFirstAttempts } from './first-attempts.ts'
@@ -54,30 +53,28 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
   ends.defer(() => dispatcher?.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
-  const { send, idle } = sendsInProgress(
-    countSends(
-      createSend({
-        db,
-        clock,
-        engine,
-        firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
-        senderDomains: createSenderDomains({ db, sealer }),
-        simulated: simulator.route,
-        hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
-        returnPath: (messageId, position, domain) =>
-          `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
-        region: config.dataRegion,
-        sendBudgetMs: config.sendBudgetMs,
-        storeContent: config.storeContent,
-        get warmUpSteps() {
-          return limits.warmUp
-        },
-        dailyVolume: createDailyVolume(db),
-        breaker,
-        suppressed: createSuppressionLookup(db, sealer),
-      }),
-      { metrics, domains: config.metricsDomains },
-    ),
+  const { send, idle } = trackSends(
+    createSend({
+      db,
+      clock,
+      engine,
+      firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
+      senderDomains: createSenderDomains({ db, sealer }),
+      simulated: simulator.route,
+      hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+      returnPath: (messageId, position, domain) =>
+        `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
+      region: config.dataRegion,
+      sendBudgetMs: config.sendBudgetMs,
+      storeContent: config.storeContent,
+      get warmUpSteps() {
+        return limits.warmUp
+      },
+      dailyVolume: createDailyVolume(db),
+      breaker,
+      suppressed: createSuppressionLookup(db, sealer),
+    }),
+    { load: db.load, metrics, domains: config.metricsDomains },
   )
   ends.defer(idle)
   return { send, inbox }

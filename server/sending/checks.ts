@@ -24,6 +24,8 @@ const DAY_MS = 86_400_000
 
 /** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site and its time. */
 export interface CheckedRecipient extends Recipient {
+  /** What the address stands for when it is one of the simulator's. */
+  simulated?: Simulated
   outcome?: RecipientOutcome
   site?: Site
   dnsMs?: number
@@ -56,7 +58,6 @@ export interface CheckContext extends Rules {
 export interface Rules {
   engine: Engine
   clock: DatabaseClock
-  simulated: SimulatorRoute
   /** Domains with a static route are exempt from the checks of their name. */
   hasStaticRoute(domain: string): boolean
   /** Emails of a domain on a day so far. */
@@ -89,7 +90,7 @@ export const domainIsVerified: Check = async (recipients, { domain }) =>
 /** Refuses a message that would exceed the daily limit of a domain that warms up. The claim makes the limit exact. */
 export const warmUpAllows: Check = async (recipients, context) => {
   const { accountId, domain, warmUp, clock, dailyVolume } = context
-  const copies = countedRecipients(recipients, context)
+  const copies = countedRecipients(recipients)
   if (!warmUp || copies === 0) return []
   const sent = await dailyVolume(accountId, domain.name, warmUp.date)
   if (sent + copies > warmUp.dailyLimit) throw overWarmUp(domain.name, warmUp, clock)
@@ -107,7 +108,7 @@ export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock
 /** While too many emails of a domain bounce or cause complaints, its circuit breaker admits none or few. */
 export const breakerAllows: Check = async (recipients, context) => {
   const { accountId, domain, sandbox, breaker } = context
-  const copies = countedRecipients(recipients, context)
+  const copies = countedRecipients(recipients)
   if (copies === 0) return []
   const refusal = sandbox
     ? await breaker.peek(accountId, domain.name)
@@ -121,27 +122,27 @@ export const breakerAllows: Check = async (recipients, context) => {
 }
 
 /** The simulator's addresses count in no warm-up and no breaker. */
-export const countedRecipients = (recipients: CheckedRecipient[], { simulated }: Pick<Rules, 'simulated'>) =>
-  recipients.filter(({ address, outcome }) => !outcome && !simulated(address)).length
+export const countedRecipients = (recipients: CheckedRecipient[]) =>
+  recipients.filter(({ outcome, simulated }) => !outcome && !simulated).length
 
 /** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
-export const addressCanBeMailed: Check = async (recipients, { simulated, hasStaticRoute }) =>
+export const addressCanBeMailed: Check = async (recipients, { hasStaticRoute }) =>
   recipients.map((recipient) => {
-    const { address } = recipient
-    const simulatedKind = simulated(address)?.route.kind
+    const { address, simulated } = recipient
+    const simulatedKind = simulated?.route.kind
     if (simulatedKind === 'invalid_address') return neverMailed(recipient, 'this simulator address is never mailed')
     if (simulatedKind || hasStaticRoute(address.domain) || !isSpecialUse(address.domain)) return undefined
     return neverMailed(recipient, `${address.domain} is under a special-use top-level domain`)
   })
 
 /** No suppression entry applies to the address: global, account or tenant. When the look-up fails, nothing is sent. */
-export const addressIsNotSuppressed: Check = async (recipients, { accountId, tenantId, suppressed, simulated }) => {
-  const addresses = recipients.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
+export const addressIsNotSuppressed: Check = async (recipients, { accountId, tenantId, suppressed }) => {
+  const addresses = recipients.filter(({ simulated }) => !simulated).map(({ address }) => matchingForm(address))
   const entries =
     addresses.length > 0 ? await suppressed({ accountId, tenantId, addresses }) : new Map<string, Suppression>()
   return recipients.map((recipient) => {
-    const { address } = recipient
-    if (simulated(address)?.route.kind === 'suppression_list') {
+    const { address, simulated } = recipient
+    if (simulated?.route.kind === 'suppression_list') {
       return suppressedAddress(recipient, 'this simulator address is suppressed')
     }
     const entry = entries.get(matchingForm(address))
@@ -191,12 +192,12 @@ const NEEDLESS = 'another look-up of the message failed'
 
 async function findExchanger(
   recipient: CheckedRecipient,
-  { accountId, domain, engine, simulated, startedAtMs, sendBudgetMs, signal }: CheckContext,
+  { accountId, domain, engine, startedAtMs, sendBudgetMs, signal }: CheckContext,
 ): Promise<CheckRefusal | undefined> {
   const { address } = recipient
   if (signal.reason === NEEDLESS) return undefined
   const beganMs = performance.now()
-  const route = simulated(address)?.route
+  const route = recipient.simulated?.route
   const options = { accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
   const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, options)
   const dnsMs = performance.now() - beganMs

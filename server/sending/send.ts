@@ -65,6 +65,7 @@ export interface SendOptions {
 }
 
 export interface SendParts extends Rules {
+  simulated: SimulatorRoute
   db: Database
   senderDomains: SenderDomains
   /** Makes the first attempts of a send's events. */
@@ -102,14 +103,13 @@ export function createSend(parts: SendParts): Send {
   const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
   const findRetry = createRetryLookup(db, parts.clock)
 
-  return (message, options) =>
-    inFlight(db.load, async () => {
-      for (;;) {
-        const response = await send(message, options)
-        // Another message has just retried a recipient. The next look-up names it, unless it was released.
-        if (response !== 'retried') return response
-      }
-    })
+  return async (message, options) => {
+    for (;;) {
+      const response = await send(message, options)
+      // Another message has just retried a recipient. The next look-up names it, unless it was released.
+      if (response !== 'retried') return response
+    }
+  }
 
   async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
     const startedAtMs = performance.now()
@@ -123,18 +123,21 @@ export function createSend(parts: SendParts): Send {
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
-    const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({ ...recipient }))
+    const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({
+      ...recipient,
+      simulated: parts.simulated(recipient.address),
+    }))
     const { tenantId } = message
     const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, startedAtMs, signal }
     const checks = await runChecks(recipients, context, trace)
     const claim = claimOf()
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
-      const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
+      const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient))
       return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
     }
 
-    const copies = countedRecipients(recipients, parts)
+    const copies = countedRecipients(recipients)
     if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
     const leaseUntilMs = performance.now() + claim.leaseMs
     const claimed = step(trace, 'claim', () => claimSend(claim))
@@ -231,8 +234,8 @@ function newClaim(
 }
 
 /** The outcome that a dry run shows for a recipient that passed all checks. */
-function withoutSending(recipient: CheckedRecipient, simulated: SimulatorRoute): RecipientOutcome {
-  const outcome = simulated(recipient.address)?.outcome
+function withoutSending(recipient: CheckedRecipient): RecipientOutcome {
+  const outcome = recipient.simulated?.outcome
   return outcome ? simulatedOutcome(recipient, outcome) : delivered(recipient)
 }
 

@@ -20,6 +20,8 @@ import { type Message, readSendRequest } from '../../server/sending/message.ts'
 import { createSend, type SendOptions } from '../../server/sending/send.ts'
 import { createInbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
+import { createMetrics } from '../../server/telemetry/metrics.ts'
+import { trackSends } from '../../server/telemetry/track-sends.ts'
 import { testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
@@ -66,8 +68,8 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
     })
   const engine = engineWith()
 
-  const sendWith = (more: Partial<Parameters<typeof createSend>[0]> = {}) =>
-    createSend({
+  const sendWith = (more: Partial<Parameters<typeof createSend>[0]> = {}) => {
+    const send = createSend({
       db,
       clock,
       engine,
@@ -85,6 +87,8 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
       suppressed: createSuppressionLookup(db, sealer),
       ...more,
     })
+    return trackSends(send, { load: (more.db ?? db).load, metrics: createMetrics('api'), domains: [] }).send
+  }
 
   /** A send without an idempotency key. */
   const sendAlone = (...more: Parameters<typeof sendWith>) => {

@@ -8,7 +8,7 @@ import type { Admit } from '../admission.ts'
 import { type BodyLimits, readBody } from '../body/body.ts'
 import { refusal } from '../body/faults.ts'
 import type { Call } from '../call.ts'
-import { CallContext, implementationOf, inProcess } from '../rpc/in-process.ts'
+import { InProcessRequest, implementationOf, inProcess } from '../rpc/in-process.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
 import { readJson } from './json-body.ts'
 import { createMessageReader, readJsonMessage } from './json-reader.ts'
@@ -52,10 +52,10 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
 
   return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
     try {
-      const context = new CallContext(method, call)
-      const output = await invoke(await readRequest(call, params as Record<string, string>), context)
+      const request = new InProcessRequest(method, call, await readRequest(call, params as Record<string, string>))
+      const output = await invoke(request)
       if (call.left) return void reply.hijack()
-      const { headers } = context
+      const { headers } = request
       if (headers) reply.headers(headers)
       return writeMessage(method.output, output)
     } finally {

@@ -9,7 +9,7 @@ import { readBody, refuseLarge } from '../body/body.ts'
 import { type Call, shown } from '../call.ts'
 import type { ProtocolParts } from '../rest/rest.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
-import { CallContext, inProcess } from './in-process.ts'
+import { InProcessRequest, inProcess } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 import { BINARY_OPTIONS, ENVELOPE_BYTES, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
@@ -44,17 +44,18 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
 
   return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.hijack()
-    const context = new CallContext(method, call)
+    let request: InProcessRequest | undefined
     try {
       setDeadline(call)
-      const response = await invoke(await readMessage(call), context)
-      if (!call.left) respond(call, context, OK, encodeEnvelope(0, toBinary(output, response)))
+      request = new InProcessRequest(method, call, await readMessage(call))
+      const response = await invoke(request)
+      if (!call.left) respond(call, OK, encodeEnvelope(0, toBinary(output, response)), request)
     } catch (error) {
       // What the interceptors let pass is for the caller, such as a deadline.
       const visible = error instanceof ConnectError ? error : shown(error, call)
       if (call.left) return
       call.code = reasonOf(visible) ?? codeToString(visible.code)
-      respond(call, context, Object.fromEntries(setStatus(new Headers(), visible)))
+      respond(call, Object.fromEntries(setStatus(new Headers(), visible)), undefined, request)
     } finally {
       // The work has ended: nothing holds what it read, however slowly its caller takes the response.
       call.release?.()
@@ -93,10 +94,11 @@ const OK = { 'grpc-status': '0' }
 
 function respond(
   call: Call,
-  { headers, trailers }: CallContext,
   status: Record<string, string>,
-  body?: Uint8Array,
+  body: Uint8Array | undefined,
+  request: InProcessRequest | undefined,
 ): void {
+  const { headers, trailers } = request ?? {}
   const response = call.response as Http2ServerResponse
   response.writeHead(200, { ...call.reply.getHeaders(), ...headers, 'content-type': TYPE } as OutgoingHttpHeaders)
   response.addTrailers({ ...trailers, ...status })

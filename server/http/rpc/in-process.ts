@@ -6,8 +6,8 @@ type AnyFn = Parameters<Interceptor>[0]
 
 export interface InProcess {
   method: DescMethodUnary
-  /** Resolves with the response's message. Its headers and trailers are in the context. */
-  invoke(message: Message, context: CallContext): Promise<Message>
+  /** Resolves with the response's message. Its headers and trailers are in the request. */
+  invoke(request: InProcessRequest): Promise<Message>
 }
 
 /** Calls an implementation through its interceptors, as the protocol library does, without a transport. */
@@ -17,11 +17,11 @@ export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): In
   const implementation = async (request: InProcessRequest) => ({
     stream: false,
     method,
-    message: await impl(request.message, request.context),
+    message: await impl(request.message, request),
   })
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), implementation as unknown as AnyFn)
-  const invoke = async (message: Message, context: CallContext) => {
-    const response = await chain(new InProcessRequest(context, message) as UnaryRequest)
+  const invoke = async (request: InProcessRequest) => {
+    const response = await chain(request as UnaryRequest)
     const output = response.message as Message
     return output.$typeName ? output : create(method.output, output)
   }
@@ -34,37 +34,34 @@ export function implementationOf(services: ServiceImplSpec[], method: DescMethod
 }
 
 /**
- * The context that Connect's `createHandlerContext` creates, with headers and signal created at their first use. They
- * would be a sixth of the gateway's own work, and most calls use none of them.
+ * The call as interceptors see it, and the context that Connect's `createHandlerContext` creates. Headers and signal
+ * are created at their first use: they would be a sixth of the gateway's own work, and most calls use none of them.
  */
-export class CallContext implements HandlerContext {
+export class InProcessRequest implements HandlerContext {
+  readonly stream = false
   readonly method: DescMethodUnary
+  readonly service: DescMethodUnary['parent']
+  readonly message: Message
+  readonly protocolName: string
+  readonly requestMethod: string
+  readonly url: string
   readonly values: HandlerContext['values']
+  readonly contextValues: HandlerContext['values']
   #call: Call
   #requestHeader: Headers | undefined
   #responseHeader: Headers | undefined
   #responseTrailer: Headers | undefined
 
-  constructor(method: DescMethodUnary, call: Call) {
+  constructor(method: DescMethodUnary, call: Call, message: Message) {
     this.method = method
+    this.service = method.parent
+    this.message = message
+    this.protocolName = call.protocol
+    this.requestMethod = call.raw.method!
+    this.url = call.raw.url!
     this.values = call.values
+    this.contextValues = call.values
     this.#call = call
-  }
-
-  get protocolName() {
-    return this.#call.protocol
-  }
-
-  get service() {
-    return this.method.parent
-  }
-
-  get requestMethod() {
-    return this.#call.raw.method!
-  }
-
-  get url() {
-    return this.#call.raw.url!
   }
 
   get signal() {
@@ -74,6 +71,10 @@ export class CallContext implements HandlerContext {
   get requestHeader() {
     this.#requestHeader ??= headersOf(this.#call.raw)
     return this.#requestHeader
+  }
+
+  get header() {
+    return this.requestHeader
   }
 
   get responseHeader() {
@@ -99,46 +100,6 @@ export class CallContext implements HandlerContext {
   /** The trailers that the implementation has set. REST has none. */
   get trailers(): Record<string, string> | undefined {
     return this.#responseTrailer && Object.fromEntries(this.#responseTrailer)
-  }
-}
-
-/** The call as interceptors see it. */
-class InProcessRequest {
-  readonly stream = false
-  readonly message: Message
-  readonly context: CallContext
-
-  constructor(context: CallContext, message: Message) {
-    this.context = context
-    this.message = message
-  }
-
-  get method() {
-    return this.context.method
-  }
-
-  get service() {
-    return this.context.service
-  }
-
-  get requestMethod() {
-    return this.context.requestMethod
-  }
-
-  get url() {
-    return this.context.url
-  }
-
-  get contextValues() {
-    return this.context.values
-  }
-
-  get signal() {
-    return this.context.signal
-  }
-
-  get header() {
-    return this.context.requestHeader
   }
 }
 

@@ -1,30 +1,41 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Message } from '../sending/message.ts'
 import { isSimulated } from '../sending/outcome.ts'
-import type { Send } from '../sending/send.ts'
+import type { Send, SendOptions } from '../sending/send.ts'
 import { PHASES } from './metrics/sends.ts'
 import type { Metrics } from './metrics.ts'
 
 type Outcome = Pick<RecipientOutcome, 'email' | 'status' | 'reason' | 'inDoubt' | 'smtp'>
 
 interface Options {
+  load: Database['load']
   metrics: Metrics
   /** Recipient domains with metrics of their own, in lower case. */
   domains: readonly string[]
 }
 
-/** Counts what a send answers. The evidence of its recipients has the time of each phase. */
-export function countSends(send: Send, { metrics, domains }: Options): Send {
-  const ownDomains = new Set(domains)
-  let inFlight = 0
-  metrics.sendsInFlight.read(() => [[{}, inFlight]])
+export interface TrackedSends {
+  send: Send
+  /** Resolves when no send is running. A send goes on after its marker even when its caller leaves. */
+  idle(): Promise<void>
+}
 
-  return async (message, options) => {
+/**
+ * Tracks the sends that run: for the shared statements (`load`), for the metrics, and so that a shutdown waits for all
+ * of them. The evidence of the recipients has the time of each phase.
+ */
+export function trackSends(send: Send, { load, metrics, domains }: Options): TrackedSends {
+  const ownDomains = new Set(domains)
+  const running = new Set<Promise<unknown>>()
+  metrics.sendsInFlight.read(() => [[{}, running.size]])
+
+  async function countedSend(message: Message, options: SendOptions): Promise<SendResponse | undefined> {
     const startedMs = performance.now()
-    inFlight++
+    load.sends++
     try {
       const response = await send(message, options)
       metrics.sends.add(response ? ANSWERED : KEY_TAKEN)
@@ -34,7 +45,7 @@ export function countSends(send: Send, { metrics, domains }: Options): Send {
       metrics.sends.add({ result: resultOf(error, options.signal) })
       throw error
     } finally {
-      inFlight--
+      load.sends--
     }
   }
 
@@ -68,6 +79,19 @@ export function countSends(send: Send, { metrics, domains }: Options): Send {
     if (smtp.phase === SmtpPhase.DNS) return
     const tls = smtp.tls ? (smtp.tls.verified ? 'verified' : 'unverified') : 'none'
     metrics.smtpAttempts.add({ connection: smtp.reused ? 'reused' : 'new', tls })
+  }
+
+  return {
+    send(message, options) {
+      const response = countedSend(message, options)
+      running.add(response)
+      const remove = () => void running.delete(response)
+      response.then(remove, remove)
+      return response
+    },
+    async idle() {
+      while (running.size > 0) await Promise.allSettled(running)
+    },
   }
 }
 
