@@ -33,15 +33,15 @@ const MAX_RERUNS = 5
 /** Longer than any statement may take: after this time a lane whose result was lost is free again. */
 const RUN_MS = 20_000
 
-/** How long a row waits for those of other callers. */
+/** How long a row waits for those of other sends. */
 const OTHERS_MS = 2
 /** The most rows that go out at once after waits in vain. */
 const MAX_AT_ONCE = 64
 
 interface CollectorOptions {
   lingerMs?: number
-  /** How many callers are at work, with the one whose row comes. Each may soon bring a row. */
-  callers?: () => number
+  /** The sends in flight, with the one whose row comes. Each may soon bring a row. */
+  load?: Load
   /** Called after each batch, with its rows and its duration. */
   note?: NoteBatch
 }
@@ -58,19 +58,19 @@ export type NoteBatch = (rows: number, seconds: number) => void
  * of the batch; whether the batch was committed is then unknown.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
- * `callers` a row waits for those of the other callers, as above.
+ * `load` a row waits for those of the other sends, as above.
  */
 export function createCollector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0, callers, note }: CollectorOptions = {},
+  { lingerMs = 0, load, note }: CollectorOptions = {},
 ): (row: Row) => Promise<Result> {
   const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
   let quickStatements = 0
   let waiting: NodeJS.Timeout | undefined
-  const others = callers && waitForOthers()
-  const waitMs = callers ? OTHERS_MS : lingerMs
-  const isFull = () => pending.length >= Math.min(callers?.() ?? MAX_ROWS, MAX_ROWS)
+  const others = load && waitForOthers()
+  const waitMs = load ? OTHERS_MS : lingerMs
+  const isFull = () => pending.length >= Math.min(load?.sends ?? MAX_ROWS, MAX_ROWS)
 
   /** A full batch goes out at once. */
   function openSoon(): void {
@@ -174,7 +174,7 @@ function waitForOthers() {
   }
 }
 
-/** Counts the sends in flight; `db.load`. */
+/** The sends in flight; `db.load`. */
 interface Load {
   sends: number
 }

@@ -195,7 +195,7 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
         const resultById = new Map(results.map(({ id, result }) => [id, result]))
         return rows.map(({ id }) => resultById.get(id)!)
       },
-      { callers: () => db.load.sends, note: db.noteBatch('claim') },
+      { load: db.load, note: db.noteBatch('claim') },
     )
   const commit = commitWith((rows) => (rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM))
   // Apart, because a retry that is taken fails the statement of all its rows.

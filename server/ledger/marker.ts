@@ -40,7 +40,7 @@ export function createMarker(
         positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
       )
     },
-    { callers: () => db.load.sends, note: db.noteBatch('marker') },
+    { load: db.load, note: db.noteBatch('marker') },
   )
   return (messageId, claimId, positions) => {
     const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }

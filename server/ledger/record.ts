@@ -110,7 +110,7 @@ export function createEndSends(
         return row !== undefined
       })
     },
-    { callers: () => db.load.sends, note: db.noteBatch(name) },
+    { load: db.load, note: db.noteBatch(name) },
   )
 }
 

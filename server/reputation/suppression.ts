@@ -95,7 +95,7 @@ export function createSuppressionLookup(
     return entriesOf
   }
   const find = createCollector<Query, Map<string, Suppression>>(findEntries, {
-    callers: () => db.load.sends,
+    load: db.load,
     note: db.noteBatch('find_suppressions'),
   })
   return (query) => inTime(find({ ...query, json: toJson(query) }), LOOK_UP_MS)

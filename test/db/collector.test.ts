@@ -48,9 +48,9 @@ test('with a linger time, a row waits that long for others; a full batch does no
   expect(batches).toEqual([2, 100, 100, 50])
 })
 
-describe('with several callers', () => {
-  /** A collector for this many callers, and the batches that went out. Its statements end when `end` is called. */
-  function collectorFor(callers: number) {
+describe('with several sends in flight', () => {
+  /** A collector for this many sends, and the batches that went out. Its statements end when `end` is called. */
+  function collectorFor(sends: number) {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const batches: number[][] = []
@@ -61,7 +61,7 @@ describe('with several callers', () => {
         await running.promise
         return rows.map((r) => r.id)
       },
-      { callers: () => callers },
+      { load: { sends } },
     )
     const end = async () => {
       running.resolve()
