@@ -32,11 +32,11 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/app.ts': ['inFlight'],
     'server/http/listener/stalled-responses.ts': ['before', 'now'],
     'server/access/people/fair-queue.ts': ['groups'],
-    'server/sending/in-progress.ts': ['running'],
     'server/sending/sharing.ts': ['running'],
     'net/fair-slots.ts': ['queues', 'slotsByKey'],
     'mail/smtp/sts-policies.ts': ['fetching'],
     'net/keyed-amounts.ts': ['amounts'],
+    'server/telemetry/track-sends.ts': ['running'],
     'server/webhooks/dispatcher.ts': ['openWork'],
   },
   'the accounts and keys that exist': {
