@@ -33,6 +33,8 @@ export interface MailObject {
 export interface EnvelopeResult {
   /** One for each refused recipient, with the reply to its own command where there was one. */
   verdicts: (Verdict | undefined)[]
+  /** How many recipients the server has accepted, before it may have refused DATA. */
+  accepted: number
   /** The server waits for the content. It goes to the recipients without a verdict. */
   isReady: boolean
   /** Why the recipients without a verdict have none. */
@@ -54,8 +56,9 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
   const verdicts: EnvelopeResult['verdicts'] = mail.recipients.map(() => undefined)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])
-  const end = (): EnvelopeResult => ({ verdicts, isReady: false, reusable: isReusable() })
-  const stop = (failure: Failure): EnvelopeResult => ({ verdicts, isReady: false, reusable: false, failure })
+  let accepted = 0
+  const end = (): EnvelopeResult => ({ verdicts, accepted, isReady: false, reusable: isReusable() })
+  const stop = (failure: Failure): EnvelopeResult => ({ verdicts, accepted, isReady: false, reusable: false, failure })
 
   stopwatch.begin('mail')
   for (const command of reset) {
@@ -85,20 +88,22 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
     if (isTimeout(reply) && isBetween(dueMs(i), mail.deadlines.dotMs)) return stop(tooSlow(i, to))
     if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply, namesIn(session, mail, i))
     else if (!isCompletion(reply)) return stop(failureOf('rcpt', reply))
+    else accepted++
   }
-  const accepted = acceptedOf(verdicts)
-  if (accepted.length === 0 && !pipelining) return end()
+  if (accepted === 0 && !pipelining) return end()
 
   stopwatch.begin('data')
   const data = await ask(DATA)
   if (isRefusal(data)) {
-    for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data, namesIn(session, mail, i))
-    session.isSpent ||= accepted.some((i) => refusesSession(verdicts[i]!))
+    for (const i of acceptedOf(verdicts)) {
+      verdicts[i] = verdictOf(session, 'data', data, namesIn(session, mail, i))
+      session.isSpent ||= refusesSession(verdicts[i])
+    }
     return end()
   }
   // A server that asks for the content after it refused every recipient gets no content.
-  if (!isIntermediate(data) || accepted.length === 0) return stop(failureOf('data', data))
-  return { verdicts, isReady: true, reusable: false }
+  if (!isIntermediate(data) || accepted === 0) return stop(failureOf('data', data))
+  return { verdicts, accepted, isReady: true, reusable: false }
 }
 
 /** A server that answers MAIL or DATA in this way has had enough of the session. */

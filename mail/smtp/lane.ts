@@ -14,7 +14,8 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
   const hosts = tools.site.hosts.slice(0, MAX_HOSTS)
   const lane: Lane = { isFirst, hosts, mayRepeat: true, mayWaitForPlace: isFirst, isReused: false, isUnproven: false }
   use(lane, slot)
-  const isDone = () => tools.isStopped || tools.ledger.queued().size === 0
+  const isOver = () => tools.isStopped || performance.now() >= tools.deadlines.dotMs
+  const isDone = () => tools.ledger.queued().size === 0 || isOver()
   try {
     while (!isDone() && (await connect(tools, lane))) {
       await transactOnce(tools, lane)

@@ -23,15 +23,14 @@ interface Noted {
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const { ledger, slowSites, site } = tools
   const { session, indexes, result, evidence, stopwatch, isUsed } = noted
-  const { verdicts, failure, reusable, dotReplyMs } = result
+  const { verdicts, accepted, failure, reusable, dotReplyMs } = result
   const all = indexes.map((i, position) => ({ i, verdict: verdicts[position] }))
   for (const [position, { i, verdict }] of all.entries()) stopwatch.addTo(ledger.timings(i), position, verdict)
 
-  const taken = all.filter(({ verdict }) => !verdict || verdict.phase === 'data' || reachedDot(verdict)).length
-  const isProgress = failure !== undefined || all.some(({ verdict }) => verdict && isVerdictOnRecipient(verdict))
+  const isProgress = accepted > 0 || all.some(({ verdict }) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
   const refusedForNumber = all.filter(({ verdict }) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
-  if (refusedForNumber > 0 && isProgress) tools.atATime = Math.max(1, taken || indexes.length - refusedForNumber)
+  if (refusedForNumber > 0 && isProgress) tools.atATime = accepted || indexes.length - refusedForNumber
   if (refusedForNumber > 0 && !isProgress) session.isSpent = true
 
   const staysOpen = reusable && takesMore(session, tools.limits)
@@ -44,7 +43,7 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (all.some(({ verdict }) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
   const rcptMs = stopwatch.longestRcptMs()
   if (rcptMs !== undefined) slowSites.noteRcpt(site.key, rcptMs)
-  if (dotReplyMs !== undefined) slowSites.noteDot(site.key, taken, dotReplyMs)
+  if (dotReplyMs !== undefined) slowSites.noteDot(site.key, accepted, dotReplyMs)
   if (result.replyMayCome) tools.waitForLateReply(session)
 
   lane.session = reusable ? session : undefined
@@ -55,7 +54,10 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     return
   }
   ledger.fail(undecided, failure, evidence)
-  if (failure.how === 'slow') tools.atATime = 1
+  if (failure.how === 'slow') {
+    tools.atATime = 1
+    tools.spread(ledger.queued().size)
+  }
   lane.mayRepeat &&= failure.how !== 'garbage'
   // A server that ended the session because of what was too much in it takes the rest over another one.
   const isEndedForNumber = refusedForNumber > 0 && undecided.some(ledger.mayConnectAgain)

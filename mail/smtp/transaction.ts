@@ -7,6 +7,8 @@ import type { BrokenWire } from './wire.ts'
 export interface TransactionResult {
   /** One per recipient; absent for the recipients that `failure` is about. */
   verdicts: (Verdict | undefined)[]
+  /** How many recipients the server has accepted, before it may have refused DATA or the content. */
+  accepted: number
   failure?: Failure
   /** The session can take another message. Otherwise it is closed, unless the reply to the dot may still come. */
   reusable: boolean
@@ -15,17 +17,20 @@ export interface TransactionResult {
   dotReplyMs?: number
 }
 
+type ContentResult = Omit<TransactionResult, 'accepted'>
+
 /** MAIL to dot, for one message over one session. No other code sends a final dot. */
 export async function transact(session: Session, mail: MailObject): Promise<TransactionResult> {
   const refusal = tooLargeFor(session, mail) ?? tooWideFor(session, mail)
-  if (refusal) return { verdicts: mail.recipients.map(() => refusal), reusable: true }
+  if (refusal) return { verdicts: mail.recipients.map(() => refusal), accepted: 0, reusable: true }
   const { wire } = session
   session.messages++
   mail.signal?.addEventListener('abort', wire.abandon)
   if (mail.signal?.aborted) wire.abandon()
   const envelope = await sendEnvelope(session, mail)
   mail.signal?.removeEventListener('abort', wire.abandon)
-  const result: TransactionResult = envelope.isReady ? await sendContent(session, mail, envelope) : envelope
+  const { accepted, isReady } = envelope
+  const result: TransactionResult = isReady ? { ...(await sendContent(session, mail, envelope)), accepted } : envelope
   // No QUIT: a server in the middle of the content would take QUIT for a part of the content.
   if (!result.reusable && !result.replyMayCome) wire.destroy()
   return result
@@ -47,15 +52,11 @@ function tooWideFor({ extensions: { eightBitMime }, host }: Session, { content }
 }
 
 /** Sends the content, and meanwhile asks the caller for permission to send the dot. */
-async function sendContent(
-  session: Session,
-  mail: MailObject,
-  { verdicts }: EnvelopeResult,
-): Promise<TransactionResult> {
+async function sendContent(session: Session, mail: MailObject, { verdicts }: EnvelopeResult): Promise<ContentResult> {
   mail.stopwatch.begin('dot')
   const { wire } = session
   const { dotMs } = mail.deadlines
-  const fail = (trouble: BrokenWire): TransactionResult => ({
+  const fail = (trouble: BrokenWire): ContentResult => ({
     verdicts,
     failure: failureOf('data', trouble),
     reusable: false,
@@ -71,7 +72,7 @@ async function sendContent(
     isPermitted = answer
   })
   const both = await wire.during(Promise.all([content, permission]), dotMs)
-  // Two requests for permission of one delivery must never overlap, so a broken wire waits for the answer too.
+  // Two requests for permission of one recipient must never overlap, so a broken wire waits for the answer too.
   if ('how' in both) await endOf(permission, dotMs)
 
   if (isPermitted === false || (isPermitted === undefined && isContentSent)) return withoutDot(verdicts, isPermitted)
@@ -88,7 +89,7 @@ async function sendDot(
   session: Session,
   mail: MailObject,
   verdicts: TransactionResult['verdicts'],
-): Promise<TransactionResult> {
+): Promise<ContentResult> {
   const { wire } = session
   const sentAtMs = performance.now()
   wire.send('.\r\n', 1)
@@ -109,7 +110,7 @@ async function sendDot(
 }
 
 /** Every accepted recipient bounces: the caller refused permission for the dot, or did not give it in time. */
-function withoutDot(verdicts: TransactionResult['verdicts'], isPermitted: false | undefined): TransactionResult {
+function withoutDot(verdicts: TransactionResult['verdicts'], isPermitted: false | undefined): ContentResult {
   const detail = isPermitted === false ? 'no leave for the dot' : 'no leave for the dot in time'
   const outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true } as const
   return { verdicts: verdicts.map((verdict) => verdict ?? { phase: 'data', outcome, detail }), reusable: false }
