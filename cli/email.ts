@@ -17,6 +17,7 @@ interface Evidence {
   detail?: string
   timings?: Record<string, number>
   reused?: boolean
+  transaction?: number
   tried?: { mx: string; ip?: string; phase: string; detail: string }[]
 }
 
@@ -153,11 +154,13 @@ function evidence({ tried = [], timings = {}, ...smtp }: Evidence): string[] {
     ...tried.map((host) => `tried ${hostOf(host)}: ${host.detail} (${host.phase})`),
     ...(said ? [`${hostOf(smtp)} replied ${said} (${smtp.phase})`] : [`${hostOf(smtp)} gave no reply (${smtp.phase})`]),
     ...(smtp.detail ? [smtp.detail] : []),
-    [`${smtp.duration_ms} ms`, smtp.reused ? 'open connection' : '', smtp.mx ? security : '']
+    [`${smtp.duration_ms} ms`, smtp.reused && 'open connection', smtp.mx && security, transactionOf(smtp)]
       .filter(Boolean)
       .join(', '),
     ...(phases.length > 0 ? [`ms: ${phases.join(', ')}`] : []),
   ]
 }
+
+const transactionOf = ({ transaction }: Pick<Evidence, 'transaction'>) => transaction && `transaction ${transaction}`
 
 const hostOf = ({ mx, ip }: { mx?: string; ip?: string }) => (mx ?? 'the server') + (ip ? ` [${ip}]` : '')

@@ -207,7 +207,10 @@ export interface SmtpEvidence {
   detail?: string
   /** How long each phase took. */
   timings?: SmtpTimings
-  /** True when the message went over a connection that was already open. */
+  /**
+   * True when the message went over a connection that an earlier message or transaction had used, or that was opened
+   * ahead.
+   */
   reused?: boolean
   /** The other tries, in their order: before the one that decided, or after it when they were no better. */
   tried?: TriedHost[]
@@ -217,6 +220,12 @@ export interface SmtpEvidence {
    * it.
    */
   read_as?: string
+  /**
+   * Number of the SMTP transaction in the message, from 1 on. Recipients with the same number were in one transaction
+   * and share its fate from DATA on. Present when the message has several recipients and the server was asked for a
+   * transaction.
+   */
+  transaction?: number
 }
 
 /**
@@ -272,7 +281,7 @@ export interface SmtpTimings {
   dot?: number
 }
 
-/** A try that did not decide. There are at most three. */
+/** A try that did not decide. */
 export interface TriedHost {
   /** Host name of the mail exchanger. */
   mx: string
@@ -281,9 +290,9 @@ export interface TriedHost {
   /** Phase that the conversation reached. */
   phase: SmtpPhase
   /**
-   * Why the try failed: the reply, such as `421 4.3.2 try later`, or the fault of the connection, such as `ECONNREFUSED
-   * 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message turned out to be
-   * closed; the same host is then tried again.
+   * Why the try failed: the reply, such as `452 4.5.3 too many recipients`, or the fault of the connection, such as
+   * `ECONNREFUSED 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message or
+   * transaction turned out to be closed or spent; the same host is then tried again.
    */
   detail: string
 }

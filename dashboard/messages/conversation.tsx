@@ -46,7 +46,7 @@ export function Conversation({ recipient }: { recipient: RecipientOutcome }) {
   )
 }
 
-function Server({ smtp: { mx, ip, tls, phase, reused } }: { smtp: SmtpEvidence }) {
+function Server({ smtp: { mx, ip, tls, phase, reused, transaction } }: { smtp: SmtpEvidence }) {
   if (!mx && !ip) return null
   const reachedServer = phase > SmtpPhase.CONNECT
   return (
@@ -56,7 +56,8 @@ function Server({ smtp: { mx, ip, tls, phase, reused } }: { smtp: SmtpEvidence }
         {mx && ip && mx !== ip && <bdi className={`mono ${styles.ip}`}>{ip}</bdi>}
       </span>
       {reachedServer && <Encryption tls={tls} />}
-      {reused && <span>Connection kept open from an earlier message</span>}
+      {reused && <span>Connection was already open</span>}
+      {transaction !== undefined && <span>Transaction {transaction}</span>}
     </p>
   )
 }

@@ -1,5 +1,5 @@
 import { isIP, type Socket } from 'node:net'
-import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
+import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import { createAlarm } from './alarm.ts'
@@ -76,10 +76,17 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     tlsSocket.once('secureConnect', () => {
       end()
       const tls = { version: tlsSocket.getProtocol() ?? 'unknown', verified: tlsSocket.authorized }
-      const flaw = tlsSocket.authorized ? undefined : cleanText(String(tlsSocket.authorizationError))
+      const flaw = tlsSocket.authorized ? undefined : cleanText(flawOf(tlsSocket))
       resolve({ kind: 'upgraded', socket: tlsSocket, tls, flaw })
     })
   })
+}
+
+/** Node has names for the usual flaws, such as CERT_HAS_EXPIRED. The others are UNSPECIFIED: OpenSSL says more. */
+function flawOf(tlsSocket: TLSSocket): string {
+  const name = String(tlsSocket.authorizationError)
+  const { ssl } = tlsSocket as { ssl?: { verifyError?(): Error | undefined } }
+  return name === 'UNSPECIFIED' ? (ssl?.verifyError?.()?.message ?? name) : name
 }
 
 /** Hosts whose TLS is broken and is not tried for a while. At most `max` of them: the oldest leaves first. */

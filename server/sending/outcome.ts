@@ -97,6 +97,7 @@ function evidenceOf(attempt: SmtpAttempt, dns?: number): Evidence {
     detail: attempt.detail,
     timings: inTenths({ dns, ...attempt.timings }),
     reused: attempt.reused,
+    transaction: attempt.transaction,
     tried: attempt.tried?.map((host) => ({ ...host, phase: phaseNames.value(host.phase) })),
   }
 }
@@ -113,11 +114,11 @@ export function inTenths(timings: Timings): Timings {
  */
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
-  const { ip, code, phase, tls, durationMs, timings, reused, readAs } = outcome.smtp
+  const { ip, code, phase, tls, durationMs, timings, reused, readAs, transaction } = outcome.smtp
   const detail = 'the text of the reply could not be stored'
   const tried = outcome.smtp.tried.map(({ ip, phase }) => ({ ip, phase, detail }))
-  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail, timings, reused, readAs, tried })
-  return { ...outcome, smtp }
+  const numbers = { ip, code, phase, tls, durationMs, timings, reused, readAs, transaction }
+  return { ...outcome, smtp: create(SmtpEvidenceSchema, { ...numbers, detail, tried }) }
 }
 
 const WORST_FIRST = [DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED, DeliveryStatus.DELIVERED]

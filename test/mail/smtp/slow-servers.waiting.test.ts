@@ -4,28 +4,28 @@ import { deliveryTo, engineWith, exchangerWith, outcomeOf, siteOf } from './deli
 
 vi.setConfig({ maxConcurrency: 8 })
 
-/** A tenth of the usual times: a budget of 3 s, of which the reply to a dot gets 1.5 s. */
-const TENTH = { dotMs: 1_500, dotShareAtMost: 0.75, commandMs: 1_000, slowRcptMs: 200, slowDotMs: 500, spreadMs: 100 }
-const engineInTenths = () => engineWith({ limits: TENTH })
+/** A third of the usual times: a budget of 10 s, of which the reply to a dot gets 5 s. */
+const THIRD = { dotMs: 5_000, dotShareAtMost: 0.75, commandMs: 3_333, slowRcptMs: 667, slowDotMs: 1_667, spreadMs: 333 }
+const engineInThirds = () => engineWith({ limits: THIRD })
 
 const addresses = (count: number, name = 'user') => Array.from({ length: count }, (_, i) => `${name}${i}@example.test`)
 
-async function deliverTo(engine: ReturnType<typeof engineInTenths>, site: ReturnType<typeof siteOf>, to: string[]) {
+async function deliverTo(engine: ReturnType<typeof engineInThirds>, site: ReturnType<typeof siteOf>, to: string[]) {
   const recipients = to.map((address) => ({ address, site }))
-  return engine.deliver(deliveryTo(site, { recipients, budgetMs: 3_000 }))
+  return engine.deliver(deliveryTo(site, { recipients, budgetMs: 10_000 }))
 }
 
 /** mox makes strangers wait after the dot, for each recipient of a transaction. */
 const mox = async () => {
   const exchanger = await exchangerWith({
-    dot: () => ({ after: 1_400 * exchanger.messages.at(-1)!.to.length, act: '250 2.0.0 ok' }),
+    dot: () => ({ after: 4_600 * exchanger.messages.at(-1)!.to.length, act: '250 2.0.0 ok' }),
   })
   return exchanger
 }
 
 test.concurrent('a site that takes its time over each recipient after the dot gets one recipient at a time, side by side', async () => {
   const exchanger = await mox()
-  const [engine, site] = [engineInTenths(), siteOf(exchanger)]
+  const [engine, site] = [engineInThirds(), siteOf(exchanger)]
   expect((await deliverTo(engine, site, addresses(1))).map(outcomeOf)).toEqual(['delivered'])
   expect((await deliverTo(engine, site, addresses(4))).map(outcomeOf)).toEqual(Array(4).fill('delivered'))
   expect(exchanger.messages.map(({ to }) => to.length)).toEqual([1, 1, 1, 1, 1])
@@ -33,7 +33,7 @@ test.concurrent('a site that takes its time over each recipient after the dot ge
 
 test.concurrent('a site whose reply to the dot did not come gets one recipient at a time from then on', async () => {
   const exchanger = await mox()
-  const [engine, site] = [engineInTenths(), siteOf(exchanger)]
+  const [engine, site] = [engineInThirds(), siteOf(exchanger)]
   expect((await deliverTo(engine, site, addresses(3))).map(outcomeOf)).toEqual(Array(3).fill('in_doubt'))
   expect((await deliverTo(engine, site, addresses(3))).map(outcomeOf)).toEqual(Array(3).fill('delivered'))
   expect(exchanger.messages.map(({ to }) => to.length)).toEqual([3, 1, 1, 1])
@@ -41,7 +41,7 @@ test.concurrent('a site whose reply to the dot did not come gets one recipient a
 
 test.concurrent('a site that is fast again gets all recipients at a time again', async () => {
   const exchanger = await mox()
-  const [engine, site] = [engineInTenths(), siteOf(exchanger)]
+  const [engine, site] = [engineInThirds(), siteOf(exchanger)]
   await deliverTo(engine, site, addresses(1))
   exchanger.script = {}
   await deliverTo(engine, site, addresses(3))
@@ -66,16 +66,16 @@ function throttlingUnknown(delayMs: number): Script {
 }
 
 test.concurrent('a living recipient behind thirty unknown ones, over which a server takes its time, gets the message', async () => {
-  const exchanger = await exchangerWith(throttlingUnknown(100))
+  const exchanger = await exchangerWith(throttlingUnknown(333))
   const to = [...addresses(30, 'unknown'), 'living@example.test']
-  const attempts = await deliverTo(engineInTenths(), siteOf(exchanger), to)
+  const attempts = await deliverTo(engineInThirds(), siteOf(exchanger), to)
   expect(attempts.map(outcomeOf)).toEqual([...Array(30).fill('mailbox_does_not_exist'), 'delivered'])
   expect(exchanger.messages.map(({ to }) => to)).toEqual([['living@example.test']])
 })
 
 test.concurrent('a server that takes its time over each RCPT gets one recipient at a time, side by side', async () => {
-  const exchanger = await exchangerWith({ rcpt: { after: 1_000, act: '250 2.1.5 ok' } })
-  const [engine, site] = [engineInTenths(), siteOf(exchanger)]
+  const exchanger = await exchangerWith({ rcpt: { after: 3_000, act: '250 2.1.5 ok' } })
+  const [engine, site] = [engineInThirds(), siteOf(exchanger)]
   const attempts = await deliverTo(engine, site, addresses(5))
   expect(attempts.map(outcomeOf)).toEqual(Array(5).fill('delivered'))
   expect(exchanger.messages.map(({ to }) => to.length)).toEqual([1, 1, 1, 1, 1])
@@ -88,22 +88,22 @@ test.concurrent('a server that takes its time over each RCPT gets one recipient 
 })
 
 test.concurrent('a server that is slow but on time gets all recipients in one transaction', async () => {
-  const exchanger = await exchangerWith({ rcpt: { after: 150, act: '250 2.1.5 ok' } })
-  const attempts = await deliverTo(engineInTenths(), siteOf(exchanger), addresses(5))
+  const exchanger = await exchangerWith({ rcpt: { after: 300, act: '250 2.1.5 ok' } })
+  const attempts = await deliverTo(engineInThirds(), siteOf(exchanger), addresses(5))
   expect(attempts.map(outcomeOf)).toEqual(Array(5).fill('delivered'))
   expect(exchanger.messages.map(({ to }) => to.length)).toEqual([5])
 })
 
 test.concurrent('the last host may take what is left of the time for a reply to RCPT', async () => {
-  const exchanger = await exchangerWith({ rcpt: { after: 1_200, act: '250 2.1.5 ok' } })
-  const attempts = await deliverTo(engineInTenths(), siteOf(exchanger), addresses(1))
+  const exchanger = await exchangerWith({ rcpt: { after: 4_000, act: '250 2.1.5 ok' } })
+  const attempts = await deliverTo(engineInThirds(), siteOf(exchanger), addresses(1))
   expect(attempts.map(outcomeOf)).toEqual(['delivered'])
 })
 
 test.concurrent('two hosts that are slow after RCPT get the message the next time', async () => {
-  const slow: Script = { rcpt: { after: 1_000, act: '250 2.1.5 ok' } }
+  const slow: Script = { rcpt: { after: 4_000, act: '250 2.1.5 ok' } }
   const site = siteOf(await exchangerWith(slow), await exchangerWith(slow))
-  const engine = engineWith({ limits: { ...TENTH, commandMs: 600 } })
+  const engine = engineWith({ limits: { ...THIRD, commandMs: 2_000 } })
   expect((await deliverTo(engine, site, addresses(1))).map(outcomeOf)).toEqual(['connection_timeout'])
   expect((await deliverTo(engine, site, addresses(1))).map(outcomeOf)).toEqual(['delivered'])
 })

@@ -123,6 +123,36 @@ test.each<[string, Script, object?]>([
   expect(wordsOf(exchanger).filter((words) => words.includes('STARTTLS'))).toHaveLength(1)
 })
 
+test.each<[string, Script, object, string]>([
+  ['refused', { starttls: '454 4.7.0 TLS not available' }, CERTIFICATE, '454 4.7.0 TLS not available'],
+  ['reset', { handshake: 'reset' }, CERTIFICATE, 'ECONNRESET'],
+  [
+    'too old',
+    {},
+    { ...CERTIFICATE, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' },
+    'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+  ],
+])('a handshake that was %s before the message went in clear is one of the tries', async (_, script, tls, detail) => {
+  const exchanger = await offering(script, tls)
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  expect(await send(engine, site)).toMatchObject({
+    outcome: { kind: 'delivered' },
+    tls: null,
+    tried: [{ mx: 'mx1.example.test', ip: '127.0.0.1', phase: 'starttls', detail }],
+  })
+  // The next message has no handshake, and so has no try.
+  expect((await send(engine, site)).tried).toBeUndefined()
+})
+
+test('a handshake that failed before a host in clear that fails, too, is one of the tries', async () => {
+  const exchanger = await offering({ starttls: '454 4.7.0 TLS not available', ehlo: '250-mx.test\r\n250 STARTTLS' })
+  exchanger.script.greeting = (_line, times) => (times > 0 ? '554 5.7.1 go away' : undefined)
+  expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({
+    reply: { code: 554 },
+    tried: [{ phase: 'starttls', detail: '454 4.7.0 TLS not available' }],
+  })
+})
+
 test('the broken TLS of a host is forgotten after a while', async () => {
   const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
   const engine = engineWith({ limits: { cleartextMs: 1_000 } })
@@ -232,7 +262,7 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
   ['has a certificate of another name', {}, SECOND_CERTIFICATE, { tls: UNVERIFIED, detail: /ALTNAME_INVALID$/ }],
   ['has a certificate that has expired', {}, EXPIRED_CERTIFICATE, { tls: UNVERIFIED, detail: /CERT_HAS_EXPIRED$/ }],
   ['has an untrusted certificate', {}, RECEIVER_CERTIFICATE, { tls: UNVERIFIED, detail: /VERIFY_LEAF_SIGNATURE$/ }],
-  ['has a certificate that is weak', {}, WEAK, { tls: UNVERIFIED, detail: /: UNSPECIFIED$/ }],
+  ['has a certificate that is weak', {}, WEAK, { tls: UNVERIFIED, detail: /: EE certificate key too weak$/ }],
 ])('where TLS is demanded, a host that %s is not used and learns nothing of the message', async (...row) => {
   const [, script, tls, expected] = row
   const exchanger = await offering(script, tls)
