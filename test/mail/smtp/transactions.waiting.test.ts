@@ -9,7 +9,7 @@ const patientEngine = () => engineWith({ limits: { commandMs: 10_000 } })
 
 const addresses = (count: number) => Array.from({ length: count }, (_, i) => `user${i}@example.test`)
 
-/** Knows all but the `unknown` ones, accepts at most this many in a transaction, and answers the others with `refusal`. */
+/** Knows all but the `unknown` ones, accepts this many in a transaction, and answers the others with `refusal`. */
 function atMost(max: number, refusal: string, unknown: string[] = []): Script {
   let accepted = 0
   return {
