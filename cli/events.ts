@@ -11,6 +11,7 @@ import { pageText, table } from './table.ts'
 
 interface Dispatch {
   dispatch_id: string
+  endpoint_id: string
   kind: string
   state: string
   workflow_url?: string
@@ -97,10 +98,11 @@ function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
   return [...lines.filter(Boolean), ...dispatches.map(describeDispatch)].join('\n')
 }
 
-function describeDispatch({ dispatch_id, kind, state, workflow_url, next_attempt_at, attempts }: Dispatch): string {
+function describeDispatch(dispatch: Dispatch): string {
+  const { dispatch_id, endpoint_id, kind, state, workflow_url, next_attempt_at, attempts } = dispatch
   const next = next_attempt_at ? `, next attempt at ${next_attempt_at}` : ''
   return [
-    `  ${dispatch_id} (${kind}): ${state}${next}`,
+    `  ${dispatch_id} (${kind}, to ${endpoint_id}): ${state}${next}`,
     ...attempts.map((attempt) => `    ${describeAttempt(attempt)}`),
     ...(workflow_url ? [`    ${workflow_url}`] : []),
   ].join('\n')
@@ -115,28 +117,32 @@ function describeAttempt({ number, started_at, outcome, status_code, duration_ms
 
 interface Replay {
   event_id: string
-  dispatch_id: string
+  dispatches: { dispatch_id: string; endpoint_id: string }[]
   dispatched_at: string
 }
 
 export const replay = (print: Print) =>
   new Command('replay')
-    .summary('Send events to the webhook endpoint again')
-    .description('Send an event, or all events of a message, to the webhook endpoint again. No email is sent.')
+    .summary('Send events to the webhook endpoints again')
+    .description('Send an event, or all events of a message, to the webhook endpoints again. No email is sent.')
     .argument('<id>', 'an event_id or a message_id')
+    .option('--endpoint <endpoint_id>', 'Send to this endpoint alone, whatever it asks for')
     .addOption(urlOption())
     .addHelpText(
       'after',
       examples('verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h', 'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json'),
     )
-    .action(async (id, { url }) => {
+    .action(async (id, { url, endpoint }) => {
       const kind = id.startsWith('evt_') ? 'events' : id.startsWith('msg_') ? 'messages' : undefined
       if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
       const path = `/api/v1/${kind}/${encodeURIComponent(id)}/replay`
-      const response = await callApi({ url, path, method: 'POST' })
+      const body = { endpoint_id: endpoint }
+      const response = await callApi({ url, path, method: 'POST', body })
       const replays = (kind === 'events' ? [response] : response.events) as Replay[]
-      const lines = replays.map(({ event_id, dispatch_id, dispatched_at }) => {
-        return `${event_id}: ${dispatch_id}, accepted at ${dispatched_at}`
-      })
+      const lines = replays.flatMap(({ event_id, dispatches, dispatched_at }) =>
+        dispatches.map(({ dispatch_id, endpoint_id }) => {
+          return `${event_id}: ${dispatch_id} to ${endpoint_id}, accepted at ${dispatched_at}`
+        }),
+      )
       print({ json: response, text: lines.join('\n') })
     })

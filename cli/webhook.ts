@@ -1,29 +1,21 @@
-import { Command, Option } from '@commander-js/extra-typings'
-import { EVENT_KINDS } from '../server/db/event-kinds.ts'
-import { STATUSES } from './choices.ts'
+import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
+import {
+  describeEndpoint,
+  eventsOption,
+  filtersOf,
+  KEEP,
+  statusesOption,
+  type WebhookEndpoint,
+} from './webhook-endpoint.ts'
+import { add, change, list } from './webhooks.ts'
 
-const PATH = '/api/v1/webhook'
+/** Without an id, the account's first endpoint. */
+const pathOf = (endpointId?: string) =>
+  endpointId === undefined ? '/api/v1/webhook' : `/api/v1/webhooks/${encodeURIComponent(endpointId)}`
 
 // The fields of the service's response that are printed as text.
-
-interface Webhook {
-  url: string
-  events: string[]
-  statuses: string[]
-  secret?: string
-  previous_secret_until?: string
-  health: {
-    acknowledged: number
-    failed: number
-    consecutive_failures: number
-    last_success_at?: string
-    last_failure_at?: string
-    waiting: number
-    oldest_waiting_at?: string
-  }
-}
 
 interface TestAttempt {
   outcome: string
@@ -32,11 +24,14 @@ interface TestAttempt {
   response_excerpt?: string
 }
 
-const KEEP = 'Store it: it is not shown again.'
+const ENDPOINT = 'whk_...; without it, the first endpoint'
 
 export const webhook = (print: Print) =>
   new Command('webhook')
-    .description('Manage the webhook endpoint: get, set, test, rotate, delete')
+    .description('Manage the webhook endpoints: list, add, change, get, set, test, rotate, delete')
+    .addCommand(list(print))
+    .addCommand(add(print))
+    .addCommand(change(print))
     .addCommand(get(print))
     .addCommand(set(print))
     .addCommand(test(print))
@@ -46,20 +41,21 @@ export const webhook = (print: Print) =>
 const get = (print: Print) =>
   new Command('get')
     .description('Show the URL that events are sent to, which events are sent, and the health of the endpoint')
+    .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
     .addHelpText('after', examples('verdict webhook get'))
-    .action(async ({ url }) => {
-      const webhook = (await callApi({ url, path: PATH })) as unknown as Webhook
-      print({ json: webhook, text: describe(webhook) })
+    .action(async (id, { url }) => {
+      const endpoint = (await callApi({ url, path: pathOf(id) })) as unknown as WebhookEndpoint
+      print({ json: endpoint, text: describeEndpoint(endpoint) })
     })
 
 const set = (print: Print) =>
   new Command('set')
-    .summary('Set the URL that events are sent to')
-    .description('Set the URL that events are sent to. The first time, it prints the secret that signs them.')
+    .summary('Set the URL that events are sent to: the first endpoint')
+    .description('Set the URL of the first endpoint. The first time, it prints the secret that signs the events.')
     .argument('<endpoint_url>')
-    .addOption(new Option('--events <kind...>', 'The kinds of events to send').choices(EVENT_KINDS))
-    .addOption(new Option('--statuses <status...>', 'Send only events with these statuses').choices(STATUSES))
+    .addOption(eventsOption())
+    .addOption(statusesOption())
     .addOption(urlOption())
     .addHelpText(
       'after',
@@ -69,20 +65,21 @@ const set = (print: Print) =>
         'verdict webhook set https://hooks.example.com/email --statuses bounced rejected',
       ),
     )
-    .action(async (endpoint, { url, ...lists }) => {
-      const body = { url: endpoint, ...lists }
-      const webhook = (await callApi({ url, path: PATH, method: 'PUT', body })) as unknown as Webhook
-      const secret = webhook.secret ? `\nIts secret is ${webhook.secret}\n${KEEP}` : ''
-      print({ json: webhook, text: `Events are sent to ${webhook.url}\n  ${listsOf(webhook)}${secret}` })
+    .action(async (endpointUrl, { url, ...lists }) => {
+      const body = { url: endpointUrl, ...lists }
+      const endpoint = (await callApi({ url, path: pathOf(), method: 'PUT', body })) as unknown as WebhookEndpoint
+      const secret = endpoint.secret ? `\nIts secret is ${endpoint.secret}\n${KEEP}` : ''
+      print({ json: endpoint, text: `Events are sent to ${endpoint.url}\n  ${filtersOf(endpoint)}${secret}` })
     })
 
 const test = (print: Print) =>
   new Command('test')
     .description('Send a signed test event to the endpoint, and show its response')
+    .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
     .addHelpText('after', examples('verdict webhook test'))
-    .action(async ({ url }) => {
-      const attempt = (await callApi({ url, path: `${PATH}/test`, method: 'POST' })) as unknown as TestAttempt
+    .action(async (id, { url }) => {
+      const attempt = (await callApi({ url, path: `${pathOf(id)}/test`, method: 'POST' })) as unknown as TestAttempt
       const { outcome, detail, duration_ms, response_excerpt } = attempt
       const acked = 'The endpoint acknowledged the test event with 200.'
       const what = outcome === 'acked' ? acked : (detail ?? `The attempt failed: ${outcome}.`)
@@ -97,10 +94,11 @@ const rotate = (print: Print) =>
   new Command('rotate')
     .summary('Give the endpoint a new secret and print it')
     .description('Give the endpoint a new secret and print it. The old one stays valid for 24 hours.')
+    .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
     .addHelpText('after', examples('verdict webhook rotate'))
-    .action(async ({ url }) => {
-      const webhook = await callApi({ url, path: `${PATH}/secret/rotate`, method: 'POST' })
+    .action(async (id, { url }) => {
+      const webhook = await callApi({ url, path: `${pathOf(id)}/secret/rotate`, method: 'POST' })
       const previous = `The old one stays valid until ${webhook.previous_secret_until}.`
       print({ json: webhook, text: `The new secret is ${webhook.secret}\n${KEEP} ${previous}` })
     })
@@ -108,25 +106,10 @@ const rotate = (print: Print) =>
 const remove = (print: Print) =>
   new Command('delete')
     .description('Delete the endpoint and its secret, and cancel its pending dispatches')
+    .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
     .addHelpText('after', examples('verdict webhook delete'))
-    .action(async ({ url }) => {
-      const response = await callApi({ url, path: PATH, method: 'DELETE' })
-      print({ json: response, text: 'Deleted. Events are no longer sent to an endpoint.' })
+    .action(async (id, { url }) => {
+      const response = await callApi({ url, path: pathOf(id), method: 'DELETE' })
+      print({ json: response, text: 'Deleted. Events are no longer sent to this endpoint.' })
     })
-
-const listsOf = ({ events, statuses }: Webhook) => `${events.join(', ')}: ${statuses.join(', ')}`
-
-function describe(webhook: Webhook): string {
-  const { url, previous_secret_until, health } = webhook
-  const { acknowledged, failed, consecutive_failures, last_success_at, last_failure_at } = health
-  const lines = [
-    listsOf(webhook),
-    `${acknowledged} attempts acknowledged and ${failed} failed in 24 hours`,
-    consecutive_failures > 0 && `${consecutive_failures} failed since the last success (${last_success_at ?? 'never'})`,
-    last_failure_at && `last failure at ${last_failure_at}`,
-    health.waiting > 0 && `${health.waiting} dispatches are waiting, the oldest since ${health.oldest_waiting_at}`,
-    previous_secret_until && `also signed with the previous secret until ${previous_secret_until}`,
-  ]
-  return [url, ...lines.filter(Boolean).map((line) => `  ${line}`)].join('\n')
-}

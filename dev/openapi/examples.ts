@@ -327,7 +327,8 @@ export const EXAMPLES: Record<string, Example> = {
           state: 'acknowledged',
           created_at: '2026-01-31T12:00:00.412Z',
           ended_at: '2026-01-31T12:01:00.930Z',
-          workflow_id: `webhook-${EVENT_ID.replace('evt', 'dsp')}-2`,
+          endpoint_id: ENDPOINT_ID,
+          workflow_id: `webhook-${EVENT_ID}-${EVENT_ID.slice(-10)}`,
           attempts: [
             {
               number: 1,

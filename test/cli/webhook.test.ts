@@ -40,8 +40,9 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   const lists = ['--events', 'email.delivery', 'email.feedback', '--statuses', 'bounced']
   const chosen = 'email.delivery, email.feedback: bounced'
   expect(await textOf('webhook', 'set', receiver.url, ...lists)).toBe(`Events are sent to ${receiver.url}\n  ${chosen}`)
+  const { endpoint_id } = set.json as { endpoint_id: string }
   expect(await textOf('webhook', 'get')).toBe(
-    `${receiver.url}\n  ${chosen}\n  0 attempts acknowledged and 0 failed in 24 hours`,
+    `${receiver.url}\n  ${endpoint_id}\n  ${chosen}\n  0 attempts acknowledged and 0 failed in 24 hours`,
   )
 
   expect(await run(['webhook', 'test'])).toMatchObject({
@@ -61,7 +62,7 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   expect(rotated).toMatch(/^The new secret is whsec_\S+\nStore it: .* The old one stays valid until \d{4}-\S+Z\.$/)
   expect(rotated).not.toContain(secret)
   expect(await textOf('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
-  expect(await textOf('webhook', 'delete')).toBe('Deleted. Events are no longer sent to an endpoint.')
+  expect(await textOf('webhook', 'delete')).toBe('Deleted. Events are no longer sent to this endpoint.')
   await expect(run(['webhook', 'delete'])).rejects.toMatchObject(missing)
 })
 
@@ -92,7 +93,9 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
     `${event_id}: delivered@simulator.test delivered`,
     expect.stringMatching(new RegExp(`^ {2}\\S+Z, message ${message_id}$`)),
     expect.stringMatching(/^ {2}mx\S* replied 250 /),
-    expect.stringMatching(new RegExp(`^ {2}${dispatch_id} \\(original\\): waiting, next attempt at \\S+Z$`)),
+    expect.stringMatching(
+      new RegExp(`^ {2}${dispatch_id} \\(original, to whk_\\w+\\): waiting, next attempt at \\S+Z$`),
+    ),
     expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
   ])
   expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
@@ -103,10 +106,10 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   const replayed = await run(['replay', event_id])
   expect(replayed.json).toMatchObject({ replayed: true, event_id, message_id })
   const { dispatch_id: replay } = replayed.json as { dispatch_id: string }
-  expect(replayed.text).toMatch(new RegExp(`^${event_id}: ${replay}, accepted at \\S+Z$`))
+  expect(replayed.text).toMatch(new RegExp(`^${event_id}: ${replay} to whk_\\w+, accepted at \\S+Z$`))
   await attempt(replay, 1)
   expect(await textOf('events', event_id)).toMatch(
-    new RegExp(`${replay} \\(replay\\): acknowledged\n {4}attempt 1 .*acked.*\n {4}http://temporal.test/`),
+    new RegExp(`${replay} \\(replay, to whk_\\w+\\): acknowledged\n {4}attempt 1 .*acked.*\n {4}http://temporal.test/`),
   )
   expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}yes, 2 +msg_/)
   expect((await run(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
@@ -171,4 +174,29 @@ test('events are followed as they are stored, each once, by their filters', asyn
   const { rest, text } = await run(['events', '--follow'])
   expect(text).toBe('Following events. Press Ctrl+C to stop.')
   expect(rest).toBeDefined()
+})
+
+test('several endpoints are added, listed, changed and deleted by their ids', async () => {
+  await run(['webhook', 'delete'])
+  const note = ['--description', 'warehouse', '--tags', 'a', 'b', '--tenants', 't', '--domains', 'example.test']
+  const added = await run(['webhook', 'add', `${receiver.url}/warehouse`, ...note, '--disabled'])
+  const { endpoint_id, secret } = added.json as { endpoint_id: string; secret: string }
+  expect(added.text).toContain(secret)
+  expect(await textOf('webhook', 'list')).toBe(
+    [
+      `${receiver.url}/warehouse`,
+      endpoint_id,
+      'warehouse',
+      'disabled: no new events are sent to it',
+      'email.delivery: delivered, bounced, rejected; tags a, b; tenants t; domains example.test',
+      '0 attempts acknowledged and 0 failed in 24 hours',
+    ].join('\n  '),
+  )
+  const changed = await textOf('webhook', 'change', endpoint_id, '--all-tags', '--enable', '--description', '')
+  expect(changed).not.toMatch(/warehouse\n|disabled|tags/)
+  expect(changed).toContain('tenants t')
+  expect(await run(['webhook', 'test', endpoint_id])).toMatchObject({ exit: 'ok' })
+  expect(await textOf('webhook', 'rotate', endpoint_id)).toContain('The new secret is whsec_')
+  expect(await textOf('webhook', 'delete', endpoint_id)).toContain('Deleted.')
+  expect(await textOf('webhook', 'list')).toBe('There is no endpoint. Add one: verdict webhook add <url>')
 })
