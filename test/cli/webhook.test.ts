@@ -193,7 +193,7 @@ test('several endpoints are added, listed, changed and deleted by their ids', as
     ].join('\n  '),
   )
   const changed = await textOf('webhook', 'change', endpoint_id, '--all-tags', '--enable', '--description', '')
-  expect(changed).not.toMatch(/warehouse\n|disabled|tags/)
+  expect(changed).not.toMatch(/ warehouse\n|disabled|tags/)
   expect(changed).toContain('tenants t')
   expect(await run(['webhook', 'test', endpoint_id])).toMatchObject({ exit: 'ok' })
   expect(await textOf('webhook', 'rotate', endpoint_id)).toContain('The new secret is whsec_')
