@@ -70,7 +70,7 @@ async function start(program: Program): Promise<object> {
     onChange: (state) => metrics.breakerChanges.add({ state }),
   })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const { send, inbox } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
+  const { send, inbox, firstAttemptsStarted } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
   const databaseState = createDatabaseReadiness(db)
   const replicas = await openReplicas(program)
@@ -107,6 +107,8 @@ async function start(program: Program): Promise<object> {
   const certificate = config.tls && keepCertificate(program, config.tls)
   const bounces = await startBounces(program, sealer, certificate)
   await releaseMemory()
+  // On a busy machine the thread loads for longer than an event waits for its first attempt.
+  await firstAttemptsStarted
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
   certificate?.onRenewal(listener.showCertificate)

@@ -9,7 +9,7 @@ import { connect } from '../db/connect.ts'
 import { databaseFault } from '../db/database-fault.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { createMetrics, type Snapshot } from '../telemetry/metrics.ts'
 import { watchEventLoop } from '../telemetry/process-state.ts'
 import { startTracing } from '../telemetry/start-tracing.ts'
 import { createBatchCounter, watchDatabase } from '../telemetry/watch-parts.ts'
@@ -22,15 +22,15 @@ import { createProcessAttempts } from './webhook-attempts.ts'
 
 /** For nice(2): the thread gets a third of the time of other threads when there is not enough for all. */
 const NICE = 5
-/** Until then the thread loads and compiles. On a busy machine its first POSTs would otherwise take seconds. */
+/** How long after its start the thread compiles. On a busy machine its first POSTs would otherwise take seconds. */
 const NICE_AFTER_MS = 10_000
 /** A drain waits this long for a thread that waits for the database. What it was offered is then left to Temporal. */
 const START_MS = 5_000
 
 /** A message to the thread: events to attempt, a drain, or a question for its metrics, which it posts back. */
 export type ThreadMessage = DispatchedEvent[] | 'drain' | 'metrics'
-
-setTimeout(lowerPriority, NICE_AFTER_MS)
+/** A message of the thread. */
+export type ThreadAnswer = Snapshot | 'started'
 
 const config: Config = workerData
 const log = createLogger(config.logLevel)
@@ -39,6 +39,10 @@ const db = connect(config.databaseUrl, { connections: 3, batchNotes: createBatch
 watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()
+void started.then(() => {
+  parentPort!.postMessage('started' satisfies ThreadAnswer)
+  setTimeout(lowerPriority, NICE_AFTER_MS)
+})
 
 parentPort!.on('message', async (message: ThreadMessage) => {
   if (message === 'drain') return drain()

@@ -27,6 +27,8 @@ export interface Outbound {
   send: Send
   /** undefined unless SIMULATOR_INBOX is true. */
   inbox: Inbox | undefined
+  /** Resolves when the thread of first attempts makes them. */
+  firstAttemptsStarted: Promise<void> | undefined
 }
 
 interface Parts {
@@ -77,7 +79,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
     { load: db.load, metrics, domains: config.metricsDomains },
   )
   ends.defer(idle)
-  return { send, inbox }
+  return { send, inbox, firstAttemptsStarted: dispatcher?.started }
 }
 
 /** Keeps only messages that this service sent: the code in their return path proves it. */

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openAccount } from '../harness/account.ts'
+import { eventually } from '../harness/eventually.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startApiProcess } from '../harness/process.ts'
+import { startReceiver } from '../harness/receiver.ts'
+
+// The thread of first attempts, in a process of the API.
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await testDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'verdict-thread-'))
+})
+afterAll(async () => {
+  await database?.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Every other thread than the main one says that it starts, and starts once `gate` exists. */
+const HELD_THREADS = (gate: string) => `
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isMainThread } from 'node:worker_threads'
+if (!isMainThread) {
+  console.error('a thread starts')
+  while (!existsSync(${JSON.stringify(gate)})) await sleep(20)
+}`
+
+/** Longer than the API needs for the rest of its start on an idle machine. */
+const START_MS = 4_000
+
+test('the API is ready only when its thread of first attempts is, so the first event after the start is posted', async () => {
+  const [gate, preload] = [join(folder, 'gate'), join(folder, 'hold.mjs')]
+  await writeFile(preload, HELD_THREADS(gate))
+  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+  const { key } = await openAccount(database.db, ENCRYPTION_KEYS, 'example.test')
+  const receiver = await startReceiver()
+  const starting = startApiProcess({
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEYS,
+    WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+    NODE_OPTIONS: `--import ${preload}`,
+  })
+  expect(await Promise.race([starting.then(() => 'ready'), sleep(START_MS, 'held')])).toBe('held')
+  await writeFile(gate, '')
+  const api = await starting
+  const call = (method: string, path: string, body: object) =>
+    fetch(`${api.url}/api/v1/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  expect((await call('PUT', 'webhook', { url: receiver.url })).status).toBe(200)
+  const message = { from: 'a@example.test', to: 'delivered@simulator.test', subject: 'Hello', text: 'Hi' }
+  expect((await call('POST', 'emails/send', message)).status).toBe(200)
+  await eventually(() => expect(receiver.requests).toHaveLength(1))
+  await api.kill()
+  await receiver.close()
+})
