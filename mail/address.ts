@@ -1,13 +1,14 @@
 import { domainToASCII } from 'node:url'
+import { parseLocal, quote } from './local-part.ts'
 import { decodeWords, unfoldWords } from './mime/encoded-words.ts'
 
 /** An address that can receive mail (RFC 5321 4.1.2). */
 export interface Address {
-  /** Quoted only where quotes are necessary, in its original case. */
+  /** Quoted only where quotes are necessary, in its original case and in NFC. It may hold letters beyond ASCII. */
   local: string
   /** In lower case, with internationalised labels as A-labels. */
   domain: string
-  /** `local@domain`, ASCII, as in RCPT TO. */
+  /** `local@domain`, as in RCPT TO: ASCII, unless `needsSmtpUtf8`. */
   address: string
 }
 
@@ -17,7 +18,6 @@ export interface Mailbox extends Address {
 }
 
 /** Octets (RFC 5321 4.5.3.1 and RFC 1035 2.3.4; 254 is a path of 256 without its angle brackets). */
-const MAX_LOCAL = 64
 const MAX_ADDRESS = 254
 const MAX_LABEL = 63
 /** UTF-16 units, including the name. */
@@ -25,14 +25,11 @@ const MAX_TEXT = 998
 /** The same, with encoded words: a character of three bytes takes nine characters, and each word has a frame. */
 const MAX_ENCODED = 12 * MAX_TEXT
 
-const DOT_STRING = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/
-const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
 /**
- * Parses a bare address. Refuses a display name, a group, a comment, an address literal, a domain of one label, and a
- * local part that is not ASCII. Trims and repairs nothing, but removes needless quotes: `"a"@b` and `a@b` are one
- * mailbox.
+ * Parses a bare address. Refuses a display name, a group, a comment, an address literal and a domain of one label.
+ * Trims and repairs nothing, but removes needless quotes: `"a"@b` and `a@b` are one mailbox.
  */
 export function parseAddress(text: string): Address | undefined {
   if (text.length > MAX_TEXT) return undefined
@@ -42,7 +39,7 @@ export function parseAddress(text: string): Address | undefined {
   const domain = parseDomain(text.slice(at + 1))
   if (local === undefined || domain === undefined) return undefined
   const address = `${local}@${domain}`
-  return address.length > MAX_ADDRESS ? undefined : { local, domain, address }
+  return Buffer.byteLength(address) > MAX_ADDRESS ? undefined : { local, domain, address }
 }
 
 /**
@@ -76,7 +73,20 @@ export function showMailbox({ name, address }: Mailbox): string {
  * The form that all spellings of an address share, for look-ups. In practice no server distinguishes `A@b` from `a@b`.
  */
 export function matchingForm({ address }: Address): string {
-  return address.toLowerCase()
+  return lowerAscii(address)
+}
+
+/**
+ * Lowers A to Z and no other letter, as the service's SQL does with the collation "C". Beyond ASCII the small letter
+ * depends on language and version of Unicode, and two parts of a system that lower differently would lose an address.
+ */
+export function lowerAscii(text: string): string {
+  return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text
+}
+
+/** Whether an address, or a header that shows it, travels only where the server offers SMTPUTF8 (RFC 6531). */
+export function needsSmtpUtf8(address: string): boolean {
+  return /[^\x00-\x7f]/.test(address)
 }
 
 /** The matching form of a text; undefined when the text is not an address. */
@@ -106,15 +116,6 @@ export function isSpecialUse(domain: string): boolean {
 /** Whether a text holds C0, DEL, C1 or half a surrogate pair, none of which an address or a header may hold. */
 export function hasControls(text: string): boolean {
   return /\p{Cc}/u.test(text) || !text.isWellFormed()
-}
-
-function parseLocal(text: string): string | undefined {
-  if (text.length > MAX_LOCAL) return undefined
-  if (DOT_STRING.test(text)) return text
-  const quoted = QUOTED_STRING.exec(text)?.[1]
-  if (quoted === undefined) return undefined
-  const bare = quoted.replace(/\\(.)/g, '$1')
-  return DOT_STRING.test(bare) ? bare : quote(bare)
 }
 
 function parseDomain(text: string): string | undefined {
@@ -147,8 +148,4 @@ function parseName(text: string): string | undefined {
   if (!text.startsWith('"')) return NEEDS_QUOTES.test(text) ? undefined : text
   const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)?.[1]
   return quoted?.replace(/\\(.)/gu, '$1').trim()
-}
-
-export function quote(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
 }

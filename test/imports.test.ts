@@ -47,7 +47,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/telemetry': [...SHARED, 'mail', 'server/http', 'server/sending', 'server/webhooks'],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   workflows: [...SHARED, 'log', 'server/webhooks'],
-  log: [],
+  log: ['mail'],
 }
 
 /** The files that wire a program import every room. */

@@ -18,6 +18,8 @@ export const PREVIOUS_RELEASE = {
 export const CONTRACTIONS: readonly string[] = [
   'requires a value: alter table open_dispatches alter column endpoint_id set not null',
   'adds a rule that stored or new rows may break: create unique index webhook_endpoints_first on webhook_endpoints using btree (account_id) where first',
+  // Two addresses that were one before stay two: no stored row breaks the rule.
+  'adds a rule that stored or new rows may break: create unique index feedback_report on feedback using btree (message_id,lower(recipient collate c),kind)',
 ]
 
 /**

@@ -7,12 +7,12 @@ export interface SendRequest {
   /**
    * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
    * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
-   * the first of them.
+   * the first of them. Letters beyond ASCII before the `@` need a server that offers SMTPUTF8.
    */
   to: string | string[]
   /**
-   * Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account.
-   * With `raw` it may be absent; otherwise it has the address of the From header.
+   * Sender address, `a@example.com` or `Name <a@example.com>`, in ASCII before its `@`. Its domain must be a verified
+   * domain of the account. With `raw` it may be absent; otherwise it has the address of the From header.
    */
   from?: string | null
   /**
@@ -390,7 +390,7 @@ export interface BatchItem {
   /**
    * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
    * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
-   * the first of them.
+   * the first of them. Letters beyond ASCII before the `@` need a server that offers SMTPUTF8.
    */
   to: string | string[]
   /**
@@ -1551,7 +1551,7 @@ export interface SuppressionServiceListResponse {
 
 /** One suppressed address. */
 export interface SuppressionEntry {
-  /** The address in the form used for matching: in lower case, its domain as A-labels. */
+  /** The address in the form used for matching: A to Z in lower case, its domain as A-labels. */
   email: string
   /** Which sends the entry applies to. */
   scope: SuppressionScope
@@ -1790,8 +1790,8 @@ export interface ListEmailsQuery {
   /** Only emails with this reason: the reason of the message. */
   reason?: Reason
   /**
-   * Only emails with this recipient, in `to`, `cc` or `bcc`. Case does not matter, and the domain may be in Unicode or
-   * A-label form. A text that is not an address matches nothing.
+   * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain may be
+   * in Unicode or A-label form. A text that is not an address matches nothing.
    */
   recipient?: string
   /** Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form. */
@@ -1829,7 +1829,10 @@ export interface ListEventsQuery {
   status?: DeliveryStatus
   /** Only events with this reason. */
   reason?: Reason
-  /** Only events of this recipient address. Case does not matter, and the domain may be in Unicode or A-label form. */
+  /**
+   * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+   * A-label form.
+   */
   recipient?: string
   /** Only events of sends with this tenant. */
   tenant_id?: string

@@ -13,7 +13,7 @@ late as materialized (
   from input i
   where not exists (
     select from feedback f
-    where f.message_id = i.message_id and lower(f.recipient) = lower(i.recipient) and f.kind = i.kind)
+    where f.message_id = i.message_id and lower(f.recipient collate "C") = lower(i.recipient collate "C") and f.kind = i.kind)
 ),
 kept_feedback as (
   insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)

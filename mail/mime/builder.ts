@@ -38,12 +38,13 @@ export interface MimeMessage {
 }
 
 /**
- * The message in pieces, because attachments are too large to copy: ASCII, CRLF line ends only, no line over 998
- * characters, ends with CRLF. The first piece contains the whole header. Equal arguments make equal bytes.
+ * The message in pieces, because attachments are too large to copy: ASCII but for addresses in the header, CRLF line
+ * ends only, no line over 998 octets, ends with CRLF. The first piece contains the whole header. Equal arguments make
+ * equal bytes.
  */
 export function buildMessage(message: MimeMessage): Buffer[] {
   const { fields, body } = entity(message)
-  const head = Buffer.from(`${header(message)}${fields}\r\n`, 'latin1')
+  const head = Buffer.from(`${header(message)}${fields}\r\n`)
   return joinSmall(head, endsLine(body.at(-1)!) ? body : [...body, CRLF])
 }
 

@@ -1,7 +1,8 @@
 // Header fields as bytes on the wire: folding (RFC 5322 2.2.3), encoded words (RFC 2047), parameters (RFC 2231).
-// No control character gets through for any input: everything but printable ASCII is encoded.
+// No control character gets through for any input: everything but printable ASCII is encoded, apart from addresses.
 
-import { type Mailbox, quote } from '../address.ts'
+import type { Mailbox } from '../address.ts'
+import { quote } from '../local-part.ts'
 
 /** Characters without CRLF: RFC 5322 2.1.1 asks for 78, RFC 2047 2 for 76 in lines with encoded words. */
 const LINE = 76
@@ -14,7 +15,12 @@ const ENCODED_WORD_FRAME = 12
  * @param body printable ASCII without spaces at its ends
  */
 export function field(name: string, body: string): string {
-  if (!/^[!-9;-~]+$/.test(name) || /[^ -~]/.test(body)) throw new Error('A header field must be printable ASCII')
+  if (/[^ -~]/.test(body)) throw new Error('A header field must be printable ASCII')
+  return folded(name, body)
+}
+
+function folded(name: string, body: string): string {
+  if (!/^[!-9;-~]+$/.test(name)) throw new Error('The name of a header field must be printable ASCII')
   const lines: string[] = []
   let line = `${name}:`
   const [first = '', ...rest] = body.match(/ *[^ ]+/g) ?? []
@@ -40,9 +46,14 @@ export function customField(name: string, value: string): string {
   return field(name, isPlain(trimmed) ? trimmed : encodedWords(trimmed, name.length + 2))
 }
 
-/** A field such as From, To and Reply-To. */
+/**
+ * A field such as From, To and Reply-To. An address with letters beyond ASCII is written as it is (RFC 6532), because
+ * it has no other form. Names stay encoded words, which every reader knows.
+ */
 export function addressField(name: string, mailboxes: readonly Mailbox[]): string {
-  return field(name, mailboxes.map((mailbox) => formatMailbox(mailbox, name.length + 2)).join(', '))
+  const body = mailboxes.map((mailbox) => formatMailbox(mailbox, name.length + 2)).join(', ')
+  if (/\p{Cc}/u.test(body)) throw new Error('A header field must not hold a control character')
+  return folded(name, body)
 }
 
 function formatMailbox({ name, address }: Mailbox, column: number): string {

@@ -55,9 +55,9 @@ export function createEngine(options: EngineOptions): WatchedEngine {
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
     const { from, recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
-    for (const { address } of recipients) checkAddress(address)
+    for (const { address } of recipients) checkAddress(address, RECIPIENT)
     const transactions = transactionsOf(delivery)
-    for (const { sender } of transactions) checkAddress(sender)
+    for (const { sender } of transactions) checkAddress(sender, SENDER)
     const content = stuffDots(delivery.content, delivery.isEightBit)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
@@ -152,9 +152,11 @@ function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
   return [...transactions.values()]
 }
 
-const ADDRESS = /^(?:(?:"(?:[ !#-[\]-~]|\\[ -~])*"|[!#-;=?A-~]+)@[!#-;=?A-~]+)?$/
+const SENDER = /^(?:(?:"(?:[ !#-[\]-~]|\\[ -~])*"|[!#-;=?A-~]+)@[!#-;=?A-~]+)?$/
+const LETTERS = '\\u{a0}-\\u{d7ff}\\u{e000}-\\u{10ffff}'
+const RECIPIENT = new RegExp(`^(?:"(?:[ !#-\\[\\]-~${LETTERS}]|\\\\[ -~])*"|[!#-;=?A-~${LETTERS}]+)@[!#-;=?A-~]+$`, 'u')
 
 /** Makes sure that no address can ever be a command; its syntax was checked long before. Empty is the null sender. */
-function checkAddress(address: string): void {
-  if (!ADDRESS.test(address)) throw new TypeError('not an address that can stand in an SMTP command')
+function checkAddress(address: string, syntax: RegExp): void {
+  if (!syntax.test(address)) throw new TypeError('not an address that can stand in an SMTP command')
 }

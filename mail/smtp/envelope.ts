@@ -1,3 +1,4 @@
+import { needsSmtpUtf8 } from '../address.ts'
 import type { Phase, Verdict } from './attempt.ts'
 import { classify } from './classify.ts'
 import type { WireContent } from './content.ts'
@@ -43,19 +44,27 @@ export interface EnvelopeResult {
   reusable: boolean
 }
 
-/** Sends MAIL, RCPT and DATA for the recipients in `mail`. `transact` sends the content. */
-export async function sendEnvelope(session: Session, mail: MailObject): Promise<EnvelopeResult> {
+/**
+ * Sends MAIL, RCPT and DATA for the recipients in `mail` that are not `refused` already. `transact` sends the content.
+ */
+export async function sendEnvelope(
+  session: Session,
+  mail: MailObject,
+  refused: EnvelopeResult['verdicts'],
+): Promise<EnvelopeResult> {
   const { stopwatch } = mail
-  const { pipelining, maxSize, dsn } = session.extensions
+  const { pipelining, maxSize, dsn, smtpUtf8 } = session.extensions
   const body = mail.content.isEightBit ? ' BODY=8BITMIME' : ''
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
   // A bounce with the whole message could be too large for the server that receives bounces.
   const ret = dsn ? ' RET=HDRS' : ''
   const reset = session.needsReset ? ['RSET\r\n'] : []
-  const from = `MAIL FROM:<${mail.sender}>${size}${body}${ret}\r\n`
-  const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
-  const verdicts: EnvelopeResult['verdicts'] = mail.recipients.map(() => undefined)
-  const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])
+  const utf8 = smtpUtf8 && needsExtension(mail) ? ' SMTPUTF8' : ''
+  const from = `MAIL FROM:<${mail.sender}>${size}${body}${ret}${utf8}\r\n`
+  const verdicts = [...refused]
+  const to = acceptedOf(verdicts).map((i) => [i, `RCPT TO:<${mail.recipients[i]!}>\r\n`] as const)
+  const toCommands = to.map(([, command]) => command)
+  const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...toCommands, DATA])
   let accepted = 0
   const end = (): EnvelopeResult => ({ verdicts, accepted, isReady: false, reusable: isReusable() })
   const stop = (failure: Failure): EnvelopeResult => ({ verdicts, accepted, isReady: false, reusable: false, failure })
@@ -74,18 +83,18 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
     stopwatch.end()
     const verdict = verdictOf(session, 'mail', sender, namesIn(session, mail))
     session.isSpent ||= refusesSession(verdict)
-    verdicts.fill(verdict)
-    const isOver = !pipelining || (await isRefused([...to, DATA], ask))
+    for (const [i] of to) verdicts[i] = verdict
+    const isOver = !pipelining || (await isRefused([...toCommands, DATA], ask))
     return { ...end(), reusable: isOver && isReusable() }
   }
   if (!isCompletion(sender)) return stop(failureOf('mail', sender))
   session.needsReset = true
 
-  const dueMs = dueTimes(mail)
-  for (const [i, command] of to.entries()) {
+  const dueMs = dueTimes(mail, to.length)
+  for (const [position, [i, command]] of to.entries()) {
     stopwatch.begin('rcpt', i)
-    const reply = await ask(command, dueMs(i))
-    if (isTimeout(reply) && isBetween(dueMs(i), mail.deadlines.dotMs)) return stop(tooSlow(i, to))
+    const reply = await ask(command, dueMs(position))
+    if (isTimeout(reply) && isBetween(dueMs(position), mail.deadlines.dotMs)) return stop(tooSlow(position, to.length))
     if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply, namesIn(session, mail, i))
     else if (!isCompletion(reply)) return stop(failureOf('rcpt', reply))
     else accepted++
@@ -106,6 +115,11 @@ export async function sendEnvelope(session: Session, mail: MailObject): Promise<
   return { verdicts, accepted, isReady: true, reusable: false }
 }
 
+/** Whether MAIL asks for SMTPUTF8 (RFC 6531 3.4), if the server offers it. Otherwise see beyond-extensions.ts. */
+function needsExtension({ content, recipients }: MailObject): boolean {
+  return content.hasUtf8Header || recipients.some(needsSmtpUtf8)
+}
+
 /** A server that answers MAIL or DATA in this way has had enough of the session. */
 function refusesSession({ reply, reading }: Verdict): boolean {
   return reply!.code < 500 || reading?.subject === 'session'
@@ -115,9 +129,10 @@ function refusesSession({ reply, reading }: Verdict): boolean {
  * When the reply to each RCPT is due, so that the replies to all of them are on time. A sole recipient has all the time
  * that there is.
  */
-function dueTimes({ recipients: { length }, deadlines: { dotMs }, slowRcptMs }: MailObject): (index: number) => number {
+function dueTimes({ deadlines: { dotMs }, slowRcptMs }: MailObject, length: number): (position: number) => number {
   const startMs = performance.now()
-  return (index) => (length === 1 ? Infinity : startMs + Math.max(slowRcptMs, ((dotMs - startMs) * index) / length))
+  return (position) =>
+    length === 1 ? Infinity : startMs + Math.max(slowRcptMs, ((dotMs - startMs) * position) / length)
 }
 
 function isBetween(fromMs: number, untilMs: number): boolean {
@@ -125,7 +140,7 @@ function isBetween(fromMs: number, untilMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs
 }
 
-function tooSlow(answered: number, { length }: readonly string[]): Failure {
+function tooSlow(answered: number, length: number): Failure {
   const detail = `too slow for ${length} recipients: ${answered} of them answered`
   return { kind: 'failure', phase: 'rcpt', how: 'slow', detail }
 }

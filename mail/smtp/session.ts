@@ -15,6 +15,8 @@ export interface Extensions {
   eightBitMime: boolean
   /** RFC 3461: the client may say what a bounce contains. */
   dsn: boolean
+  /** RFC 6531: addresses and headers may hold letters beyond ASCII. */
+  smtpUtf8: boolean
   /** RFC 1870, in bytes; absent where the server announces no limit. */
   maxSize?: number
   /** RFC 9422: transactions in a session (MAILMAX) and recipients in a transaction (RCPTMAX), where it says so. */
@@ -183,6 +185,7 @@ function extensionsOf(lines: string[]): Extensions {
     starttls: keywords.has('STARTTLS'),
     eightBitMime: keywords.has('8BITMIME'),
     dsn: keywords.has('DSN'),
+    smtpUtf8: keywords.has('SMTPUTF8'),
     maxSize: /^[1-9]\d{0,15}$/.test(size) ? Number(size) : undefined,
     maxMessages: limitOf(limits.get('MAILMAX')),
     maxRecipients: limitOf(limits.get('RCPTMAX')),

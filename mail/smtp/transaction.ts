@@ -1,4 +1,5 @@
 import type { Verdict } from './attempt.ts'
+import { beyondExtensions } from './beyond-extensions.ts'
 import { acceptedOf, type EnvelopeResult, type MailObject, namesIn, sendEnvelope, verdictOf } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Session } from './session.ts'
@@ -21,34 +22,19 @@ type ContentResult = Omit<TransactionResult, 'accepted'>
 
 /** MAIL to dot, for one message over one session. No other code sends a final dot. */
 export async function transact(session: Session, mail: MailObject): Promise<TransactionResult> {
-  const refusal = tooLargeFor(session, mail) ?? tooWideFor(session, mail)
-  if (refusal) return { verdicts: mail.recipients.map(() => refusal), accepted: 0, reusable: true }
+  const refused = beyondExtensions(session, mail)
+  if (acceptedOf(refused).length === 0) return { verdicts: refused, accepted: 0, reusable: true }
   const { wire } = session
   session.messages++
   mail.signal?.addEventListener('abort', wire.abandon)
   if (mail.signal?.aborted) wire.abandon()
-  const envelope = await sendEnvelope(session, mail)
+  const envelope = await sendEnvelope(session, mail, refused)
   mail.signal?.removeEventListener('abort', wire.abandon)
   const { accepted, isReady } = envelope
   const result: TransactionResult = isReady ? { ...(await sendContent(session, mail, envelope)), accepted } : envelope
   // No QUIT: a server in the middle of the content would take QUIT for a part of the content.
   if (!result.reusable && !result.replyMayCome) wire.destroy()
   return result
-}
-
-/** The verdict on a message over the limit that the server announced; nothing is sent first. */
-function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: MailObject): Verdict | undefined {
-  if (maxSize === undefined || content.size <= maxSize) return undefined
-  const detail = `${host.name} takes ${maxSize} bytes, the message has ${content.size}`
-  const reply = { code: 250, text: `SIZE ${maxSize}` }
-  return { phase: 'ehlo', outcome: { kind: 'bounced', reason: 'policy_block', retryable: false }, reply, detail }
-}
-
-/** The verdict on 8-bit content at a server that takes 7-bit content alone. We never re-encode a message. */
-function tooWideFor({ extensions: { eightBitMime }, host }: Session, { content }: MailObject): Verdict | undefined {
-  if (!content.isEightBit || eightBitMime) return undefined
-  const detail = `${host.name} does not offer 8BITMIME, and the message has 8-bit content`
-  return { phase: 'ehlo', outcome: { kind: 'bounced', reason: 'policy_block', retryable: false }, detail }
 }
 
 /** Sends the content, and meanwhile asks the caller for permission to send the dot. */

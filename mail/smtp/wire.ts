@@ -73,7 +73,7 @@ export function createWire(socket: Socket, owedReplies: number): Wire {
     send(commands, replies) {
       if (wire.trouble()) return
       inbox.expect(replies)
-      socket.write(commands, 'latin1')
+      socket.write(commands)
     },
     nextReply(untilMs) {
       const next = inbox.take() ?? broken

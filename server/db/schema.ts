@@ -30,6 +30,7 @@ import { shortNames } from './enum-names.ts'
 import { EVENT_KINDS } from './event-kinds.ts'
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
+import { matchingSql } from './matching-sql.ts'
 import { MENTIONS } from './mentions.ts'
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
@@ -286,7 +287,7 @@ export const recipients = pgTable(
   (t) => [
     primaryKey({ columns: [t.messageId, t.position] }),
     // Emails are listed by recipient.
-    index('recipients_email').on(t.accountId, sql`lower(email)`, t.messageId),
+    index('recipients_email').on(t.accountId, sql.raw(matchingSql('email')), t.messageId),
     index('recipients_mentions').on(t.messageId).where(sql.raw(MENTIONS.recipients)),
     checkOneOf(t.kind),
     checkOneOf(t.status),
@@ -319,7 +320,7 @@ export const events = pgTable(
   (t) => [
     // One for each filter of a list, as for messages.
     index('events_account').on(t.accountId, t.id),
-    index('events_recipient').on(t.accountId, sql`lower(recipient)`, t.id),
+    index('events_recipient').on(t.accountId, sql.raw(matchingSql('recipient')), t.id),
     index('events_status').on(t.accountId, t.status, t.id).where(sql`status <> 'delivered'`),
     index('events_reason').on(t.accountId, t.reason, t.id).where(sql`reason is not null`),
     index('events_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
@@ -631,7 +632,7 @@ export const feedback = pgTable(
   },
   (t) => [
     // A report that arrives twice is stored once.
-    uniqueIndex('feedback_report').on(t.messageId, sql`lower(recipient)`, t.kind),
+    uniqueIndex('feedback_report').on(t.messageId, sql.raw(matchingSql('recipient')), t.kind),
     index('feedback_reported').on(t.reportedAt),
     checkOneOf(t.kind),
     checkOneOf(t.reason),

@@ -5,6 +5,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import { sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, newId } from '../db/ids.ts'
+import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { pauseAfter } from './pause.ts'
@@ -243,7 +244,7 @@ const keepOneEntry = (tx: TransactionSql, { wanted, accountId = undefined }: Era
 
 const OPEN_SENDS = `
   select count(*)::int as sends from open_recipients r join open_messages m on m.id = r.message_id
-  where lower(r.email) = $1 and ($2::uuid is null or m.account_id = $2)`
+  where ${matchingSql('r.email')} = $1 and ($2::uuid is null or m.account_id = $2)`
 const POLL_MS = 500
 /** Longer than the lease of any send. */
 const WAIT_MS = 90_000

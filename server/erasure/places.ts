@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
 import { SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { matchingSql } from '../db/matching-sql.ts'
 import { MENTIONS } from '../db/mentions.ts'
 import { idsOfDay } from '../db/partitions.ts'
 import { HISTORY } from '../db/schema.ts'
@@ -61,14 +62,16 @@ export const PLACES: readonly AddressPlace[] = [
     account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
     erase: (row, wanted, replaced) =>
       wanted.isIt(row.email as string) ? { ...replaced, smtp: bareEvidence(row.smtp) } : replaced,
-    candidates: ({ address }, _, parameter) => `lower(email) = ${parameter(address)} or ${MENTIONS.recipients}`,
+    candidates: ({ address }, _, parameter) =>
+      `${matchingSql('email')} = ${parameter(address)} or ${MENTIONS.recipients}`,
   },
   {
     table: 'events',
     columns: { recipient: 'mailbox', metadata: 'json', tag: 'text', detail: 'text' },
     account: OWN_ACCOUNT,
     erase: withDetailOf('recipient'),
-    candidates: ({ address }, _, parameter) => `lower(recipient) = ${parameter(address)} or ${MENTIONS.events}`,
+    candidates: ({ address }, _, parameter) =>
+      `${matchingSql('recipient')} = ${parameter(address)} or ${MENTIONS.events}`,
   },
   {
     table: 'attempts',
@@ -129,7 +132,7 @@ function messagesTo({ address, erased }: Wanted, day: string, parameter: Paramet
   const { first, end } = idsOfDay(day)
   return `
     select message_id from recipients
-    where lower(email) in (${parameter(address)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
+    where ${matchingSql('email')} in (${parameter(address)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
 }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)

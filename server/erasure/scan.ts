@@ -141,9 +141,15 @@ function rowsIn(range: Range, parameter: Parameter): string {
  */
 function mentionIn(texts: string[], { needles }: Wanted, parameter: Parameter): string {
   const joined = texts.map((text) => `coalesce(${text}, '')`).join(` || e'\\n' || `)
-  const lower = `lower((${joined}) ${collationFor(needles)})`
-  const has = (needle: string) => `strpos(${lower}, ${parameter(needle)}) > 0`
-  return `${has(stemOf(needles))} and (${needles.map(has).join(' or ')})`
+  const hasOneOf = (wanted: string[], collation: string) => {
+    const has = (needle: string) => `strpos(lower((${joined}) ${collation}), ${parameter(needle)}) > 0`
+    return `(${has(stemOf(wanted))} and (${wanted.map(has).join(' or ')}))`
+  }
+  // The collation "C" turns A to Z into lower case, and is several times as fast as one that knows all letters.
+  const asMatched = hasOneOf(needles, 'collate "C"')
+  if (/^[\x00-\x7f]*$/.test(needles.join(''))) return asMatched
+  // A domain may be spelled in capital letters beyond ASCII.
+  return `(${asMatched} or ${hasOneOf([...new Set(needles.map((needle) => needle.toLowerCase()))], '')})`
 }
 
 function stemOf([first = '', ...others]: string[]): string {
@@ -151,9 +157,6 @@ function stemOf([first = '', ...others]: string[]): string {
   while (!others.every((needle) => needle.startsWith(first.slice(0, length)))) length--
   return first.slice(0, length)
 }
-
-/** The collation "C" turns A to Z into lower case, and is several times as fast as one that knows all letters. */
-const collationFor = (needles: string[]): string => (/^[\x00-\x7f]*$/.test(needles.join('')) ? 'collate "C"' : '')
 
 const textOf = (place: AddressPlace, column: string): string =>
   place.columns[column] === 'answer' ? `encode(t.${column}, 'hex')` : `t.${column}::text`

@@ -10,7 +10,7 @@ export const ERASED_TEXT = '[erased]'
 export interface Wanted {
   /** In its matching form. */
   address: string
-  /** Texts in lower case: what mentions the address holds one of them, as a text or as JSON. */
+  /** Texts, with A to Z in lower case: what mentions the address holds one of them, as a text, JSON or octets. */
   needles: string[]
   erased: string
   /** Whether a text is the address, in any spelling, with or without a display name. */
@@ -30,6 +30,18 @@ const ENCODINGS = [
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
+/** The text as `encode(bytes, 'escape')` of SQL shows its octets. */
+const octal = (text: string) =>
+  /^[\x00-\x7f]*$/.test(text)
+    ? text
+    : Buffer.from(text)
+        .toString('latin1')
+        .replace(/[\x80-\xff]/g, (octet) => `\\${octet.charCodeAt(0).toString(8)}`)
+
+/** A pattern for a text, in which letters of ASCII match in either case, and other letters only themselves. */
+const inAsciiCase = (text: string) =>
+  escaped(text).replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)
+
 /**
  * An address may be spelled as it is, with its Unicode domain, and as part of a URL. URLs encode the `@`, and any other
  * character or not.
@@ -43,10 +55,12 @@ export function wantedAddress(address: string, erasedFormOf: ErasedFormOf): Want
     ...new Set(texts.flatMap((text) => ENCODINGS.map((encode) => encode(text)))),
   ]
   const domains = inAnyEncoding(domain, domainToUnicode(domain))
-  const spellings = inAnyEncoding(local).flatMap((one) =>
-    inAnyEncoding('@').flatMap((sign) => domains.map((other) => one + sign + other)),
-  )
-  const pattern = new RegExp(spellings.map(escaped).join('|'), 'giu')
+  const locals = inAnyEncoding(local, local.normalize('NFD'))
+  const signs = inAnyEncoding('@')
+  const spellings = locals.flatMap((one) => signs.flatMap((sign) => domains.map((other) => one + sign + other)))
+  const oneOf = (patterns: string[]) => `(?:${patterns.join('|')})`
+  const domainPattern = `(?i:${domains.map(escaped).join('|')})`
+  const pattern = new RegExp(oneOf(locals.map(inAsciiCase)) + oneOf(signs.map(inAsciiCase)) + domainPattern, 'gu')
   const erased = erasedFormOf(address)
   const isIt = (text: string) => {
     const mailbox = parseMailbox(text.trim())
@@ -60,8 +74,8 @@ export function wantedAddress(address: string, erasedFormOf: ErasedFormOf): Want
           return belongsToOther({ before, domain, after }) ? found : erased
         })
   return {
-    address: address,
-    needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]))],
+    address,
+    needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), octal(text)]))],
     erased,
     isIt,
     replaceIn,

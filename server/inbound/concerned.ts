@@ -1,4 +1,4 @@
-import { matchingFormOf } from '../../mail/address.ts'
+import { lowerAscii, matchingFormOf } from '../../mail/address.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
 
@@ -31,7 +31,7 @@ export function concernedBy({ messageId, position }: ReturnPath, recipients: His
     position === undefined || recipient === first || (first !== undefined && shareDomain(recipient, first))
   const concerned = recipients.filter((recipient) => recipient.mayHaveIt && isOfDomain(recipient))
   const isSole = concerned.length === 1 && !recipients.some((other) => other !== concerned[0] && isHidden(other))
-  const forms = concerned.map(({ email }) => email.toLowerCase())
+  const forms = concerned.map(({ email }) => lowerAscii(email))
   return {
     find(addresses) {
       const index = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
@@ -48,4 +48,4 @@ const isHidden = (recipient: HistoryRecipient) => recipient.mayHaveIt && domainO
 const shareDomain = (one: HistoryRecipient, other: HistoryRecipient) =>
   domainOf(one) === domainOf(other) && domainOf(one) !== ERASED_DOMAIN
 
-const domainOf = ({ email }: HistoryRecipient) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+const domainOf = ({ email }: HistoryRecipient) => lowerAscii(email.slice(email.lastIndexOf('@') + 1))

@@ -55,7 +55,9 @@ export function createCondenser(): Condenser {
       return
     }
     part.isHeader = false
-    part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global)\b|text\/rfc822-headers)/im.test(header)
+    part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global|global-headers)|text\/rfc822-headers)(?![\w-])/im.test(
+      header,
+    )
     const [, quoted, bare] =
       /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(header) ??
       []

@@ -1,3 +1,4 @@
+import { lowerAscii } from '../../mail/address.ts'
 import { diagnose, type FailedRecipient } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
@@ -28,7 +29,7 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses }
     // The fields say little: the text for people may quote the reply.
     const passages = passagesOf(notice, (address) => ours.includes(address))
-    const passage = passages.find(({ address }) => addresses.some((each) => each.toLowerCase() === address))
+    const passage = passages.find(({ address }) => addresses.some((each) => lowerAscii(each) === address))
     const lines = passage?.lines ?? (failed.length === 1 ? notice : [])
     const fromText = diagnose({ ...report, status: diagnosis.reason === undefined ? status : '', lines })
     const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))

@@ -1,10 +1,11 @@
-import { parseMailbox } from '../../mail/address.ts'
+import { lowerAscii, parseMailbox } from '../../mail/address.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { newId } from '../db/ids.ts'
+import { matchingSql } from '../db/matching-sql.ts'
 import { isExpired } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
@@ -71,7 +72,7 @@ export const KEEP = `
     from input i
     where not exists (
       select from feedback f
-      where f.message_id = i.message_id and lower(f.recipient) = lower(i.recipient) and f.kind = i.kind)
+      where f.message_id = i.message_id and ${matchingSql('f.recipient')} = ${matchingSql('i.recipient')} and f.kind = i.kind)
   ),
   kept_feedback as (
     insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)
@@ -179,5 +180,5 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
 }
 
 function fieldsOf({ messageId, email, status, kind }: HistoryRecipient) {
-  return { messageId, recipient: email, strike_email: email.toLowerCase(), status, recipient_kind: kind }
+  return { messageId, recipient: email, strike_email: lowerAscii(email), status, recipient_kind: kind }
 }

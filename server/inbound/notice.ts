@@ -1,3 +1,5 @@
+import { lowerAscii } from '../../mail/address.ts'
+
 // The text for people in a bounce: what it says of each recipient, up to the copy of the message.
 
 /** Where the copy of the message, or its headers, begin. */
@@ -26,7 +28,7 @@ export function passagesOf(notice: string[], isOurs: (address: string) => boolea
   const passages = new Map<string, string[]>()
   let current: string[] | undefined
   for (const line of notice) {
-    const address = (line.match(ADDRESS) ?? []).map((each) => each.toLowerCase()).find((each) => !isOurs(each))
+    const address = (line.match(ADDRESS) ?? []).map((each) => lowerAscii(each)).find((each) => !isOurs(each))
     if (address !== undefined && passages.size < MAX_ADDRESSES) {
       current = passages.get(address) ?? []
       passages.set(address, current)

@@ -1,3 +1,4 @@
+import { lowerAscii } from '../../mail/address.ts'
 import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
@@ -20,7 +21,7 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
   const isSure = /^[45]\d\d\b/.test(general.detail) || BEYOND_DOUBT.has(general.readAs ?? '')
   const all: Diagnosis = isSure ? general : { detail: general.detail }
   const failures = addresses.flatMap((address): FailedRecipient[] => {
-    const passage = passages.find((each) => each.address === address.toLowerCase())
+    const passage = passages.find((each) => each.address === lowerAscii(address))
     const own = passage && diagnosisOf(address, passage.lines, ours)
     // A reason before the address, or after a list of addresses, is that of them all.
     const diagnosis = own?.reason !== undefined ? own : { ...all, detail: own?.detail || all.detail }

@@ -4,6 +4,7 @@ import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt } from '../db/ids.ts'
+import { matchingSql } from '../db/matching-sql.ts'
 import { run } from '../db/statement.ts'
 import { STRIKES, type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import { diagnose } from './diagnosis.ts'
@@ -71,12 +72,12 @@ const ENTRIES = `
 const REPLIES = `
   select r.event_id as "eventId", m.domain, r.smtp, null as detail
   from recipients r join messages m on m.id = r.message_id
-  where r.account_id = $1 and lower(r.email) = $2 and r.status = 'bounced' and not r.in_doubt
+  where r.account_id = $1 and ${matchingSql('r.email')} = $2 and r.status = 'bounced' and not r.in_doubt
     and r.message_id between $4 and $5 and m.id between $4 and $5 and coalesce(m.tenant_id, '') = $3
   union all
   select f.id, m.domain, null, f.detail
   from feedback f join messages m on m.id = f.message_id
-  where f.account_id = $1 and lower(f.recipient) = $2 and f.kind = 'late_bounce' and f.id between $4 and $5
+  where f.account_id = $1 and ${matchingSql('f.recipient')} = $2 and f.kind = 'late_bounce' and f.id between $4 and $5
     and coalesce(m.tenant_id, '') = $3`
 
 /** Judges the entries of automatic suppression again. `ours` are our HELO name and source addresses. */

@@ -37,9 +37,21 @@ export function fieldValues(fields: readonly Field[], name: string): string[] {
   return fields.filter((field) => field.name === name).map(({ lines }) => lines.join(' '))
 }
 
-/** The name in a value: `ann@example.com` of `rfc822; <ann@example.com>`, `mx.example.com` of `dns; mx.example.com`. */
+/**
+ * The name in a value: `ann@example.com` of `rfc822; <ann@example.com>`, `mx.example.com` of `dns; mx.example.com`, and
+ * `rené@example.com` of `utf-8; ren\x{E9}@example.com` (RFC 6533 3).
+ */
 export function bareValue(value: string): string {
-  return withoutType(value).replace(/^<|>$/g, '').trim()
+  const name = withoutType(value).replace(/^<|>$/g, '').trim()
+  return /^utf-8\s{0,8};/i.test(value) ? name.replace(EMBEDDED, (_, hex: string) => characterOf(hex)) : name
+}
+
+/** A character within ASCII. A code point that no text can hold becomes U+FFFD, which no address holds. */
+const EMBEDDED = /\\x\{([0-9a-f]{2,6})\}/gi
+
+function characterOf(hex: string): string {
+  const code = Number.parseInt(hex, 16)
+  return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code).toWellFormed()
 }
 
 /** The value without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. */

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
+import { lowerAscii } from '../../mail/address.ts'
 
 // Patterns of what no line may hold, in case something lets it slip. All three run in linear time. Pino's own redaction
 // finds fields only by their path, and costs 20 us per line for names at one of two depths. These cost 2.
 const FIELDS =
   /"(authorization|cookie|password|secret|key|token|subject|html|text|to|from|reply_to|email|recipient)":"(?:[^"\\]|\\.)*"/g
-const ADDRESSES = /[\w.!#$%&'*+=?^`{|}~-]{1,64}@[\w-][\w.-]{0,254}/g
+const ADDRESSES = /[\w.!#$%&'*+=?^`{|}~\x80-\uffff-]{1,64}@[\w\x80-\uffff-][\w.\x80-\uffff-]{0,254}/g
 const API_KEYS = /svc_(?:live|test)_\w{1,64}/g
 
 /**
@@ -40,7 +41,7 @@ function redact(line: string): string {
 
 /** The keyed hash that stands for an address in the log: 16 hex digits, the same for upper and lower case. */
 export function createAddressHash(key: Uint8Array): (address: string) => string {
-  return (address) => createHmac('sha256', key).update(address.toLowerCase()).digest('hex').slice(0, 16)
+  return (address) => createHmac('sha256', key).update(lowerAscii(address)).digest('hex').slice(0, 16)
 }
 
 interface ErrorFields {

@@ -1,4 +1,5 @@
-import { hasControls, parseMailbox, quote } from '../../mail/address.ts'
+import { hasControls, parseMailbox } from '../../mail/address.ts'
+import { quote } from '../../mail/local-part.ts'
 import { decodeWords, unfoldWords } from '../../mail/mime/encoded-words.ts'
 
 const EXAMPLES = 'ann@example.com or Ann Lee <ann@example.com>'
@@ -20,6 +21,8 @@ interface Fault {
   /** The message for a field that takes one address. */
   ofFrom?: string
 }
+
+const HIDDEN = /[\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 const FAULTS: Fault[] = [
   {
@@ -43,6 +46,10 @@ const FAULTS: Fault[] = [
   {
     explains: (text) => parseMailbox(text.replace(/(@[A-Za-z0-9-]+)(>?)$/, '$1.example$2')) !== undefined,
     message: `has a domain without a dot. Expected ${EXAMPLES}`,
+  },
+  {
+    explains: (text) => text.search(HIDDEN) >= 0 && parseMailbox(text.replaceAll(HIDDEN, '')) !== undefined,
+    message: 'has a character that hides or reorders text, which no address may hold',
   },
 ]
 

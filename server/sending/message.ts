@@ -15,7 +15,7 @@ import {
   MAX_RECIPIENTS,
   MAX_REPLY_TO,
   type Recipients,
-  readMailbox,
+  readFrom,
   readRecipients,
   readReplyTo,
   type SendFaults,
@@ -70,7 +70,7 @@ export function readSendRequest(request: SendRequest): Message {
   const raw = request.raw === undefined ? undefined : readRawMessage(request, refuse)
   const isRaw = request.raw !== undefined
   if (request.from === '' && !isRaw) refuse('from', 'is required')
-  const from = request.from === '' ? raw?.from : readMailbox('from', request.from, faults)
+  const from = request.from === '' ? raw?.from : readFrom(request.from, faults)
   const replyTo = isRaw ? [] : readReplyTo(request.replyTo, faults)
   const subject = raw ? raw.subject : withoutEndSpaces(decodeWords(unfoldWords(request.subject)))
   if (!isRaw) {

@@ -9,6 +9,7 @@ import {
   SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { lowerAscii } from '../../mail/address.ts'
 import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -150,7 +151,7 @@ export function outcomeRow(outcome: RecipientOutcome, position: number): Outcome
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     strike: strikeOf(outcome),
-    strike_email: outcome.email.toLowerCase(),
+    strike_email: lowerAscii(outcome.email),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { type Address, type Mailbox, parseMailbox } from '../../mail/address.ts'
+import { type Address, type Mailbox, needsSmtpUtf8, parseMailbox } from '../../mail/address.ts'
 import type { FieldFault } from '../errors.ts'
 import type { RecipientKindName } from '../ledger/claim.ts'
 import { addressFault } from './address-fault.ts'
@@ -68,6 +68,16 @@ export function readReplyTo(texts: string[], faults: SendFaults): Mailbox[] {
     faults.payload.push({ field, message: addressFault(field, text) })
     return []
   })
+}
+
+/** The sender. Its address is ASCII, so that a message needs SMTPUTF8 only for its recipients' sake. */
+export function readFrom(text: string, faults: SendFaults): Mailbox | undefined {
+  const from = readMailbox('from', text, faults)
+  if (from && needsSmtpUtf8(from.address)) {
+    const message = 'has a letter beyond ASCII before its @. Recipients and reply_to may have one, a sender may not'
+    faults.addresses.push({ field: 'from', message })
+  }
+  return from
 }
 
 export function readMailbox(field: string, text: string, faults: SendFaults): Mailbox | undefined {

@@ -125,7 +125,7 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
   return [
     status === undefined ? undefined : eq(events.status, status),
     reason === undefined ? undefined : eq(events.reason, reason),
-    recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient}`,
+    recipient === undefined ? undefined : sql`lower(${events.recipient} collate "C") = ${recipient}`,
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
     tag === undefined ? undefined : eq(events.tag, tag),

@@ -137,7 +137,7 @@ function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: num
     .where(
       and(
         eq(accountId, filters.accountId),
-        eq(sql`lower(${address})`, filters.recipient),
+        eq(sql`lower(${address} collate "C")`, filters.recipient),
         gte(messageId, range.from),
         lt(messageId, range.below),
       ),

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { matchingFormOf } from '../../mail/address.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { anyCharacter } from '../harness/text.ts'
 import * as reports from './reports.ts'
@@ -51,6 +52,43 @@ const SHAPES: [string, string, object][] = [
 test.each(SHAPES)('a bounce is read like a reply: %s', async (_, mail, failure) => {
   expect(await read(mail)).toEqual({ kind: 'bounce', failures: [expect.objectContaining(failure)] })
 })
+
+const UTF8 = '用户@例子.example'
+const OF_UTF8 = { reason: 'mailbox_does_not_exist', enhanced: '5.1.1', addresses: [UTF8] }
+
+test.each([
+  ['letters as they are', `utf-8; ${UTF8}`],
+  ['embedded characters', 'utf-8;\\x{7528}\\x{6237}@\\x{4F8B}\\x{5B50}.example'],
+  ['the old type', `rfc822; <${UTF8}>`],
+])('a report about an address with letters beyond ASCII is read (RFC 6533): %s', async (_, recipient) => {
+  const status = `Reporting-MTA: dns; mx.example.net
+
+Final-Recipient: ${recipient}
+Action: failed
+Status: 5.1.1
+Diagnostic-Code: smtp; 550 5.1.1 <${UTF8}> unknown user
+`
+  const original = `Subject: hello\nTo: ${UTF8}\n`
+  for (const encoding of ['8bit', 'base64']) {
+    const encoded = (text: string) => (encoding === 'base64' ? Buffer.from(text).toString('base64') : text)
+    const mail = multipart('multipart/report; report-type=global-delivery-status', [
+      { type: 'text/plain; charset=utf-8', content: encoded(`${UTF8} is unknown`), encoding },
+      { type: 'message/global-delivery-status', content: encoded(crlf(status)), encoding },
+      { type: 'message/global-headers', content: encoded(original), encoding },
+    ])
+    expect(await read(mail)).toEqual({ kind: 'bounce', failures: [expect.objectContaining(OF_UTF8)] })
+  }
+})
+
+test.each(['\\x{D800}', '\\x{110000}', '\\x{0}', '\\x{zz}', '\\x{}'])(
+  'a report cannot name an address with %s',
+  async (letter) => {
+    const fields = [`Final-Recipient: utf-8; ann${letter}@example.net\nAction: failed\nStatus: 5.1.1`]
+    const report = await read(dsn({ fields }))
+    const { addresses } = (report as { failures: { addresses: string[] }[] }).failures[0]!
+    expect(addresses.map(matchingFormOf)).toEqual([undefined])
+  },
+)
 
 test('Exim names the recipients in a field, and the text has the reason under each', async () => {
   const failures = [

@@ -79,15 +79,15 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   /**
    * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
    * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
-   * the first of them.
+   * the first of them. Letters beyond ASCII before the `@` need a server that offers SMTPUTF8.
    *
    * @generated from field: repeated string to = 1;
    */
   to: string[];
 
   /**
-   * Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account.
-   * With `raw` it may be absent; otherwise it has the address of the From header.
+   * Sender address, `a@example.com` or `Name <a@example.com>`, in ASCII before its `@`. Its domain must be a verified
+   * domain of the account. With `raw` it may be absent; otherwise it has the address of the From header.
    *
    * @generated from field: string from = 2;
    */
@@ -373,7 +373,7 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   /**
    * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
    * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
-   * the first of them.
+   * the first of them. Letters beyond ASCII before the `@` need a server that offers SMTPUTF8.
    *
    * @generated from field: repeated string to = 1;
    */
@@ -743,8 +743,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
   reason?: Reason | undefined;
 
   /**
-   * Only emails with this recipient, in `to`, `cc` or `bcc`. Case does not matter, and the domain may be in Unicode or
-   * A-label form. A text that is not an address matches nothing.
+   * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the
+   * domain may be in Unicode or A-label form. A text that is not an address matches nothing.
    *
    * @generated from field: optional string recipient = 3;
    */

@@ -48,7 +48,8 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   reason?: Reason | undefined;
 
   /**
-   * Only events of this recipient address. Case does not matter, and the domain may be in Unicode or A-label form.
+   * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+   * A-label form.
    *
    * @generated from field: optional string recipient = 4;
    */

@@ -308,7 +308,7 @@ export const SuppressionServiceRemoveResponseSchema: GenMessage<SuppressionServi
  */
 export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
   /**
-   * The address in the form used for matching: in lower case, its domain as A-labels.
+   * The address in the form used for matching: A to Z in lower case, its domain as A-labels.
    *
    * @generated from field: string email = 1;
    */
@@ -376,7 +376,7 @@ export const SuppressionEntrySchema: GenMessage<SuppressionEntry> = /*@__PURE__*
  * of the simulator always has the outcome of its name.
  *
  * An entry applies to the whole account or, with a `tenant_id`, to the sends of that tenant only. Addresses match
- * regardless of case and of the form in which their domain is written.
+ * regardless of the case of A to Z and of the form in which their domain is written.
  *
  * @generated from service verdict.v1.SuppressionService
  */

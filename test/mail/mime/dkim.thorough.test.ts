@@ -73,6 +73,15 @@ test('a message is signed with RSA first and Ed25519 second, whatever the order 
   expect(await verify(Buffer.concat([signature, ...pieces]))).toEqual(PASS)
 })
 
+test('an address with letters beyond ASCII is signed as it travels', async () => {
+  const to = [parseMailbox('Zoë <用户@例子.example>')!, parseMailbox('ünï@example.com')!]
+  const pieces = buildMessage({ ...basic, to, cc: to, replyTo: to })
+  const raw = await signed(pieces)
+  expect(raw.toString()).toContain('\r\nTo: =?UTF-8?B?Wm/Dqw==?= <用户@xn--fsqu00a.example>, ünï@example.com\r\n')
+  expect(await verify(raw)).toEqual(PASS)
+  expect(await verify(Buffer.from(raw.toString().replaceAll('ünï', 'uni')))).toEqual(FAIL)
+})
+
 test('the signature fields are folded, in lines of at most 78 characters', async () => {
   const signature = (await signMessage(buildMessage(basic), signer)).toString()
   expect(signature.endsWith('\r\n')).toBe(true)

@@ -1,0 +1,77 @@
+import { Resolver } from 'node:dns/promises'
+import { authenticate } from 'mailauth'
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type MailWorld, startMailWorld } from './mail-world.ts'
+import { splitTrace } from './mailbox.ts'
+
+// One Postfix offers SMTPUTF8, the other one does not.
+
+const ADDRESS = 'zoë.ünï@offers.example.net'
+
+let world: MailWorld
+
+beforeAll(async () => {
+  world = await startMailWorld({
+    recipients: `
+offers MX 10 mx.offers
+mx.offers A 127.0.0.1
+lacks MX 10 mx.lacks
+mx.lacks A 127.0.0.2
+`,
+    postfix: () => ({
+      listeners: { '127.0.0.1': { smtputf8_enable: 'yes' }, '127.0.0.2': { smtputf8_enable: 'no' } },
+      addresses: { [ADDRESS]: 'zoe', 'anna@offers.example.net': 'anna', 'anna@lacks.example.net': 'anna-lacks' },
+    }),
+  })
+})
+
+afterAll(() => world?.end())
+
+test('Postfix with SMTPUTF8 takes the address, and its header and signature arrive whole', async () => {
+  const { body } = await world.product.send({ to: `Zoë <${ADDRESS}>`, cc: 'anna@offers.example.net', text: 'Hi' })
+  expect(body.recipients).toMatchObject([{ status: 'delivered' }, { status: 'delivered' }])
+  const file = await world.postfix.mail('zoe')
+  expect(file.toString()).toMatch(/^Delivered-To: zoë\.ünï@offers\.example\.net$/m)
+  expect(splitTrace(file).trace).toContain('with UTF8SMTP')
+  const { message } = splitTrace(file)
+  expect((await PostalMime.parse(message)).to).toEqual([{ name: 'Zoë', address: ADDRESS }])
+  const resolver = new Resolver()
+  resolver.setServers([world.nsd.address])
+  const { dkim } = await authenticate(message, {
+    ip: '127.0.0.1',
+    helo: 'mail.example.com',
+    sender: 'x@example.com',
+    resolver: (name, type) => resolver.resolve(name, type as 'TXT'),
+  })
+  expect(dkim.results[0]!.status.result).toBe('pass')
+})
+
+test('a message to ASCII addresses asks Postfix for no SMTPUTF8', async () => {
+  const { body } = await world.product.send({ to: 'anna@offers.example.net', subject: 'Größe', text: 'Hi' })
+  expect(body.status).toBe('delivered')
+  expect(splitTrace(await world.postfix.mail('anna', 2)).trace).toMatch(/with ESMTPS?\b/)
+})
+
+test('Postfix without SMTPUTF8 gets no message whose header shows such an address', async () => {
+  const { body } = await world.product.send({ to: ['ünï@lacks.example.net', 'anna@lacks.example.net'], text: 'Hi' })
+  for (const { reason, smtp } of body.recipients) {
+    expect(reason).toBe('policy_block')
+    expect(smtp.detail).toBe(
+      'mx.lacks.example.net does not offer SMTPUTF8, which an address in the header of the message needs',
+    )
+  }
+  expect(await world.postfix.count('anna-lacks')).toBe(0)
+})
+
+test('Postfix without SMTPUTF8 delivers to the others when only a bcc needs it', async () => {
+  const { body } = await world.product.send({ to: 'anna@lacks.example.net', bcc: 'ünï@lacks.example.net', text: 'Hi' })
+  expect(body.recipients).toMatchObject([
+    { status: 'delivered' },
+    {
+      reason: 'policy_block',
+      smtp: { detail: "mx.lacks.example.net does not offer SMTPUTF8, which the recipient's address needs" },
+    },
+  ])
+  await world.postfix.mail('anna-lacks')
+})
