@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/errors.ts': ['gen'],
   'server/caller.ts': ['server/db', 'tracing'],
   'server/config': [],
-  'server/db': ['gen', 'server/async', 'server/config'],
+  'server/db': ['gen', 'server/async', 'server/config', 'package.json'],
   'server/access': [...SHARED, 'mail', 'server/caller.ts'],
   'server/reputation': [...SHARED, 'mail'],
   'server/receipts': [...SHARED, 'mail'],

@@ -48,7 +48,7 @@ export async function watchStatements({ databaseUrl, databaseDir }: Product) {
     for (; isWorking(); await sleep(SAMPLE_EVERY_MS)) {
       const rows = await sql<{ event: string }[]>`
         select coalesce(wait_event_type || ':' || wait_event, 'CPU') as event from pg_stat_activity
-        where state = 'active' and application_name = 'verdict'`
+        where state = 'active' and application_name like 'verdict%'`
       for (const { event } of rows) samples[event] = (samples[event] ?? 0) + 1
       sessions += rows.length
     }

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import packageJson from '../../package.json' with { type: 'json' }
 import { readDatabaseUrl } from '../config/database-url.ts'
 import type { NoteBatch } from './collector.ts'
 import { createHealth } from './database-health.ts'
@@ -37,6 +38,9 @@ export const PLANNER_SETTINGS = {
   // would be compiled first, which takes a second or two.
   jit: 'off',
 } as const
+
+/** The name of our sessions in PostgreSQL. Up to 0.2 it was `verdict` alone. */
+export const APPLICATION = `verdict ${packageJson.version}`
 
 /** The share of the connections that are warm (warm.ts). The others are the pool. */
 const WARM_SHARE = 0.4
@@ -81,7 +85,7 @@ export function connect(url: string, options: ConnectOptions = {}) {
     idle_timeout: statementMs / 1_000,
     ...(isKept ? { max_lifetime: null } : {}),
     // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
-    connection: { application_name: 'verdict', ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
+    connection: { application_name: APPLICATION, ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
   } as const
   // Drizzle sets which types the driver parses, so the warm connections need it, too.
   const open = (max: number, onClose?: () => void) =>

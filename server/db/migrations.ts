@@ -37,10 +37,31 @@ export async function applyMigrations(url: string): Promise<void> {
   }
 }
 
+/** The time of the last migration of 0.2. Those after it take away what processes of 0.2 use. */
+const LAST_OF_0_2_MS = 1_795_627_294_379
+
+/** Sessions of processes of 0.2 or older. A migration that waits for its turn is none of them. */
+const OLD_SESSIONS = `
+  select count(*)::int as sessions from pg_stat_activity
+  where datname = current_database() and application_name = 'verdict' and pid <> pg_backend_pid()
+    and pid not in (select pid from pg_locks where locktype = 'advisory' and objid = ${LOCK})`
+
+/** The upgrade to 0.3 stops once: processes of 0.2 would fail on the new tables. */
+async function refuseOldSessions(tx: Transaction): Promise<void> {
+  const [{ sessions } = { sessions: 0 }] = await run<{ sessions: number }>(tx, OLD_SESSIONS)
+  if (sessions === 0) return
+  throw new Error(
+    `processes of Verdict 0.2 or older use the database (sessions: ${sessions}). ` +
+      'The upgrade to 0.3 stops once: stop every API and worker process of the old release, then run it again. ' +
+      'A pooler may keep sessions of processes that have ended: restart it, too',
+  )
+}
+
 /** Does what Drizzle's migrator does, which begins a transaction of its own. */
 async function applyMissing(tx: Transaction): Promise<void> {
   await run(tx, TABLE)
   const [applied] = await run<{ createdMs: number | null }>(tx, NEWEST)
+  if (applied?.createdMs && applied.createdMs <= LAST_OF_0_2_MS) await refuseOldSessions(tx)
   const fault = applied?.createdMs ? undefined : await textFault(tx)
   if (fault) throw new Error(`${fault}. Drop it, and create it with: ${CREATE_DATABASE}`)
   for (const { folderMillis, sql, hash } of readMigrationFiles({ migrationsFolder })) {

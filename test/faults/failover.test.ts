@@ -39,7 +39,7 @@ async function expectServed(node: Node, purpose: string): Promise<void> {
 
 /** The sessions of the service on a server. */
 const sessionsOn = async (server: Server) =>
-  (await change(server, `select pid from pg_stat_activity where application_name = 'verdict'`)).length
+  (await change(server, `select pid from pg_stat_activity where application_name like 'verdict%'`)).length
 
 test('after the primary is killed and the synchronous standby promoted, nothing acknowledged is lost, nothing is mailed twice, and sends are served within 5 s', async () => {
   const { first, second, promote } = replicas
@@ -65,7 +65,7 @@ test('after a switch-over no connection stays on the old primary, which comes ba
   await follow(first.dataDir, second)
   await first.start()
   await expectServed(node, 'switched')
-  await change(second, `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'verdict'`)
+  await change(second, `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'verdict%'`)
   await expectServed(node, 'terminated')
   await load.stop()
   await applyMigrations(url)

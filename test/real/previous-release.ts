@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { openAccount } from '../harness/account.ts'
 import { PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
 
@@ -20,11 +21,15 @@ export interface PreviousRelease {
   remove(): Promise<void>
 }
 
-/** Unpacks the previous release from the history of this clone. Throws when the clone does not have it. */
-export async function unpackPreviousRelease(): Promise<PreviousRelease> {
-  const root = await mkdtemp(join(tmpdir(), `verdict-${PREVIOUS_RELEASE.tag}-`))
-  unpackPreviousFiles(root)
-  await installDependencies(root)
+/** Releases of one minor version run beside each other. */
+const isNeighbour = packageJson.version.startsWith(PREVIOUS_RELEASE.tag.replace(/^v(\d+\.\d+\.).*$/, '$1'))
+
+/**
+ * The release that runs beside this version: the previous one, unpacked from the history of this clone, when it has the
+ * same minor version, and this version itself until there is one. Throws when the clone does not have it.
+ */
+export async function releaseBeside(): Promise<PreviousRelease> {
+  const root = isNeighbour ? await unpackPreviousRelease() : ROOT
   return {
     root,
     migrate: (databaseUrl) => runMigrations(databaseUrl, root),
@@ -32,8 +37,17 @@ export async function unpackPreviousRelease(): Promise<PreviousRelease> {
       const args = ['--input-type=module', '--eval', OPEN_ACCOUNT]
       return JSON.parse(await runNode(args, { DATABASE_URL: databaseUrl, ENCRYPTION_KEYS, domain }, root))
     },
-    remove: () => rm(root, { recursive: true }),
+    remove: async () => {
+      if (root !== ROOT) await rm(root, { recursive: true })
+    },
   }
+}
+
+async function unpackPreviousRelease(): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), `verdict-${PREVIOUS_RELEASE.tag}-`))
+  unpackPreviousFiles(root)
+  await installDependencies(root)
+  return root
 }
 
 /** Runs the `npm run migrate` of a release, by default of this one. */
@@ -50,10 +64,10 @@ async function runNode(args: string[], env: NodeJS.ProcessEnv, cwd: string): Pro
 /** What `openAccount` of test/harness/account.ts does, with the release's own modules. */
 const OPEN_ACCOUNT = `
   import { createAccount } from './server/access/accounts.ts'
-  import { createKey } from './server/access/keys.ts'
+  import { createKey } from './server/access/api-keys.ts'
   import { SCOPES } from './server/access/scopes.ts'
   import { encryptionKeys } from './server/config/values.ts'
-  import { databaseClock } from './server/db/clock.ts'
+  import { createDatabaseClock } from './server/db/clock.ts'
   import { connect } from './server/db/connect.ts'
   import { createSealer } from './server/db/encryption.ts'
   import { createDomain } from './server/domains/domains.ts'
@@ -61,7 +75,7 @@ const OPEN_ACCOUNT = `
   const { DATABASE_URL, ENCRYPTION_KEYS, domain } = process.env
   const db = connect(DATABASE_URL)
   const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
-  const clock = await databaseClock(db)
+  const clock = await createDatabaseClock(db)
   const { id } = await createAccount(db, clock, 'Test')
   const { key, apiKey } = await createKey(db, clock, { accountId: id, name: 'test', kind: 'live', scopes: SCOPES })
   await createDomain({ db, sealer, clock }, { accountId: id, name: domain, status: 'verified' })

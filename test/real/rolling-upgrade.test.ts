@@ -8,7 +8,7 @@ import { testDatabase } from '../harness/postgres.ts'
 import { type Stop, startFleet } from './fleet.ts'
 import { type Failure, startMixedLoad } from './mixed-load.ts'
 import { type Nginx, startNginx } from './nginx.ts'
-import { runMigrations, unpackPreviousRelease } from './previous-release.ts'
+import { releaseBeside, runMigrations } from './previous-release.ts'
 import { workflowTasks } from './workflow-tasks.ts'
 
 const RESTARTS = 25
@@ -16,8 +16,8 @@ const REQUESTS_PER_SECOND = 50
 /** The delays of retries: some dispatches wait until a worker of the other release makes their next attempt. */
 const SCHEDULE_MS = [0, 1_000, 4_000, 4_000]
 
-test('no request fails over REST or gRPC, and every statement holds, while the previous release and this one take turns behind nginx on one database, which is migrated under load', async () => {
-  const previous = await unpackPreviousRelease()
+test('no request fails over REST or gRPC, and every statement holds, while the release beside this one and this one take turns behind nginx on one database, which is migrated under load', async () => {
+  const previous = await releaseBeside()
   onTestFinished(previous.remove)
   const database = await testDatabase('template1')
   await previous.migrate(database.url)
@@ -48,14 +48,9 @@ test('no request fails over REST or gRPC, and every statement holds, while the p
     if (restart % 3 === 0) await fleet.restartWorker()
   }
   const { failures, ...counts } = await load.stop()
-  const known = failures.filter((failure) => isKnown(failure, fleet.stops))
-  console.log(
-    { ...counts, sends: run.logs.requests.length, posts: run.posts().length, known: known.length },
-    timesOf(fleet.stops),
-  )
-  const unknown = failures.filter((failure) => !known.includes(failure))
+  console.log({ ...counts, sends: run.logs.requests.length, posts: run.posts().length }, timesOf(fleet.stops))
   expect(
-    unknown.map((failure) => ({ ...failure, stopping: stoppingAt(failure, fleet.stops) })),
+    failures.map((failure) => ({ ...failure, stopping: stoppingAt(failure, fleet.stops) })),
     faultsOf(nginx),
   ).toEqual([])
   expect(Math.min(counts.rest, counts.grpc)).toBeGreaterThan(RESTARTS * 10)
@@ -76,21 +71,6 @@ async function openEndpoint(run: WebhookWorld, { url }: Nginx): Promise<void> {
   const client = createClient({ node: 'nginx', url, key: run.account.key }, [])
   await endpointOf(run, run.account.id).put(client, hook.url)
   client.close()
-}
-
-/**
- * 0.1.0 closes kept HTTP/2 connections at once, so nginx fails a gRPC call that crosses the close: before the head of
- * the answer with a 502, after it by resetting the stream. Later releases wait: remove this when the previous release
- * does.
- */
-const CUT_BY_THE_PREVIOUS = [
-  '[unavailable] HTTP 502',
-  '[internal] Stream closed with error code NGHTTP2_INTERNAL_ERROR',
-]
-
-function isKnown(failure: Failure, stops: Stop[]): boolean {
-  const { protocol, what } = failure
-  return protocol === 'gRPC' && CUT_BY_THE_PREVIOUS.includes(what) && stoppingAt(failure, stops) === 'previous'
 }
 
 /** The release of the process that was stopping when a call failed. */
