@@ -57,10 +57,18 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   let isPermissionAsked = false
   const lanes: Promise<void>[] = []
   const shared: LaneTools = {
-    ...tools,
-    ...delivery,
+    site,
     limits,
+    opening: tools.opening,
+    slowSites: tools.slowSites,
     ledger,
+    deadlines,
+    commandMs: delivery.commandMs,
+    sender: delivery.sender,
+    from: delivery.from,
+    sourceAddress: delivery.sourceAddress,
+    content: delivery.content,
+    nextTransaction: delivery.nextTransaction,
     atATime: Infinity,
     isStopped: false,
     async beforeDot(recipients) {

@@ -17,7 +17,7 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
   const isOver = () => tools.isStopped || performance.now() >= tools.deadlines.dotMs
   const isDone = () => tools.ledger.queued().size === 0 || isOver()
   try {
-    while (!isDone() && (await connect(tools, lane))) {
+    while (!isDone() && (lane.session || (await connect(tools, lane)))) {
       await transactOnce(tools, lane)
       if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
     }
@@ -88,19 +88,24 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   const { host, ip, tls, failedTls, extensions } = session
   const isUsed = isReused || session.messages > 0
   const stopwatch = lane.stopwatch ?? createStopwatch(tools.phaseReport(host))
-  const slowMax = slowSites.atATime(site.key)
+  const slowMax = session.delaysEachRecipient ? 1 : slowSites.atATime(site.key)
   const max = Math.min(extensions.maxRecipients ?? Infinity, tools.atATime, slowMax)
   const indexes = ledger.take(session, max, !isReused)
   const transaction = tools.nextTransaction()
   const evidence: Evidence = { mx: host.name, ip, tls, reused: isUsed || undefined, transaction }
-  if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
-  Object.assign(session, { failedTls: undefined })
+  if (failedTls) {
+    ledger.noteFailedTls(indexes, failedTls, evidence)
+    session.failedTls = undefined
+  }
 
   const lanes = () => tools.spread(1 + Math.ceil(ledger.queued().size / max))
   if (slowMax < Infinity) lanes()
   const timer = ledger.queued().size > 0 ? setTimeout(lanes, tools.opening.limits.spreadMs) : undefined
   const result = await transact(session, {
-    ...tools,
+    sender: tools.sender,
+    from: tools.from,
+    content: tools.content,
+    deadlines: tools.deadlines,
     recipients: indexes.map(ledger.address),
     beforeDot: (accepted) => tools.beforeDot(accepted.map((i) => indexes[i]!)),
     ...patience(tools, lane),
@@ -110,7 +115,8 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   })
   clearTimeout(timer)
   stopwatch.end()
-  Object.assign(lane, { stopwatch: undefined, isUnproven: false })
+  lane.stopwatch = undefined
+  lane.isUnproven = false
   noteResult(tools, lane, { session, indexes, result, evidence, stopwatch, isUsed })
 }
 

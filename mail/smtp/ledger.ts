@@ -16,7 +16,7 @@ interface Entry {
   address: string
   attempt?: SmtpAttempt
   timings: Timings
-  failedTries: FailedTry[]
+  failedTries?: FailedTry[]
   /** The try that ends the recipient when no other one decides. */
   last?: FailedTry
   /** How many connections were opened for it and have carried a transaction with it, and the last of them. */
@@ -34,18 +34,14 @@ export type Ledger = ReturnType<typeof createLedger>
  * Between `take` and `settle`, `postpone` or `fail` a recipient is in a transaction.
  */
 export function createLedger(addresses: readonly string[], startedAtMs: number) {
-  const entries: Entry[] = addresses.map((address) => ({
-    address,
-    timings: {},
-    failedTries: [],
-    connections: 0,
-  }))
+  const entries: Entry[] = addresses.map((address) => ({ address, timings: {}, connections: 0 }))
   const queue = new Set(entries.keys())
   let lastEvidence: Evidence | undefined
 
   /** Takes at most `max` recipients out of the queue, for a transaction over this session. */
   function take(session: Session, max: number, isOpenedForThem: boolean): number[] {
-    const indexes = [...queue].slice(0, max)
+    const waiting = [...queue]
+    const indexes = max < waiting.length ? waiting.slice(0, max) : waiting
     for (const i of indexes) {
       queue.delete(i)
       if (isOpenedForThem) countConnection(entries[i]!, session)
@@ -55,16 +51,13 @@ export function createLedger(addresses: readonly string[], startedAtMs: number) 
 
   function settle(i: number, verdict: Verdict, evidence: Evidence): void {
     const entry = entries[i]!
-    const tried = entry.failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
+    const durationMs = performance.now() - startedAtMs
     queue.delete(i)
     lastEvidence = evidence
-    entry.attempt = {
-      ...verdict,
-      ...evidence,
-      durationMs: performance.now() - startedAtMs,
-      timings: entry.timings,
-      ...(tried.length > 0 && { tried }),
-    }
+    entry.attempt = { ...verdict, ...evidence, durationMs, timings: entry.timings }
+    if (!entry.failedTries) return
+    const tried = entry.failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
+    if (tried.length > 0) entry.attempt.tried = tried
   }
 
   /** The reply is no verdict on the recipient, which waits for another transaction. */
@@ -81,12 +74,12 @@ export function createLedger(addresses: readonly string[], startedAtMs: number) 
   /** A handshake failed before the try in clear that follows. */
   function noteFailedTls(indexes: Iterable<number>, failure: Failure, { mx }: Evidence): void {
     const { ip, tls = null } = failure
-    for (const i of indexes) entries[i]!.failedTries.push({ failure, evidence: { mx, ip, tls } })
+    for (const i of indexes) noteTry(entries[i]!, { failure, evidence: { mx, ip, tls } })
   }
 
   function addTry(i: number, failedTry: FailedTry): void {
     const entry = entries[i]!
-    entry.failedTries.push(failedTry)
+    noteTry(entry, failedTry)
     // A server's reply, or its lack of TLS, tells more than the silence of the next server.
     if (isTelling(failedTry.failure) || !entry.last || !isTelling(entry.last.failure)) entry.last = failedTry
     queue.add(i)
@@ -119,6 +112,11 @@ export function createLedger(addresses: readonly string[], startedAtMs: number) 
     mayConnectAgain: (i: number) => entries[i]!.connections < MAX_CONNECTIONS,
     queued: (): ReadonlySet<number> => queue,
   }
+}
+
+function noteTry(entry: Entry, failedTry: FailedTry): void {
+  entry.failedTries ??= []
+  entry.failedTries.push(failedTry)
 }
 
 function countConnection(entry: Entry, session: Session): void {

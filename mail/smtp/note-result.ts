@@ -24,23 +24,22 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const { ledger, slowSites, site } = tools
   const { session, indexes, result, evidence, stopwatch, isUsed } = noted
   const { verdicts, accepted, failure, reusable, dotReplyMs } = result
-  const all = indexes.map((i, position) => ({ i, verdict: verdicts[position] }))
-  for (const [position, { i, verdict }] of all.entries()) stopwatch.addTo(ledger.timings(i), position, verdict)
-
-  const isProgress = accepted > 0 || all.some(({ verdict }) => verdict && isVerdictOnRecipient(verdict))
+  const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
-  const refusedForNumber = all.filter(({ verdict }) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
+  const refusedForNumber = verdicts.filter((verdict) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
   if (refusedForNumber > 0 && isProgress) tools.atATime = accepted || indexes.length - refusedForNumber
   if (refusedForNumber > 0 && !isProgress) session.isSpent = true
 
   const staysOpen = reusable && takesMore(session, tools.limits)
   const undecided: number[] = []
-  for (const { i, verdict } of all) {
+  for (const [position, i] of indexes.entries()) {
+    const verdict = verdicts[position]
+    stopwatch.addTo(ledger.timings(i), position, verdict)
     if (!verdict) undecided.push(i)
     else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
     else ledger.settle(i, verdict, evidence)
   }
-  if (all.some(({ verdict }) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
+  if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
   const rcptMs = stopwatch.longestRcptMs()
   if (rcptMs !== undefined) slowSites.noteRcpt(site.key, rcptMs)
   if (dotReplyMs !== undefined) slowSites.noteDot(site.key, accepted, dotReplyMs)

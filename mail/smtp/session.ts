@@ -34,6 +34,8 @@ export interface Session {
   /** What the server may call us: our HELO name and the address that it sees. */
   ourNames: readonly string[]
   extensions: Extensions
+  /** The server waits after the dot, for each recipient of the transaction. */
+  delaysEachRecipient: boolean
   /** How many transactions have begun on it. */
   messages: number
   /** The last transaction is still open: RSET goes before the next one. */
@@ -94,6 +96,9 @@ function insecure({ detail = 'STARTTLS was refused', ...failure }: Failure, dema
   return { ...failure, how: 'insecure', detail: `${demand} demands TLS with a valid certificate: ${detail}` }
 }
 
+/** The greetings of servers that make senders whom they do not know wait after the dot, for each recipient. */
+const DELAYING_SERVERS = /\bESMTP mox\b/
+
 async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: boolean): Promise<Session | Failure> {
   const { host, tlsDemandedBy } = call
   call.stopwatch.begin('connect')
@@ -101,10 +106,11 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
-  const session = { kind: 'session' as const, host, ip, ourNames, messages: 0, needsReset: false, isSpent: false }
-
   const plain = createWire(socket, 1)
   const greeting = await command(plain, call, 'greeting')
+  const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0]!)
+  const unused = { messages: 0, needsReset: false, isSpent: false }
+  const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
   if (!extensions.starttls && tlsDemandedBy) return quitWith(plain, { ...WITHOUT_TLS, ip })

@@ -39,6 +39,14 @@ test.concurrent('a site whose reply to the dot did not come gets one recipient a
   expect(exchanger.messages.map(({ to }) => to.length)).toEqual([3, 1, 1, 1])
 })
 
+test.concurrent('mox, which makes strangers wait for each recipient, gets one recipient at a time from the first message on', async () => {
+  const exchanger = await mox()
+  exchanger.script.greeting = '220 mx.test ESMTP mox v0.0.15'
+  const attempts = await deliverTo(engineInThirds(), siteOf(exchanger), addresses(3))
+  expect(attempts.map(outcomeOf)).toEqual(Array(3).fill('delivered'))
+  expect(exchanger.messages.map(({ to }) => to.length)).toEqual([1, 1, 1])
+})
+
 test.concurrent('a site that is fast again gets all recipients at a time again', async () => {
   const exchanger = await mox()
   const [engine, site] = [engineInThirds(), siteOf(exchanger)]
