@@ -82,7 +82,7 @@ test.concurrent('a living recipient behind thirty unknown ones, over which a ser
 })
 
 test.concurrent('a server that takes its time over each RCPT gets one recipient at a time, side by side', async () => {
-  const exchanger = await exchangerWith({ rcpt: { after: 3_000, act: '250 2.1.5 ok' } })
+  const exchanger = await exchangerWith({ rcpt: { after: 2_600, act: '250 2.1.5 ok' } })
   const [engine, site] = [engineInThirds(), siteOf(exchanger)]
   const attempts = await deliverTo(engine, site, addresses(5))
   expect(attempts.map(outcomeOf)).toEqual(Array(5).fill('delivered'))
