@@ -59,6 +59,9 @@ export const traceKey = createContextKey<Trace | undefined>(undefined, { descrip
 /** The fields that a call adds to its log line. They never hold an address, a subject, a key or a secret. */
 export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })
 
+/** The fault of a request with an idempotency key. Its method throws it, unless the key has a response. */
+export const refusalKey = createContextKey<Error | undefined>(undefined, { description: 'refusal' })
+
 /**
  * The faults of single elements of a list, by index. Elements of such a list are handled separately, as the emails of a
  * batch are. Paths begin within the element. An element with faults may differ from what the caller wrote.

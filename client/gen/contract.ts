@@ -538,7 +538,8 @@ interface BatchResultFields {
  *   supported ones.
  * - `event_expired`: 410: the id is older than 90 days, which is how long messages and events are kept.
  * - `payload_too_large`: 413: the request is larger than 15 MiB.
- * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
+ * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed. gRPC and Connect accept gzip,
+ *   and no other compression.
  * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
  * - `rate_limit_exceeded`: 429: the requests per minute are used up, the domain's warm-up or circuit breaker allows no
  *   more, or too many lists, counts, statistics or imports of the account run at the same time. Wait `retry_after`
@@ -1766,7 +1767,8 @@ export interface ErrorBody {
    *   supported ones.
    * - `event_expired`: 410: the id is older than 90 days, which is how long messages and events are kept.
    * - `payload_too_large`: 413: the request is larger than 15 MiB.
-   * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
+   * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed. gRPC and Connect accept gzip,
+   *   and no other compression.
    * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
    * - `rate_limit_exceeded`: 429: the requests per minute are used up, the domain's warm-up or circuit breaker allows
    *   no more, or too many lists, counts, statistics or imports of the account run at the same time. Wait `retry_after`
@@ -1791,7 +1793,7 @@ export interface ListEmailsQuery {
   reason?: Reason
   /**
    * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain may be
-   * in Unicode or A-label form. A text that is not an address matches nothing.
+   * in Unicode or A-label form. A text that is not an address is refused.
    */
   recipient?: string
   /** Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form. */
@@ -1858,9 +1860,9 @@ export interface ListEventsQuery {
 
 export interface GetStatsQuery {
   /**
-   * Start of the range, inclusive: a date (`2026-11-01`) or a time (`2026-11-01T12:00:00Z`), UTC when it has no offset.
-   * A time within an hour is rounded down to the hour; with `granularity=day`, to the day. Default: seven days before
-   * `to`.
+   * Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date (`2026-11-01`), which is
+   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day.
+   * Default: seven days before `to`.
    */
   from?: string
   /**

@@ -98,8 +98,6 @@ function NoMatch({ search }: { search: MessageSearch }) {
 }
 
 function noMatchWords({ recipient, tag, ...others }: MessageSearch): string {
-  if (recipient !== undefined && !recipient.includes('@'))
-    return 'The filter for the recipient needs a whole address, such as ann@example.com.'
   if (tag !== undefined && recipient === undefined && Object.keys(others).length === 0)
     return 'Searched as a tag. For an address, type it whole.'
   return 'Messages that match all of these filters appear here. Verdict keeps messages for 90 days.'

@@ -22,7 +22,7 @@ import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
-import { readEnum, readTime, refuse } from '../services/listing.ts'
+import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
 import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
@@ -49,10 +49,9 @@ export function createOverviewService({
       const { accountId } = context.values.get(callerKey)!
       readEnum('granularity', granularity, granularityNames)
       if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be hour or day')
-      const periods = wholePeriods(
-        { from: required('from', from), to: required('to', to), nowMs: clock.now() },
-        granularity,
-      )
+      const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
+      refuseReversed(asked.from, asked.to)
+      const periods = wholePeriods(asked, granularity)
       const [statistics, attempts, rates, endpoints] = await Promise.all([
         read((db) => readPeriods(db, { accountId, ...periods })),
         read((db) => attemptsOf(db, { accountId, ...periods })),

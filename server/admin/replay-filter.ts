@@ -10,6 +10,7 @@ import {
   readTenantFilter,
   readTime,
   refuse,
+  refuseReversed,
 } from '../services/listing.ts'
 import type { ReadFilter } from '../webhooks/replays/matching-events.ts'
 
@@ -20,7 +21,7 @@ export function readFilter(filter: ReplayFilter | undefined, clock: DatabaseCloc
   const fromMs = readTime('filter.from', filter.from)
   const toMs = readTime('filter.to', filter.to) ?? nowMs
   if (toMs > nowMs) throw refuse('filter.to', 'must not be in the future. Leave it out for the time of the call')
-  if (fromMs !== undefined && fromMs >= toMs) throw refuse('filter.from', 'must be before filter.to')
+  refuseReversed(fromMs, toMs, 'filter.')
   if (filter.event !== undefined && !isEventKind(filter.event)) throw refuse('filter.event', ONE_OF_KINDS)
   readEnum('filter.status', filter.status, statusNames)
   readTagFilter(filter.tag, 'filter.tag')

@@ -2,8 +2,9 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
-import { repeatedHeader } from './listener/repeated-header.ts'
+import { faultOfHeaders } from './listener/header-fault.ts'
 import { sendError } from './rest/rest-response.ts'
+import { isGrpc, refuseRpc } from './rpc/rpc-refusal.ts'
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
   FST_ERR_BAD_URL: ['invalid_payload', 'The path is not valid percent-encoded UTF-8.'],
@@ -38,7 +39,7 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
     frameworkErrors(error, request, reply) {
       begin(request, reply)
       const fault = ROUTER_FAULTS[error.code]
-      const respond = (cause: unknown) => sendError(cause, request, reply)
+      const respond = (cause: unknown) => refuse(cause, request, reply)
       visit(request.call).then(() => respond(fault ? fail(...fault) : error), respond)
     },
   })
@@ -50,10 +51,16 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
   fastify.addHook('onRequest', (request, reply, done) => {
     begin(request, reply)
     // Thrown here, the error has the form of its route's protocol.
-    const repeated = repeatedHeader(request.raw.rawHeaders)
-    if (repeated === undefined) done()
-    else done(fail('invalid_payload', `The ${repeated} header occurs twice. Send it once.`))
+    const fault = faultOfHeaders(request.raw)
+    if (fault === undefined) done()
+    else done(fail('invalid_payload', fault))
   })
-  fastify.setErrorHandler(sendError)
+  fastify.setErrorHandler(refuse)
   return fastify
+}
+
+/** Refuses a request that has no route of its own, in the protocol of its caller. */
+function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  if (isGrpc(request.call)) refuseRpc(error, request, reply)
+  else sendError(error, request, reply)
 }

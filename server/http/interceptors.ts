@@ -1,6 +1,7 @@
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
+import { refuseContents } from './body/deferred-refusal.ts'
 import { refusal } from './body/faults.ts'
 import { textFaults } from './body/text.ts'
 import { callKey, LEFT, shown } from './call.ts'
@@ -50,6 +51,7 @@ export const refuseUnfitText: Interceptor = (next) => (request) => {
     const readerFaults = request.contextValues.get(itemFaultsKey)
     request.contextValues.set(itemFaultsKey, new Map([...items, ...readerFaults]))
   }
-  if (faults.fields.length === 0) return next(request)
-  throw refusal(faults)
+  if (faults.fields.length > 0)
+    refuseContents(refusal(faults), request.method, request.contextValues, request.header.has('idempotency-key'))
+  return next(request)
 }

@@ -11,6 +11,8 @@ import { createPauses, createSharing, type FirstResponse, type SharedResponse } 
 
 export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
+  /** The fault of the request. It is thrown instead of a claim of the key, and a stored response goes before it. */
+  refusal?: Error
 }
 
 /** Idempotency of a whole batch; its messages have keys of their own. The API's `SendBatch` is its only user. */
@@ -87,6 +89,7 @@ export function createBatchIdempotency(db: Database, sendLeaseMs: number): Batch
         return { response, replayed: true, requestHash: batch.requestHash }
       }
       if (batch?.isRunning) continue
+      if (key.refusal) throw key.refusal
       const first = await claimAndSend(key, send)
       if (first) return first
     }

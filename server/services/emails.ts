@@ -9,7 +9,7 @@ import {
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, logFieldsKey, traceKey } from '../caller.ts'
+import { callerKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
@@ -44,7 +44,9 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
     const { accountId } = context.values.get(callerKey)!
     const log = context.values.get(logFieldsKey)
     log.sandbox = sandbox
+    const refusal = context.values.get(refusalKey)
     const run = (signal: AbortSignal, key?: IdempotencyKey) => {
+      if (refusal) throw refusal
       const message = readSendRequest(request)
       log.recipients = recipientsInLog(message, hashAddress)
       return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })

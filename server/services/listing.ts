@@ -9,6 +9,7 @@ import { readDomainName } from '../domains/name.ts'
 import { failFields } from '../errors.ts'
 import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
 import { METADATA_LIMITS } from '../sending/metadata.ts'
+import { parseTime, timeFault } from '../time-text.ts'
 import { type IdRange, pageRange } from './newest-rows.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
@@ -20,7 +21,7 @@ const MAX_TIME_MS = 253_402_300_799_999
 
 export function readLimit(limit: number = DEFAULT_LIMIT): number {
   if (limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw refuse('limit', `must be 1 to ${MAX_LIMIT}`)
+  throw refuse('limit', `must be a whole number from 1 to ${MAX_LIMIT}`)
 }
 
 /** Returns the short name of an enum value. Throws for an unknown value: a gRPC request may carry any number. */
@@ -60,12 +61,21 @@ function readFilter(field: string, text: string | undefined, most: number): stri
   throw refuse(field, `must be 1 to ${most} printable characters`)
 }
 
-/** Returns the matching form of an address; for a text that is not an address '', which matches no recipient. */
+/** Returns the matching form of an address. */
 export function readRecipient(
   text: string | undefined,
   matchingForm: (text: string) => string | undefined,
 ): string | undefined {
-  return text === undefined ? undefined : (matchingForm(text) ?? '')
+  const form = text === undefined ? undefined : matchingForm(text)
+  if (text !== undefined && form === undefined) throw refuse('recipient', notAnAddress(text, matchingForm))
+  return form
+}
+
+/** Why a text is not an address, and how to write one. */
+export function notAnAddress(text: string, matchingForm: (text: string) => string | undefined): string {
+  const fault = 'is not an email address. Expected something like ann@example.com'
+  const isPlus = text.includes(' ') && matchingForm(text.replaceAll(' ', '+')) !== undefined
+  return isPlus ? `${fault}. In a URL, write "+" as %2B` : fault
 }
 
 /** Returns the domain name as it is stored: lower case, A-labels. */
@@ -79,9 +89,27 @@ export function readDomain(text: string | undefined): string | undefined {
 /** Returns a time in Unix milliseconds. */
 export function readTime(field: string, time: Timestamp | undefined): number | undefined {
   if (!time) return undefined
-  const ms = timestampMs(time)
+  const isWhole = time.nanos >= 0 && time.nanos < 1e9
+  return knownTime(field, isWhole ? timestampMs(time) : Number.NaN)
+}
+
+/** Returns the time of a text in Unix milliseconds. */
+export function readTimeText(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseTime(text)
+  if (ms === undefined) throw refuse(field, timeFault(text))
+  return knownTime(field, ms)
+}
+
+function knownTime(field: string, ms: number): number {
   if (ms >= 0 && ms <= MAX_TIME_MS) return ms
   throw refuse(field, 'must be a time from 1970 to 9999')
+}
+
+/** Refuses times in the wrong order. Equal ones are a range that holds nothing. */
+export function refuseReversed(fromMs: number | undefined, toMs: number | undefined, prefix = ''): void {
+  if (fromMs === undefined || toMs === undefined || fromMs <= toMs) return
+  throw refuse(`${prefix}from`, `is after ${prefix}to, which is ${new Date(toMs).toISOString()}`)
 }
 
 // A cursor is the last id of its page and a digest that binds it to the filters. A cursor of another query is refused,
@@ -143,11 +171,14 @@ export function readRange<Desc extends DescMessage>(
   request: MessageShape<Desc> & PageInTime,
   clock: DatabaseClock,
 ): IdRange {
+  const fromMs = readTime('from', request.from)
+  const toMs = readTime('to', request.to)
+  refuseReversed(fromMs, toMs)
   return pageRange({
     oldest: oldestKeptId(clock),
     nowMs: clock.now(),
-    fromMs: readTime('from', request.from),
-    toMs: readTime('to', request.to),
+    fromMs,
+    toMs,
     after: readCursor(desc, request),
   })
 }

@@ -1,7 +1,7 @@
 import { Granularity, GranularitySchema, type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstKeptHour } from '../db/retention.ts'
-import { refuse } from './listing.ts'
+import { refuse, refuseReversed } from './listing.ts'
 
 export const granularityNames = enumNames<Granularity>(GranularitySchema)
 export const sendingNames = enumNames<SendingState>(SendingStateSchema)
@@ -10,6 +10,8 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** The time that is counted when `from` is missing. */
 const DEFAULT_DAYS = 7
+/** The last day that the times of a response can begin with. */
+const LAST_DAY_MS = Date.UTC(9999, 11, 31)
 /** The hours of a leap year. */
 const MAX_PERIODS = 8_784
 
@@ -22,8 +24,7 @@ export interface Periods {
 
 /**
  * Widens a time to whole periods. A client that asks for the 24 hours before this minute gets all hours that they
- * touch, and whole days where statistics no longer tell hours apart. Throws `invalid_payload` for a time that is empty
- * or has too many periods.
+ * touch, and whole days where statistics no longer tell hours apart. Throws `invalid_payload` for too many periods.
  */
 export function wholePeriods(
   { from: fromMs, to: toMs, nowMs }: { from: number | undefined; to: number; nowMs: number },
@@ -31,11 +32,11 @@ export function wholePeriods(
 ): Periods {
   const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
   const grainAt = (ms: number) => (ms < firstKeptHour(nowMs) ? DAY_MS : grainMs)
-  const to = Math.ceil(toMs / grainAt(toMs)) * grainAt(toMs)
+  const to = Math.min(Math.ceil(toMs / grainAt(toMs)) * grainAt(toMs), LAST_DAY_MS)
   const start = fromMs ?? to - DEFAULT_DAYS * DAY_MS
   const from = Math.floor(start / grainAt(start)) * grainAt(start)
-  if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
-  const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
+  refuseReversed(from, to)
+  const stepMs = granularity === Granularity.TOTAL && to > from ? to - from : grainMs
   const periods = (to - from) / stepMs
   if (periods <= MAX_PERIODS) return { from, to, stepMs }
   throw refuse(

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, itemFaultsKey, logFieldsKey, traceKey } from '../caller.ts'
+import { callerKey, itemFaultsKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { SendBatch } from '../sending/batch.ts'
 import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
@@ -21,9 +21,7 @@ export function createSendBatch({
     const { emails } = request
     const { accountId } = context.values.get(callerKey)!
     const sandbox = isDryRun(context)
-    if (emails.length < 1 || emails.length > REQUEST_LIMITS.batchEmails) {
-      throw refuse('emails', `holds ${emails.length} messages; a batch takes 1 to ${REQUEST_LIMITS.batchEmails}`)
-    }
+    const refusal = context.values.get(refusalKey) ?? sizeFault(emails.length)
     const log = context.values.get(logFieldsKey)
     const key = readKey(context, sandbox, SendBatchRequestSchema, request)
     const faults = context.values.get(itemFaultsKey)
@@ -36,11 +34,18 @@ export function createSendBatch({
       return result
     }
 
+    if (refusal && !key) throw refusal
     const outcome = key
-      ? await batchIdempotency.once({ ...key, sandbox }, () => run(NEVER))
+      ? await batchIdempotency.once({ ...key, sandbox, refusal }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
     const { $typeName: _, ...counts } = outcome.response.summary!
     Object.assign(log, { sandbox, ...counts })
     return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
   }
+}
+
+function sizeFault(emails: number) {
+  const { batchEmails } = REQUEST_LIMITS
+  if (emails >= 1 && emails <= batchEmails) return undefined
+  return refuse('emails', `holds ${emails} messages; a batch takes 1 to ${batchEmails}`)
 }

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
-import { callerKey } from '../caller.ts'
+import { callerKey, refusalKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/idempotency-key.ts'
 import type { SharedResponse } from '../sending/sharing.ts'
@@ -32,7 +33,9 @@ export function readKey<Desc extends DescMessage>(
   const fault = keyFault(key)
   if (fault) throw refuseHeader('Idempotency-Key', fault)
   const { accountId } = values.get(callerKey)!
-  return { accountId, scope: keyScope(method.localName, sandbox), key, requestHash: hashOf(desc, request) }
+  // A request with a fault equals no other one, because its message lacks what could not be read.
+  const requestHash = values.get(refusalKey) ? randomUUID() : hashOf(desc, request)
+  return { accountId, scope: keyScope(method.localName, sandbox), key, requestHash }
 }
 
 /** Sets the headers of a response and returns its body. */

@@ -10,7 +10,7 @@ import type { ReplicaRead } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
-import { readDomain, readEnum, readTenantFilter, refuse } from './listing.ts'
+import { readDomain, readEnum, readTenantFilter, readTimeText, refuseReversed } from './listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
 
 export interface StatsServiceParts {
@@ -38,8 +38,10 @@ export function createStatsService({ db, read, clock, breaker }: StatsServicePar
       const { granularity = Granularity.DAY } = request
       readEnum('granularity', granularity, granularityNames)
       const nowMs = clock.now()
-      const asked = { from: readTime('from', request.from), to: readTime('to', request.to) ?? nowMs, nowMs }
-      const { from, to, stepMs } = wholePeriods(asked, granularity)
+      const fromMs = readTimeText('from', request.from)
+      const toMs = readTimeText('to', request.to)
+      refuseReversed(fromMs, toMs)
+      const { from, to, stepMs } = wholePeriods({ from: fromMs, to: toMs ?? nowMs, nowMs }, granularity)
       const domain = readDomain(request.domain)
       const tenantId = readTenantFilter(request.tenantId)
 
@@ -83,20 +85,4 @@ function totalsOf({ delivered, bounced, rejected, complaints, lateBounces }: Sta
     bounceRate: rate(bounced),
     complaintRate: rate(complaints),
   })
-}
-
-/** A date or time of ISO 8601, in the years that every client and protocol can write. */
-const TIME = /^([12]\d{3}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/
-
-function readTime(field: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const [, date, time = 'T00:00', offset = 'Z'] = TIME.exec(text) ?? []
-  const ms = Date.parse(`${date}${time}${offset}`)
-  // The parser reads the 30th of February as a day in March.
-  const dayExists = date !== undefined && new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
-  if (!Number.isNaN(ms) && dayExists) return ms
-  throw refuse(
-    field,
-    'is not a date or a time of the years 1000 to 2999. Expected something like 2026-11-01 or 2026-11-01T12:00:00Z',
-  )
 }

@@ -29,7 +29,16 @@ import {
   type SuppressionList,
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
-import { pageOf, readCursor, readEnum, readLimit, readTenant, readTenantFilter, refuse } from './listing.ts'
+import {
+  notAnAddress,
+  pageOf,
+  readCursor,
+  readEnum,
+  readLimit,
+  readTenant,
+  readTenantFilter,
+  refuse,
+} from './listing.ts'
 import { matchingForms } from './matching-forms.ts'
 
 /** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
@@ -50,8 +59,7 @@ export function createSuppressionService(parts: SuppressionServiceParts): Servic
     if (text === '') throw refuse('email', 'is required')
     const email = matchingForm(text)
     if (email !== undefined) return email
-    const message = 'is not an email address. Expected something like ann@example.com'
-    throw failFields('invalid_address', [{ field: 'email', message }])
+    throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text, matchingForm) }])
   }
 
   return {

@@ -228,7 +228,7 @@ test('an endpoint shows what waits for it and how it has responded', async () =>
 test.each([
   ['no from', { from: undefined }, 'from', 'is required'],
   ['no to', { to: undefined }, 'to', 'is required'],
-  ['a to before from', { to: at('2020-11-17T10:00:00Z') }, 'from', /^is not before to, which is 2020-11-17/],
+  ['a to before from', { to: at('2020-11-17T10:00:00Z') }, 'from', /^is after to, which is 2020-11-17/],
   ['no granularity', { granularity: Granularity.UNSPECIFIED }, 'granularity', '0 is not a known value'],
   ['one period for all', { granularity: Granularity.TOTAL }, 'granularity', 'must be hour or day'],
   ['an unknown granularity', { granularity: 99 as Granularity }, 'granularity', '99 is not a known value'],

@@ -36,6 +36,7 @@ const BODY = JSON.stringify(MAIL)
 test.each([
   ['bytes that are not HTTP', 'hello\r\n\r\n'],
   ['TLS on a port without it', Buffer.from('16030100c8010000c40303', 'hex')],
+  ['chunks beside a Content-Length', `${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`],
   ['two Content-Lengths', `${HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   `],
   ['a Content-Length beside chunks', `${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ['a Content-Length that is not a number', `${HEAD}Content-Length: 5x\r\n\r\n{}`],
@@ -55,6 +56,23 @@ test.each([
   const received = await talk(gateway.port, bytes)
   if (received !== '') expect(firstResponse(received).status).toBe(400)
   expect((await send(gateway.url, MAIL)).status).toBe(200)
+})
+
+test.each([
+  [
+    'Content-Length: 5\r\nTransfer-Encoding: chunked',
+    'Content-Length occurs beside Transfer-Encoding. Send one of the two.',
+  ],
+  [
+    'Transfer-Encoding: chunked\r\nContent-Length: 5',
+    'Content-Length occurs beside Transfer-Encoding. Send one of the two.',
+  ],
+  ['Content-Length: 5\r\nContent-Length: 5', 'Content-Length occurs twice. Send it once.'],
+  ['Content-Length: 5x', 'The Content-Length is not a number.'],
+  ['Transfer-Encoding: gzip', 'The only Transfer-Encoding that is read is chunked.'],
+])('%j: the error says what is wrong', async (headers, message) => {
+  const received = await talk(gateway.port, `${HEAD}${headers}\r\n\r\n0\r\n\r\n`)
+  expect(firstResponse(received).json.message).toBe(message)
 })
 
 test('CONNECT is a 405', async () => {

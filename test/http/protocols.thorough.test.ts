@@ -261,20 +261,6 @@ test('bytes that are not a message are invalid_payload on Connect and gRPC', asy
   expect(Buffer.from(trailers['grpc-status-details-bin'], 'base64').toString()).toContain('invalid_payload')
 })
 
-test('a compressed message is refused with the documented error on Connect', async () => {
-  const response = await fetch(`${gateway.url}/verdict.v1.EmailService/Send`, {
-    method: 'POST',
-    headers: { ...withKey.headers, 'content-type': 'application/json', 'content-encoding': 'gzip' },
-    body: 'x',
-  })
-  const { code, details } = (await response.json()) as { code: string; details: { debug: object }[] }
-  expect([response.status, code, details[0]!.debug]).toEqual([
-    400,
-    'invalid_argument',
-    expect.objectContaining({ reason: 'unsupported_media_type', domain: 'verdict' }),
-  ])
-})
-
 test.each([
   ['connect-timeout-ms', 'application/json', '9999999999'],
   ['grpc-timeout', 'application/grpc', '99999999H'],

@@ -72,13 +72,12 @@ test.each([
   expect((await found(query)).sort()).toEqual([...recipients].sort())
 })
 
-test('an internationalised domain is found in either form, and a text that is not an address matches no recipient', async () => {
+test('an internationalised domain is found in either form', async () => {
   await api.send({ to: 'Bob@bücher.invalid' })
   const forms = ['bob@bücher.invalid', 'BOB@xn--bcher-kva.invalid']
   for (const form of forms) {
     expect(await found(`recipient=${encodeURIComponent(form)}`)).toEqual(['Bob@xn--bcher-kva.invalid'])
   }
-  expect(await found('recipient=nonsense')).toEqual([])
 })
 
 test('the filter by message returns the events of that message', async () => {

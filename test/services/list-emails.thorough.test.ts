@@ -141,7 +141,6 @@ test.each([
   ['recipient=BOB@xn--bcher-kva.example', ['full']],
   ['recipient=cy@example.net', ['both']],
   ['recipient=nobody@example.net', []],
-  ['recipient=nonsense', []],
   ['domain=Example.TEST', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
   ['domain=bücher.example', ['domain']],
   ['domain=xn--bcher-kva.example', ['domain']],
@@ -165,7 +164,7 @@ test('from is included and to is excluded', async () => {
   expect(await found(`from=${at(DAY_MS)}&to=${at(HOUR_MS)}`)).toEqual(['full', 'spam'])
   expect(await found(`from=${at(DAY_MS - 1)}`)).toEqual(['new', 'full'])
   expect(await found(`to=${at(20 * DAY_MS)}`)).toEqual(['domain', 'both'])
-  expect(await found(`from=${at(0)}&to=${at(DAY_MS)}`)).toEqual([])
+  expect(await found(`from=${at(DAY_MS)}&to=${at(DAY_MS)}`)).toEqual([])
   expect(await found('to=2020-01-01')).toEqual([])
   expect(await found('from=9999-12-31T23:59:59.999Z')).toEqual([])
 })

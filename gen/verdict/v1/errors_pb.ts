@@ -120,7 +120,7 @@ export const ErrorReason = {
   PAYLOAD_TOO_LARGE: 9,
 
   /**
-   * 415: the body is not JSON in UTF-8, or it is compressed.
+   * 415: the body is not JSON in UTF-8, or it is compressed. gRPC and Connect accept gzip, and no other compression.
    *
    * @generated from enum value: ERROR_REASON_UNSUPPORTED_MEDIA_TYPE = 10;
    */

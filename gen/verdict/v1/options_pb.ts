@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/options.proto.
  */
 export const file_verdict_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEilwEKCUpzb25TaGFwZRITCgtvbmVfb3JfbGlzdBgBIAEoCBISCgpvbWl0X2VtcHR5GAIgASgIEhgKEG51bGxfd2hlbl9hYnNlbnQYAyABKAgSEgoKZWFjaF9hbG9uZRgEIAEoCBIMCgRiYXJlGAUgASgIEhQKDHJlZnVzZV9lbXB0eRgGIAEoCBIPCgdleGFtcGxlGAcgASgJOkMKDXVua25vd25fbmFtZXMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY04YDIAMoCVIMdW5rbm93bk5hbWVzOj4KCWxpc3RfaGludBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjUhgMgASgJUghsaXN0SGludDpKCgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgLMhUudmVyZGljdC52MS5Kc29uU2hhcGVSBGpzb246NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEisQEKCUpzb25TaGFwZRITCgtvbmVfb3JfbGlzdBgBIAEoCBISCgpvbWl0X2VtcHR5GAIgASgIEhgKEG51bGxfd2hlbl9hYnNlbnQYAyABKAgSEgoKZWFjaF9hbG9uZRgEIAEoCBIMCgRiYXJlGAUgASgIEhQKDHJlZnVzZV9lbXB0eRgGIAEoCBIPCgdleGFtcGxlGAcgASgJEgsKA21pbhgIIAEoDRILCgNtYXgYCSABKA06QwoNdW5rbm93bl9uYW1lcxIcLmdvb2dsZS5wcm90b2J1Zi5GaWxlT3B0aW9ucxjThgMgAygJUgx1bmtub3duTmFtZXM6PgoJbGlzdF9oaW50Eh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNSGAyABKAlSCGxpc3RIaW50OkoKBGpzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAsyFS52ZXJkaWN0LnYxLkpzb25TaGFwZVIEanNvbjo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAlSBXNjb3BlOj0KCXRha2VzX2tleRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWGAyABKAhSCHRha2VzS2V5YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Shape of a field in the JSON of `/api/v1`, where it differs from the standard Protobuf mapping.
@@ -71,6 +71,20 @@ export type JsonShape = Message<"verdict.v1.JsonShape"> & {
    * @generated from field: string example = 7;
    */
   example: string;
+
+  /**
+   * The range of a number, both ends included. Without `max` it is that of the number's type.
+   *
+   * @generated from field: uint32 min = 8;
+   */
+  min: number;
+
+  /**
+   * The end of the range.
+   *
+   * @generated from field: uint32 max = 9;
+   */
+  max: number;
 };
 
 /**
@@ -113,4 +127,12 @@ export const json: GenExtension<FieldOptions, JsonShape> = /*@__PURE__*/
  */
 export const scope: GenExtension<MethodOptions, string> = /*@__PURE__*/
   extDesc(file_verdict_v1_options, 3);
+
+/**
+ * The method takes an `Idempotency-Key`. It looks for the key's response before it refuses the contents of a request.
+ *
+ * @generated from extension: bool takes_key = 50005;
+ */
+export const takes_key: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
+  extDesc(file_verdict_v1_options, 4);
 

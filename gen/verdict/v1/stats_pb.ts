@@ -25,9 +25,9 @@ export const file_verdict_v1_stats: GenFile = /*@__PURE__*/
  */
 export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
   /**
-   * Start of the range, inclusive: a date (`2026-11-01`) or a time (`2026-11-01T12:00:00Z`), UTC when it has no offset.
-   * A time within an hour is rounded down to the hour; with `granularity=day`, to the day. Default: seven days before
-   * `to`.
+   * Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date (`2026-11-01`), which is
+   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day.
+   * Default: seven days before `to`.
    *
    * @generated from field: optional string from = 1;
    */

@@ -202,9 +202,10 @@ export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits)
   throw fail('payload_too_large', `The request is larger than ${readableSize(maxBytes)}.`)
 }
 
-const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
+export const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
-async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
+/** Takes a share of the budget, beside the one that the call may have. */
+export async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
   const holder = call.values.get(callerKey)?.accountId ?? call.remoteAddress
   const release = await budget.take(bytes * SHARE_FACTOR, holder, call.signal)
   // The caller may have left while the share was given.
@@ -212,5 +213,9 @@ async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Pro
     release()
     throw call.closed
   }
-  call.release = release
+  const releaseFirst = call.release
+  call.release = () => {
+    releaseFirst?.()
+    release()
+  }
 }

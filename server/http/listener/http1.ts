@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { fail } from '../../errors.ts'
 import type { Call } from '../call.ts'
+import { MAX_PARSED_HEADER_BYTES } from './header-fault.ts'
 import { createPieceLimit, TOO_MANY_SMALL_PIECES } from './pieces.ts'
 import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
 
-export const MAX_HEADER_BYTES = 16 * 1024
 export const KEEP_ALIVE_MS = 65_000
 /** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
 const PROBES_MS = [0, 100, 1_000]
@@ -28,7 +28,7 @@ interface Exchange {
 /** Serves HTTP/1.1 and 1.0 on the connections that the listener hands over with `server.emit('connection', socket)`. */
 export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headersTimeoutMs: number): Server {
   const server = createServer({
-    maxHeaderSize: MAX_HEADER_BYTES,
+    maxHeaderSize: MAX_PARSED_HEADER_BYTES,
     headersTimeout: headersTimeoutMs,
     // A last resort. Bodies have a shorter timeout of their own, whose response comes in order.
     requestTimeout: 180_000,
@@ -72,7 +72,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
-    else void refuse(socket as Socket, parserMessage(error.code))
+    else void refuse(socket as Socket, parserMessage(error))
   })
   // This server never listens, but its timeouts start with this event.
   server.emit('listening')

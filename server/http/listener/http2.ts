@@ -8,9 +8,11 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
-import { MAX_HEADER_BYTES } from './http1.ts'
+import { MAX_PARSED_HEADER_BYTES } from './header-fault.ts'
 import { createPieceLimit, TOO_MANY_SMALL_PIECES } from './pieces.ts'
 
+/** Each counts as at least 32 bytes of the headers' size (RFC 9113 6.5.2), so no request within it has more. */
+const MAX_HEADER_PAIRS = MAX_PARSED_HEADER_BYTES / 32
 const IDLE_SESSION_MS = 300_000
 /** How long a caller has to read a GOAWAY that ends its connection. */
 const GOAWAY_MS = 5_000
@@ -48,7 +50,8 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
   let closing = false
   let takenSocket: Socket
   const server = createServer({
-    settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_HEADER_BYTES },
+    settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_PARSED_HEADER_BYTES },
+    maxHeaderListPairs: MAX_HEADER_PAIRS,
     // Against rapid reset: how many requests a connection may cancel at once, and then each second.
     streamResetBurst: 200,
     streamResetRate: 33,

@@ -5,6 +5,7 @@ import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../../errors.ts'
 import { NO_SNIFF, type RawResponse } from '../call.ts'
 import { errorBody, jsonText } from '../rest/rest-response.ts'
+import { TOO_LARGE_HEADERS } from './header-fault.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 
@@ -38,16 +39,19 @@ function errorParts(fault: ConnectError, id: string) {
 }
 
 const MESSAGES: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: 'The headers are larger than 16 KiB.',
+  HPE_HEADER_OVERFLOW: TOO_LARGE_HEADERS,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
   HPE_INVALID_CONTENT_LENGTH: 'The Content-Length is not a number.',
-  HPE_UNEXPECTED_CONTENT_LENGTH:
-    'Content-Length occurs twice, or next to Transfer-Encoding. Send one of the two, once.',
+  HPE_INVALID_TRANSFER_ENCODING: 'The only Transfer-Encoding that is read is chunked.',
+  HPE_UNEXPECTED_CONTENT_LENGTH: 'Content-Length occurs twice. Send it once.',
   HPE_INVALID_CHUNK_SIZE: 'The body is not in valid chunks.',
   HPE_INVALID_EOF_STATE: 'The request ends before it is complete.',
 }
 
-/** The message for a parser's error code. */
-export function parserMessage(code: string | undefined): string {
-  return MESSAGES[code ?? ''] ?? 'This is not a valid HTTP request.'
+const BESIDE_CHUNKED = 'Content-Length occurs beside Transfer-Encoding. Send one of the two.'
+
+/** The message for an error of the parser, whose codes do not tell all faults apart. */
+export function parserMessage({ code = '', message }: NodeJS.ErrnoException): string {
+  if (message.includes("can't be present with")) return BESIDE_CHUNKED
+  return MESSAGES[code] ?? 'This is not a valid HTTP request.'
 }

@@ -15,7 +15,8 @@ export async function readJson(call: Call, limits: BodyLimits): Promise<unknown>
       'The body must be JSON in UTF-8: send the header "Content-Type: application/json".',
     )
   }
-  if (call.raw.headers['content-encoding'] !== undefined) {
+  const encoding = call.raw.headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
     throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
   }
   const json = parseJson(await readBody(call, limits))

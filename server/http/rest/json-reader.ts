@@ -9,6 +9,7 @@ import {
 } from '@bufbuild/protobuf'
 import { FieldMaskSchema, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type JsonShape, unknown_names } from '../../../gen/verdict/v1/options_pb.ts'
+import { parseTime, timeFault } from '../../time-text.ts'
 import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
 import { jsonFields, jsonNamesOf, maskOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
@@ -173,7 +174,8 @@ function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message 
   if (fieldKind === 'enum') return enumReader(jsonNamesOf(desc!))
   if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : createMessageReader(message!)
   if (scalar === ScalarType.STRING) return textReader(shapeOf(field))
-  const read = SCALARS[scalar!]
+  const { min, max } = shapeOf(field)
+  const read = max > 0 ? wholeNumber(min, max) : SCALARS[scalar!]
   if (!read) throw unsupported(field, ScalarType[scalar!])
   return read
 }
@@ -224,20 +226,13 @@ function decoded(json: string): Buffer | undefined {
   return whole && padded ? bytes : undefined
 }
 
-const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
-
 /** RFC 3339, or a date alone, which means its first moment in UTC. */
 function readTime(json: unknown, path: string, faults: RequestFaults) {
-  const match = typeof json === 'string' ? TIME.exec(json) : null
-  const ms = match ? Date.parse(json as string) : Number.NaN
-  // Date.parse turns 30 February into 2 March.
-  const day = match && new Date(Date.parse((json as string).slice(0, 10))).getUTCDate()
-  if (Number.isNaN(ms) || day !== Number(match?.[1])) {
-    return blame(faults, path, 'must be a time such as 2026-01-31T12:00:00.000Z, or a date')
-  }
-  return timestampFromMs(ms)
+  const text = typeof json === 'string' ? json : ''
+  const ms = parseTime(text)
+  return ms === undefined ? blame(faults, path, timeFault(text)) : timestampFromMs(ms)
 }
 
-function isObject(json: unknown): json is Record<string, unknown> {
+export function isObject(json: unknown): json is Record<string, unknown> {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }

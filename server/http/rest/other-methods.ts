@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
+import { isGrpc } from '../rpc/rpc-refusal.ts'
 
 /** One path that is served. */
 export interface Path {
@@ -20,7 +21,7 @@ export function collectPaths(fastify: FastifyInstance): () => Path[] {
       const verbs = verbsOf.get(url) ?? []
       verbsOf.set(url, [...verbs, ...[method].flat().filter((verb) => verb !== 'HEAD')])
     }
-    return Array.from(verbsOf, ([url, verbs]) => ({ path: url.replaceAll(/:([^/]+)/g, '{$1}'), verbs }))
+    return Array.from(verbsOf, ([url, verbs]) => ({ path: url.replaceAll(/:([^/(]+)\(\.\+\)/g, '{$1}'), verbs }))
   }
 }
 
@@ -66,12 +67,16 @@ export function createNotFoundHandler(paths: Path[], visit: Admit) {
     const url = request.raw.url!.split('?', 1)[0]!
     const match = refusals.find(({ pattern }) => pattern.test(url))
     if (match) return match.refuse(request, reply)
-    throw fail('not_found', 'There is nothing at this path. See /docs for those there are.')
+    const meant = url.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
+    const hint = refusals.some(({ pattern }) => pattern.test(meant)) && meant !== url
+    const words = `There is nothing at this path. ${hint ? `Did you mean ${meant}?` : 'See /docs for those there are.'}`
+    // On gRPC a method that does not exist is unimplemented.
+    throw fail(isGrpc(request.call) ? 'method_not_allowed' : 'not_found', words)
   }
 }
 
-/** The path in the router's notation: `:id` for `{id}`. */
-export const routeOf = (path: string) => path.replaceAll(/\{([^}]*)\}/g, ':$1')
+/** The path in the router's notation, in which a parameter may not be empty: `:id(.+)` for `{id}`. */
+export const routeOf = (path: string) => path.replaceAll(/\{([^}]*)\}/g, ':$1(.+)')
 
 function allowedOf({ verbs }: Path): string[] {
   return [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']

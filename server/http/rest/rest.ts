@@ -1,4 +1,4 @@
-import { getOption, type Message } from '@bufbuild/protobuf'
+import { create, getOption, type Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { list_hint } from '../../../gen/verdict/v1/options_pb.ts'
@@ -6,12 +6,13 @@ import { itemFaultsKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
 import { type BodyLimits, readBody } from '../body/body.ts'
-import { refusal } from '../body/faults.ts'
+import { refuseContents } from '../body/deferred-refusal.ts'
+import { noFaults, refusal } from '../body/faults.ts'
 import type { Call } from '../call.ts'
 import { InProcessRequest, implementationOf, inProcess } from '../rpc/in-process.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
 import { readJson } from './json-body.ts'
-import { createMessageReader, readJsonMessage } from './json-reader.ts'
+import { createMessageReader, isObject, readJsonMessage } from './json-reader.ts'
 import { createMessageWriter, writeMessage } from './json-writer.ts'
 import { routeOf } from './other-methods.ts'
 import { queryFields, readQuery } from './query-parameters.ts'
@@ -72,8 +73,8 @@ function requestReader(binding: Binding, limits: BodyLimits) {
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const parameters = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
-    if (faults.fields.length > 0) throw refusal(faults)
+    const { message, faults, fault } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
+    if (fault) refuseContents(fault, method, call.values, call.raw.headers['idempotency-key'] !== undefined)
     if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
     return message
   }
@@ -86,16 +87,21 @@ async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
   throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
 }
 
+/** The message of a request, or its fault and an empty message. */
 function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
-  const tree = (bareList && Array.isArray(json) ? { [bareList]: json } : json) as Record<string, unknown>
-  if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) {
+  const tree = bareList && Array.isArray(json) ? { [bareList]: json } : json
+  if (!isObject(tree)) {
     const hint = Array.isArray(json) && getOption(method.input, list_hint)
     const must = `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`
-    throw fail('invalid_payload', hint ? `${must} ${hint}` : must)
+    const fault = fail('invalid_payload', hint ? `${must} ${hint}` : must)
+    return { message: create(method.input), faults: noFaults(), fault }
   }
   for (const name of inPath) {
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
     tree[name] = params[name]
   }
-  return readJsonMessage(method.input, tree)
+  const { message, faults } = readJsonMessage(method.input, tree)
+  return faults.fields.length === 0
+    ? { message, faults, fault: undefined }
+    : { message: create(method.input), faults, fault: refusal(faults) }
 }

@@ -1,4 +1,6 @@
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { type DescMessage, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError, type MethodImplSpec } from '@connectrpc/connect'
 import { encodeEnvelope } from '@connectrpc/connect/protocol'
@@ -6,12 +8,13 @@ import { codeToString } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail, reasonOf } from '../../errors.ts'
 import { readBody, refuseLarge } from '../body/body.ts'
+import { unpack } from '../body/gunzip.ts'
 import { type Call, shown } from '../call.ts'
 import type { ProtocolParts } from '../rest/rest.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { InProcessRequest, inProcess } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
-import { BINARY_OPTIONS, ENVELOPE_BYTES, envelopeSize } from './rpc-body.ts'
+import { BINARY_OPTIONS, COMPRESSED, ENVELOPE_BYTES, encodingOf, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
 
 export interface RpcParts extends ProtocolParts {
@@ -20,11 +23,16 @@ export interface RpcParts extends ProtocolParts {
 }
 
 const TYPE = 'application/grpc+proto'
+/** Below this size a packed response would take as many packets. The protocol library has the same limit. */
+export const WORTH_PACKING_BYTES = 1024
 
-/** Whether a call is gRPC as most clients speak it: Protobuf without compression, on HTTP/2. */
+const pack = promisify(gzip)
+
+/** Whether a call is gRPC as most clients speak it: Protobuf, packed by gzip or not at all, on HTTP/2. */
 export function isPlainGrpc({ raw }: Call): boolean {
   const { 'content-type': type = '', 'grpc-encoding': encoding = 'identity' } = raw.headers
-  return 'stream' in raw && encoding === 'identity' && /^application\/grpc(\+proto)?$/i.test(type)
+  const isKnown = encoding === 'identity' || encoding === 'gzip'
+  return 'stream' in raw && isKnown && /^application\/grpc(\+proto)?$/i.test(type)
 }
 
 /**
@@ -35,11 +43,13 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
   const { method, invoke } = inProcess(spec, interceptors)
   const { input, output } = method
 
+  const messageLimits = { ...limits, maxBytes: messageBytes ?? limits.maxBytes }
+
   /** A function of its own, so that the bytes are free while the implementation works. */
   async function readMessage(call: Call): Promise<Message> {
-    const message = onlyMessage(await readBody(call, limits, envelopeSize))
-    refuseLarge(message.length, { ...limits, maxBytes: messageBytes ?? limits.maxBytes })
-    return parse(input, message)
+    const { message, isPacked } = onlyMessage(call, await readBody(call, limits, envelopeSize))
+    refuseLarge(message.length, messageLimits)
+    return parse(input, isPacked ? await unpack(call, message, messageLimits) : message)
   }
 
   return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -48,8 +58,9 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
     try {
       setDeadline(call)
       request = new InProcessRequest(method, call, await readMessage(call))
-      const response = await invoke(request)
-      if (!call.left) respond(call, OK, encodeEnvelope(0, toBinary(output, response)), request)
+      const response = toBinary(output, await invoke(request))
+      const packed = response.length < WORTH_PACKING_BYTES ? undefined : await packFor(call, response)
+      if (!call.left) respond(call, OK, packed ?? response, request, packed !== undefined)
     } catch (error) {
       // What the interceptors let pass is for the caller, such as a deadline.
       const visible = error instanceof ConnectError ? error : shown(error, call)
@@ -71,14 +82,25 @@ function setDeadline(call: Call): void {
   if (!isEndless(timeoutMs)) call.expireAfter(timeoutMs)
 }
 
-/** The one message of a body. */
-function onlyMessage(body: Buffer): Buffer {
+/** The one message of a body, and whether it is packed by gzip. */
+function onlyMessage(call: Call, body: Buffer): { message: Buffer; isPacked: boolean } {
   const size = envelopeSize(body)
   if (body.length === 0) throw new ConnectError('The request has no message.', Code.Unimplemented)
   if (size === undefined || size > body.length) throw fail('invalid_payload', 'The message is incomplete.')
   if (size < body.length) throw fail('invalid_payload', 'The request has bytes after its message.')
-  if (body[0] !== 0) throw fail('invalid_payload', 'The message must not be compressed: its first byte must be 0.')
-  return body.subarray(ENVELOPE_BYTES)
+  const flags = body[0]!
+  if (flags > COMPRESSED) throw fail('invalid_payload', 'The first byte of the message must be 0 or 1.')
+  const isPacked = flags === COMPRESSED
+  if (isPacked && encodingOf(call) !== 'gzip')
+    throw fail('invalid_payload', 'The message is compressed, but the header "grpc-encoding: gzip" is missing.')
+  return { message: body.subarray(ENVELOPE_BYTES), isPacked }
+}
+
+/** Returns the message packed by gzip if its caller asked for it and it becomes smaller. */
+async function packFor({ raw }: Call, message: Uint8Array): Promise<Uint8Array | undefined> {
+  if (!/(^|,)\s*gzip\s*(,|$)/.test(String(raw.headers['grpc-accept-encoding'] ?? ''))) return undefined
+  const packed = await pack(message)
+  return packed.length < message.length ? packed : undefined
 }
 
 function parse(desc: DescMessage, bytes: Buffer): Message {
@@ -95,13 +117,16 @@ const OK = { 'grpc-status': '0' }
 function respond(
   call: Call,
   status: Record<string, string>,
-  body: Uint8Array | undefined,
+  message: Uint8Array | undefined,
   request: InProcessRequest | undefined,
+  isPacked = false,
 ): void {
   const { headers, trailers } = request ?? {}
   const response = call.response as Http2ServerResponse
-  response.writeHead(200, { ...call.reply.getHeaders(), ...headers, 'content-type': TYPE } as OutgoingHttpHeaders)
+  const encoding = isPacked ? { 'grpc-encoding': 'gzip' } : undefined
+  const head = { ...call.reply.getHeaders(), ...headers, ...encoding, 'content-type': TYPE }
+  response.writeHead(200, head as OutgoingHttpHeaders)
   response.addTrailers({ ...trailers, ...status })
-  if (body) response.write(body)
+  if (message) response.write(encodeEnvelope(isPacked ? COMPRESSED : 0, message))
   response.end()
 }

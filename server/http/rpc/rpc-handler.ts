@@ -9,6 +9,7 @@ import { fail } from '../../errors.ts'
 import { type Call, callKey, shown } from '../call.ts'
 import { errorBody, jsonText } from '../rest/rest-response.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
+import { encodingOf } from './rpc-body.ts'
 import { nameFaults } from './rpc-faults.ts'
 
 /** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
@@ -20,7 +21,7 @@ const ABORTED = new ConnectError('The call was closed without a response.', Code
 export function createGuardedHandler(handler: UniversalHandler): UniversalHandler {
   const guarded: UniversalHandlerFn = async (request) => {
     const call = request.contextValues!.get(callKey)!
-    const header = withoutEndlessDeadline(request.header)
+    const header = withoutEncoding(withoutEndlessDeadline(request.header), call)
     const response = await handler({ ...request, header, signal: call.signal })
       .catch((error) => errorResponse(error, call))
       // The work has ended: nothing holds what it read, however slowly its caller takes the response.
@@ -37,6 +38,14 @@ function withoutEndlessDeadline(headers: Headers): Headers {
   const grpcMs = grpcTimeoutMs(headers.get('grpc-timeout') ?? '')
   if (isEndless(Number(headers.get('connect-timeout-ms')))) headers.delete('connect-timeout-ms')
   if (grpcMs !== undefined && isEndless(grpcMs)) headers.delete('grpc-timeout')
+  return headers
+}
+
+/** Drops what describes the body of a unary call of Connect that `requestBody` has unpacked. */
+function withoutEncoding(headers: Headers, call: Call): Headers {
+  if (call.protocol !== 'connect' || call.method!.methodKind !== 'unary' || encodingOf(call) !== 'gzip') return headers
+  headers.delete('content-encoding')
+  headers.delete('content-length')
   return headers
 }
 

@@ -18,6 +18,15 @@ export function protocolOf(type = ''): Exclude<Call['protocol'], 'rest'> {
   return type.startsWith('application/grpc') ? 'grpc' : 'connect'
 }
 
+/** Whether a call is gRPC or gRPC-Web, by its Content-Type. Paths of REST speak REST only. */
+export const isGrpc = ({ raw }: Call) =>
+  protocolOf(raw.headers['content-type']) !== 'connect' && !raw.url!.startsWith('/api/')
+
+/** Names the compression that is accepted. Every response of gRPC and gRPC-Web has this header. */
+export function tellEncodings({ protocol, reply }: Call): void {
+  if (protocol === 'grpc' || protocol === 'grpc-web') reply.header('grpc-accept-encoding', 'gzip')
+}
+
 /**
  * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a
  * call. A caller that speaks none of the protocols gets the body of REST.
@@ -28,6 +37,7 @@ export function refuseRpc(error: unknown, request: FastifyRequest, reply: Fastif
   const type = raw.headers['content-type'] ?? ''
   const protocol = protocolOf(type)
   call.protocol = protocol
+  tellEncodings(call)
   const isKnown = protocol !== 'connect' || raw.method === 'GET' || contentTypeRegExp.test(type)
   if (!isKnown) {
     sendError(error, request, reply)

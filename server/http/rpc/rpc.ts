@@ -2,15 +2,15 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import type { ConnectRouter, MethodImpl, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { UniversalHandler } from '@connectrpc/connect/protocol'
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
+import { compressionGzip } from '@connectrpc/connect-node'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import { fail } from '../../errors.ts'
 import { refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
-import { createGrpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
+import { createGrpcHandler, isPlainGrpc, type RpcParts, WORTH_PACKING_BYTES } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { createGuardedHandler } from './rpc-handler.ts'
-import { protocolOf, refuseRpc } from './rpc-refusal.ts'
+import { protocolOf, refuseRpc, tellEncodings } from './rpc-refusal.ts'
 
 /**
  * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
@@ -39,8 +39,9 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
     contextValues: ({ call }) => call.values,
     interceptors,
     readMaxBytes: messageBytes ?? limits.maxBytes,
-    // 200 KB of compressed data can become 200 MB.
-    acceptCompression: [],
+    // The library unpacks only the messages of streams, which are short, and refuses other compressions.
+    acceptCompression: [compressionGzip],
+    compressMinBytes: WORTH_PACKING_BYTES,
     // An unknown field would be lost silently, here as on REST.
     jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
     binaryOptions: BINARY_OPTIONS,
@@ -60,8 +61,8 @@ function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcPart
     call.path = path
     call.method = method
     call.protocol = protocolOf(headers['content-type'])
+    tellEncodings(call)
     await admit(call)
-    refuseCompressed(call)
     refuseLarge(Number(headers['content-length'] ?? 0), limits)
     replaceHost(call)
   }
@@ -75,13 +76,6 @@ function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec,
     request.body = requestBody(request.call, parts.limits)
     return pluginHandler.call(this, request, reply)
   }
-}
-
-/** gRPC has its own status for a compression that is not accepted, and the library responds with it. */
-function refuseCompressed({ protocol, raw: { headers } }: Call): void {
-  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
-  if (protocol !== 'connect' || encoding === 'identity') return
-  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
 /** The plugin builds a URL with the host of the request, and fails when it is not valid. Nothing reads the host. */

@@ -122,9 +122,8 @@ test.each([
   true,
   {},
 ])('%j is not a time', (given) => {
-  expect(readJsonMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([
-    { field: 'from', message: 'must be a time such as 2026-01-31T12:00:00.000Z, or a date' },
-  ])
+  const message = expect.stringMatching(/^must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31/)
+  expect(readJsonMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([{ field: 'from', message }])
 })
 
 test('null means absent', () => {

@@ -155,6 +155,28 @@ test('a body without a Content-Type is read as JSON', async () => {
 
 test('a compressed body is a 415', async () => {
   expect((await send(url, MAIL, { 'content-encoding': 'gzip' })).status).toBe(415)
+  for (const encoding of ['identity', 'Identity'])
+    expect((await send(url, MAIL, { 'content-encoding': encoding })).status).toBe(200)
+})
+
+test.each([
+  ['/api/v1/emails/send/', '/api/v1/emails/send'],
+  ['//api/v1/emails/send', '/api/v1/emails/send'],
+  ['/api//v1/emails//send/?a=b', '/api/v1/emails/send'],
+  ['/api/v1/emails/', '/api/v1/emails'],
+  [`/api/v1/emails/${MESSAGE_ID}/`, `/api/v1/emails/${MESSAGE_ID}`],
+  [`/api/v1//emails/${MESSAGE_ID}`, `/api/v1/emails/${MESSAGE_ID}`],
+  ['/healthz/', '/healthz'],
+])('%s is a 404 that names %s', async (path, meant) => {
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const { status, json } = await ask(url, path, { method })
+    expect([status, json.message]).toEqual([404, `There is nothing at this path. Did you mean ${meant}?`])
+  }
+})
+
+test('a path that is nothing without its slashes either names none', async () => {
+  for (const path of ['/nothing/', '//nothing', '/api/v1/emails/a/b/'])
+    expect((await ask(url, path)).json.message).toBe('There is nothing at this path. See /docs for those there are.')
 })
 
 test('query parameters reach the service with their types', async () => {

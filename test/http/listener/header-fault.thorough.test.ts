@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
 import { create, toBinary } from '@bufbuild/protobuf'
-import { ConnectError } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { encodeEnvelope } from '@connectrpc/connect/protocol'
 import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { SINGLE_HEADERS } from '../../../server/http/listener/repeated-header.ts'
+import { SINGLE_HEADERS } from '../../../server/http/listener/header-fault.ts'
 import { expectErrorBody, type Gateway, KEY, MAIL, startGateway } from '../gateway.ts'
 
 const keys: (string | null)[] = []
@@ -156,3 +156,43 @@ test('headers with lists of values may occur twice', async () => {
     lines.push(name, 'a=1', name, 'a=1')
   for (const request of Object.values(VERSIONS)) expect((await request(PROTOCOLS.REST!, lines)).status).toBe(200)
 })
+
+test.each(cases)(
+  '%s over %s: headers over 16 KiB are refused in the protocol of the caller',
+  async (protocol, version) => {
+    const { type, expectRefusal } = PROTOCOLS[protocol]!
+    const usual = ['content-type', type, 'authorization', `Bearer ${KEY}`]
+    const large = ['x-large', 'x'.repeat(20_000)]
+    const many = Array.from({ length: 500 }, (_, i) => [`x-${i}`, 'many small values that are large together']).flat()
+    for (const lines of [large, many])
+      expectRefusal(await VERSIONS[version]!(PROTOCOLS[protocol]!, [...usual, ...lines]))
+    const most = ['x-large', 'x'.repeat(15_000)]
+    expect((await VERSIONS[version]!(PROTOCOLS[protocol]!, [...usual, ...most])).status).toBe(200)
+    keys.splice(0)
+  },
+)
+
+test.each(['gRPC', 'gRPC-Web'])(
+  '%s: a path that does not exist is unimplemented, with the path that was meant',
+  async (protocol) => {
+    for (const request of Object.values(VERSIONS)) {
+      const lines = ['content-type', PROTOCOLS[protocol]!.type, 'authorization', `Bearer ${KEY}`]
+      for (const [path, words] of [
+        [`/${RPC}`, `Did you mean ${RPC}?`],
+        [`${RPC}/`, `Did you mean ${RPC}?`],
+        [`${RPC}Never`, 'There is nothing at this path.'],
+      ] as const) {
+        const { status, headers } = await request({ ...PROTOCOLS[protocol]!, path }, lines)
+        const error = findTrailerError(headers)!
+        expect([status, error.code, error.rawMessage]).toEqual([
+          200,
+          Code.Unimplemented,
+          expect.stringContaining(words),
+        ])
+      }
+      const repeated = [...lines, 'idempotency-key', 'a', 'idempotency-key', 'a']
+      const { headers } = await request({ ...PROTOCOLS[protocol]!, path: `${RPC}Never` }, repeated)
+      expect(reasonOf(findTrailerError(headers))).toBe('invalid_payload')
+    }
+  },
+)
