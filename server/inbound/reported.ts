@@ -18,8 +18,8 @@ export interface ReportedMessage {
   recipients: HistoryRecipient[]
 }
 
-// Each recipient can be retried once, so only the last message that retries it may have been delivered. A recipient was
-// retried at most 49 times beside others: the messages are at most as many as the recipients.
+// Each recipient can be retried once, so only the last message that retries it may have been delivered. There are at
+// most as many of these messages as the first one has recipients.
 export const LAST_RETRIES = `
   select distinct message_id as id from retries r
   where first_id = $1 and not exists (
