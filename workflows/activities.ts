@@ -47,6 +47,9 @@ export interface GroupResult {
   busy: string[]
   /** How the endpoint responded to those that failed. */
   lastAnswer?: string
+  /** The same for each of them, by its id; absent in a history of release 0.2, like the next field. */
+  answers?: Record<string, string>
+  acknowledgedIds?: string[]
 }
 
 /** What a step of a replay of many events has left. */
@@ -151,7 +154,15 @@ function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResu
     failed: idsIn('failed'),
     busy: idsIn('not_due', 'no_slot'),
     lastAnswer: describeResponses(results.filter(({ state }) => state === 'failed')),
+    answers: Object.fromEntries(dispatchIds.flatMap((id, index) => answerOf(id, results[index]!))),
+    acknowledgedIds: idsIn('acknowledged'),
   }
+}
+
+/** The entry of a dispatch that failed with a response. */
+function answerOf(id: string, result: AttemptResult): [string, string][] {
+  const answer = result.state === 'failed' ? describeResponses([result]) : undefined
+  return answer === undefined ? [] : [[id, answer]]
 }
 
 function uuidOf(prefix: IdPrefix, id: string): string {

@@ -5,15 +5,25 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client'
-import { type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
+import type { SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { publicId } from '../server/db/ids.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
 import type { Group, Workflows } from '../server/webhooks/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
+import { createKnownAttributes } from './known-attributes.ts'
 import type { replayRange } from './replay-range.ts'
 import { describeResponses } from './responses.ts'
-import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
+import {
+  ACCOUNT_ID,
+  ATTEMPT_NUMBER,
+  DELIVERY_STATUS,
+  DISPATCH_KIND,
+  ENDPOINT_ID,
+  EVENT_IDS,
+  MESSAGE_IDS,
+  WEBHOOK_ENDPOINT,
+} from './search-attributes.ts'
 import { MAX_GROUP, WORKFLOW_TASK_MS } from './worker-limits.ts'
 
 /** Replays have a task queue of their own, so that a bulk replay does not delay retries. */
@@ -26,32 +36,55 @@ export interface WorkflowsParts {
   scheduleMs: readonly number[]
   tracing?: Tracing
   interceptors?: WorkflowClientInterceptor[]
+  /** Is called with the search attributes that the namespace lacks: workflows start without them. */
+  onMissingAttributes?(names: string[]): void
 }
+
+const STATIC_DETAILS =
+  'Attempts to push events to a webhook endpoint. The signals `retryNow` and `cancel` take ids of events (`evt_`), ' +
+  'messages (`msg_`) or dispatches (`dsp_`), and mean all of them without an id.'
 
 /** Starts and cancels the workflows of webhooks. Each call takes at most five seconds. */
 export function createWorkflows(parts: WorkflowsParts): Workflows {
-  const { connection, namespace, scheduleMs, tracing = NO_TRACING, interceptors } = parts
+  const { connection, namespace, scheduleMs, tracing = NO_TRACING, interceptors, onMissingAttributes } = parts
   const client = new WorkflowClient({ connection, namespace, interceptors })
+  const attributes = createKnownAttributes(connection, namespace, onMissingAttributes)
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
-    const { workflowId, kind, dispatchIds, endpointId, endpointHost, attempt, dueMs, deadlineMs } = group
-    const round = { dispatchIds: dispatchIds.map((id) => publicId('dsp', id)), attempt, dueMs }
+    const { workflowId, kind, endpointId, endpointHost, attempt, dueMs, deadlineMs } = group
+    const dispatchIds = group.dispatchIds.map((id) => publicId('dsp', id))
+    const events = group.eventIds.map((id) => publicId('evt', id))
+    const messages = group.messageIds.map((id) => publicId('msg', id))
+    const round = { dispatchIds, attempt, dueMs }
+    const subjects = Object.fromEntries(
+      dispatchIds.map((id, i) => [id, { event: events[i]!, message: messages[i]! }] as const),
+    )
     const lastAnswer = describeResponses(group.previousResults)
-    const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
-    const starting = client.start<typeof deliverWebhooks>('deliverWebhooks', {
-      workflowId,
-      taskQueue: TASK_QUEUES[kind],
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowTaskTimeout: WORKFLOW_TASK_MS,
-      typedSearchAttributes: searchAttributesOf(group),
-      staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
-      args: [
-        { endpoint: publicId('whk', endpointId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
-      ],
-    })
-    await starting.catch((error) => {
+    const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
+    const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
+      client.start<typeof deliverWebhooks>('deliverWebhooks', {
+        workflowId,
+        taskQueue: TASK_QUEUES[kind],
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowTaskTimeout: WORKFLOW_TASK_MS,
+        typedSearchAttributes,
+        memo: { events, messages: [...new Set(messages)] },
+        staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
+        staticDetails: STATIC_DETAILS,
+        args: [
+          {
+            endpoint: publicId('whk', endpointId),
+            scheduleMs: [...scheduleMs],
+            deadlineMs,
+            rounds: [round],
+            subjects,
+            lastAnswer,
+          },
+        ],
+      })
+    await attributes.startWith(searchAttributesOf(group), startWith).catch((error) => {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     })
   }
@@ -104,12 +137,16 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   }
 }
 
-function searchAttributesOf({ eventIds, messageIds, endpointHost }: Group): TypedSearchAttributes {
-  const pairs: SearchAttributePair[] = [
+function searchAttributesOf(group: Group): SearchAttributePair[] {
+  const { kind, accountId, endpointId, eventIds, messageIds, endpointHost, attempt } = group
+  return [
+    { key: ACCOUNT_ID, value: publicId('acc', accountId) },
+    { key: ENDPOINT_ID, value: publicId('whk', endpointId) },
+    { key: DISPATCH_KIND, value: kind },
+    { key: ATTEMPT_NUMBER, value: attempt },
     { key: WEBHOOK_ENDPOINT, value: endpointHost },
     { key: DELIVERY_STATUS, value: 'waiting' },
     { key: EVENT_IDS, value: eventIds.map((id) => publicId('evt', id)) },
     { key: MESSAGE_IDS, value: [...new Set(messageIds)].map((id) => publicId('msg', id)) },
   ]
-  return new TypedSearchAttributes(pairs)
 }

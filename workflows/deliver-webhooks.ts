@@ -1,4 +1,6 @@
+import { ApplicationFailureCategory, type SearchAttributePair } from '@temporalio/common'
 import {
+  ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -10,12 +12,14 @@ import {
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow'
-import type { Activities } from './activities.ts'
+import type { Activities, GroupResult } from './activities.ts'
 import { ATTEMPT_OPTIONS, FINISH_OPTIONS } from './activity-options.ts'
+import { type DispatchProgress, type DispatchSubjects, dispatchTable, namedDispatches } from './dispatch-table.ts'
 import { isLong } from './long-history.ts'
 import { earliest, idsOf, only, type Round } from './rounds.ts'
-import { DELIVERY_STATUS } from './search-attributes.ts'
+import { ATTEMPT_NUMBER, DELIVERY_STATUS } from './search-attributes.ts'
 import {
   attemptDetails,
   attemptSummary,
@@ -37,21 +41,28 @@ export interface DeliverWebhooksInput {
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
   rounds: Round[]
+  /** What the dispatches carry. A workflow that release 0.2 began has none: it completes however its dispatches end. */
+  subjects?: DispatchSubjects
   /**
-   * How the endpoint last responded. This field and the next are the results of earlier runs, if this run continues
+   * How the endpoint last responded. This field and the next two are the results of earlier runs, if this run continues
    * one.
    */
   lastAnswer?: string
   summary?: DispatchEnds
+  /** By the public ids of the dispatches. */
+  progress?: Record<string, DispatchProgress>
 }
+
+/** Ids of dispatches, events or messages: an operator may type one instead of a list, or nothing for all. */
+type GivenIds = string[] | string | null
 
 /**
  * Attempts these dispatches, or all, at once. The attempt is their next one, made early. While one is running, the next
  * one follows it at once, if it fails.
  */
-export const retryNow = defineSignal<[dispatchIds?: string[] | string]>('retryNow')
+export const retryNow = defineSignal<[ids?: GivenIds]>('retryNow')
 /** Ends these dispatches, or all, without a further attempt. */
-export const cancelDispatches = defineSignal<[dispatchIds?: string[] | string]>('cancel')
+export const cancelDispatches = defineSignal<[ids?: GivenIds]>('cancel')
 export const state = defineQuery<Pick<DeliverWebhooksInput, 'rounds' | 'lastAnswer' | 'summary'>>('state')
 
 /** Workflows that began before the patch did nothing with `retryNow` while an attempt was running. */
@@ -65,36 +76,39 @@ const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
 /**
  * Walks the dispatches of a group through the retry schedule (server/config/retry-schedule.ts): at once, and then 1
  * minute, 5 minutes, 15 minutes, 1 hour and 6 hours after the previous failure, within a window of 24 hours. One
- * timer and one activity make the attempts of a round. The workflow completes however its dispatches end. A failed
- * workflow means a fault of the service.
+ * timer and one activity make the attempts of a round. The workflow fails with `WebhookExhausted` when a dispatch was
+ * exhausted: red in Temporal's UI means an event that its endpoint did not get. Everything else completes.
  */
 export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<DispatchEnds> {
-  const { endpoint, scheduleMs, deadlineMs } = input
+  const { endpoint, scheduleMs, deadlineMs, subjects } = input
+  const progress = new Map(Object.entries(input.progress ?? {}))
   const summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
   let { rounds, lastAnswer } = input
   let currentRound: Round | undefined
   let signals = 0
+  /** Ids of the last signal that name no dispatch of this workflow. */
+  let unknown: string[] = []
   const cancelled = new Set<string>()
   /** Whose attempt was running when a person asked for the next one. */
   const hastened = new Set<string>()
 
   setHandler(state, () => ({ rounds, lastAnswer, summary }))
-  setHandler(retryNow, (dispatchIds) => {
+  setHandler(retryNow, (ids) => {
     signals++
-    const chosen = chosenIds(dispatchIds) ?? idsOf(rounds)
+    const chosen = chosenIds(ids)
     rounds = hasten(rounds, currentRound, chosen)
     for (const id of currentRound?.dispatchIds ?? []) if (chosen.includes(id)) hastened.add(id)
   })
-  setHandler(cancelDispatches, (dispatchIds) => {
+  setHandler(cancelDispatches, (ids) => {
     signals++
-    for (const id of chosenIds(dispatchIds) ?? idsOf(rounds)) cancelled.add(id)
+    for (const id of chosenIds(ids)) cancelled.add(id)
   })
 
   try {
     for (let next = earliest(rounds); next !== undefined; next = earliest(rounds)) {
       if (cancelled.size > 0) await endCancelled()
       else if (next.attempt > scheduleMs.length || Math.max(next.dueMs, Date.now()) > deadlineMs) await exhaust(next)
-      else if (isLong()) await continueAsNew<typeof deliverWebhooks>({ ...input, rounds, lastAnswer, summary })
+      else if (isLong()) await continueAsNew<typeof deliverWebhooks>(nextRun())
       else if (next.dueMs > Date.now()) await waitFor(next)
       else await attempt(next)
     }
@@ -104,11 +118,30 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     throw error
   }
   showEnd()
+  if (subjects && summary.exhausted > 0) throw exhaustedFailure(summary, lastAnswer)
   return summary
+
+  function nextRun(): DeliverWebhooksInput {
+    return { ...input, rounds, lastAnswer, summary, progress: Object.fromEntries(progress) }
+  }
+
+  /** Returns the dispatches that a signal names; all that are not over for a signal without ids. */
+  function chosenIds(ids: GivenIds | undefined): string[] {
+    if (ids === null || ids === undefined) return idsOf(rounds)
+    const named = namedDispatches([ids].flat(), idsOf(rounds), subjects ?? {})
+    unknown = named.unknown
+    return named.dispatchIds
+  }
+
+  function showDetails(text: string): void {
+    const table = subjects ? `${dispatchTable(subjects, progress, rounds)}\n\n` : ''
+    const note = unknown.length > 0 ? `\n\n${unknownText(unknown)}` : ''
+    setCurrentDetails(`${table}${text}${note}`)
+  }
 
   /** Waits until the attempt is due, or a signal changes what comes next. */
   async function waitFor(round: Round): Promise<void> {
-    setCurrentDetails(waitingDetails(rounds, scheduleMs.length, lastAnswer))
+    showDetails(waitingDetails(rounds, scheduleMs.length, lastAnswer))
     const signalsBefore = signals
     const timer = { summary: timerSummary(round, scheduleMs.length, lastAnswer) }
     await condition(() => signals !== signalsBefore, round.dueMs - Date.now(), timer)
@@ -117,7 +150,8 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
   async function attempt(round: Round): Promise<void> {
     const { dispatchIds, attempt, early, backOffMs } = round
     currentRound = round
-    setCurrentDetails(attemptDetails(round, scheduleMs.length))
+    showDetails(attemptDetails(round, scheduleMs.length))
+    showAttribute(ATTEMPT_NUMBER, attempt)
     const result = await attemptDispatches.executeWithOptions({ summary: attemptSummary(round, scheduleMs.length) }, [
       { dispatchIds, attempt, endpoint, early, nextDelayMs: scheduleMs[attempt] },
     ])
@@ -125,6 +159,7 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     summary.acknowledged += result.acknowledged
     summary.over += result.over
     lastAnswer = result.lastAnswer ?? lastAnswer
+    for (const id of dispatchIds) progress.set(id, progressOf(id, result, progress.get(id)))
     const failed = { dispatchIds: result.failed, attempt: attempt + 1, dueMs: Date.now() + (scheduleMs[attempt] ?? 0) }
     const busy = { dispatchIds: result.busy, attempt, early, ...backOff(backOffMs) }
     rounds = [...rounds.filter((other) => other !== round), ...only([failed, busy], () => true)]
@@ -151,17 +186,56 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     if (dispatchIds.length === 0) return
     await CancellationScope.nonCancellable(() => finishDispatches({ dispatchIds, as }))
     summary[as] += dispatchIds.length
+    for (const id of dispatchIds) progress.set(id, { ...progress.get(id), status: as })
   }
 
   function showEnd(): void {
-    upsertSearchAttributes([{ key: DELIVERY_STATUS, value: statusOf(summary) }])
-    setCurrentDetails(endDetails(summary))
+    rounds = []
+    showAttribute(DELIVERY_STATUS, statusOf(summary))
+    showDetails(endDetails(summary))
+  }
+
+  /** A namespace may lack attributes: its workflows begin without them. Workflows of release 0.2 set only the status. */
+  function showAttribute(key: typeof ATTEMPT_NUMBER | typeof DELIVERY_STATUS, value: number | string): void {
+    const isSet = subjects ? workflowInfo().typedSearchAttributes.get(key) !== undefined : key === DELIVERY_STATUS
+    if (isSet) upsertSearchAttributes([{ key, value } as SearchAttributePair])
   }
 }
 
-/** Reads the argument of a signal. An operator may type one id instead of a list, or nothing for all dispatches. */
-function chosenIds(dispatchIds: string[] | string | null | undefined): string[] | undefined {
-  return dispatchIds === null || dispatchIds === undefined ? undefined : [dispatchIds].flat()
+/** What an attempt has changed of a dispatch. A dispatch that got no slot stays as it was. */
+function progressOf(
+  id: string,
+  result: GroupResult,
+  before: DispatchProgress = { status: 'waiting' },
+): DispatchProgress {
+  if (result.busy.includes(id)) return before
+  if (result.failed.includes(id)) return { status: 'waiting', lastResponse: result.answers?.[id] ?? result.lastAnswer }
+  const isAcknowledged = result.over === 0 || result.acknowledgedIds?.includes(id)
+  return isAcknowledged
+    ? { status: 'acknowledged', lastResponse: 'HTTP 200' }
+    : { ...before, status: 'over before its attempt' }
+}
+
+/** Red in Temporal's UI, and no fault of the service: it counts in no metric of errors. */
+function exhaustedFailure(summary: DispatchEnds, lastAnswer = 'none'): ApplicationFailure {
+  const { acknowledged, exhausted, cancelled, over } = summary
+  const events = acknowledged + exhausted + cancelled + over
+  const what = events === 1 ? 'the event' : `${exhausted} of ${events} events`
+  return ApplicationFailure.create({
+    type: 'WebhookExhausted',
+    message: `The endpoint did not acknowledge ${what}. Its last response: ${lastAnswer}.`,
+    details: [summary],
+    nonRetryable: true,
+    category: ApplicationFailureCategory.BENIGN,
+  })
+}
+
+const MAX_SHOWN_IDS = 5
+const MAX_ID = 64
+
+function unknownText(ids: readonly string[]): string {
+  const shown = ids.slice(0, MAX_SHOWN_IDS).map((id) => String(id).slice(0, MAX_ID))
+  return `The last signal named ids that are not of this workflow, or whose dispatches are over: ${shown.join(', ')}.`
 }
 
 /** Makes these dispatches due now. The current round, whose attempt is running, stays as it is. */

@@ -12,7 +12,11 @@ import { CALL_MS } from './connection.ts'
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts'
 
 /** The number of each type in `temporal.api.enums.v1.IndexedValueType`, and its name for Temporal's command line. */
-const TYPES = { KEYWORD: { number: 2, name: 'Keyword' }, KEYWORD_LIST: { number: 7, name: 'KeywordList' } }
+const TYPES = {
+  KEYWORD: { number: 2, name: 'Keyword' },
+  INT: { number: 3, name: 'Int' },
+  KEYWORD_LIST: { number: 7, name: 'KeywordList' },
+}
 
 /**
  * Creates the search attributes and the Schedules of a namespace, as far as they are missing. Throws when Temporal is

@@ -1,3 +1,4 @@
+import { timeText } from './dispatch-table.ts'
 import type { Round } from './rounds.ts'
 
 // The texts of a workflow in Temporal's UI.
@@ -14,7 +15,6 @@ export interface DispatchEnds {
 
 const step = ({ attempt }: Round, attempts: number) => `attempt ${attempt} of ${attempts}`
 const dispatches = (count: number) => (count === 1 ? '1 dispatch' : `${count} dispatches`)
-const time = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
 /** The summary of a timer: "attempt 3 of 6, last answer HTTP 503". */
 export function timerSummary(round: Round, attempts: number, lastAnswer = 'none yet'): string {
@@ -31,7 +31,7 @@ export function attemptSummary(round: Round, attempts: number): string {
 export function waitingDetails(rounds: readonly Round[], attempts: number, lastAnswer = 'none yet'): string {
   const lines = rounds
     .toSorted((a, b) => a.dueMs - b.dueMs)
-    .map((round) => `- ${attemptSummary(round, attempts)} comes at ${time(round.dueMs)}`)
+    .map((round) => `- ${attemptSummary(round, attempts)} comes at ${timeText(round.dueMs)}`)
   return `Last answer: ${lastAnswer}. Next:\n\n${lines.join('\n')}`
 }
 

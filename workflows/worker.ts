@@ -63,7 +63,12 @@ async function start(program: Program): Promise<object> {
   const { webhookSchedule: scheduleMs } = config
   const interceptors = await clientInterceptors(tracing)
   const { namespace } = temporal
-  const starter = createWorkflows({ connection, namespace, scheduleMs, tracing, interceptors })
+  const onMissingAttributes = (names: string[]) =>
+    log.warn({ names }, 'the namespace in Temporal lacks search attributes: workflows start without them')
+  const starter = createWorkflows({
+    ...{ connection, namespace, scheduleMs, tracing, interceptors },
+    onMissingAttributes,
+  })
   const workflows = countWorkflows(starter, metrics)
   watchTemporal(metrics, () =>
     connection.withDeadline(Date.now() + HEALTH_MS, async () => !(await namespaceFault(connection, namespace))),

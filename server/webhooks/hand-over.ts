@@ -178,7 +178,7 @@ function groupOf(rows: AssignedRow[]): Group {
     kind,
     dispatchIds: rows.map((row) => row.id),
     eventIds: rows.map((row) => row.eventId),
-    messageIds: [...new Set(rows.map((row) => row.messageId))],
+    messageIds: rows.map((row) => row.messageId),
     accountId,
     endpointId,
     endpointHost: url === null ? '' : new URL(url).host,

@@ -2,7 +2,7 @@
 export interface Group {
   workflowId: string
   kind: 'original' | 'replay'
-  /** UUIDs, like the next two. The ids of dispatches and events come in pairs. */
+  /** UUIDs, like the next two, in the same order: a dispatch, its event, and the message of that. */
   dispatchIds: string[]
   eventIds: string[]
   messageIds: string[]

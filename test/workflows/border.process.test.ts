@@ -34,6 +34,7 @@ test('workflow code imports only itself and packages made for workflows', () => 
     [
       'activity-options',
       'deliver-webhooks',
+      'dispatch-table',
       'long-history',
       'replay-range',
       'retention',

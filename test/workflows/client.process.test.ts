@@ -127,3 +127,26 @@ test('while Temporal is stopped a call fails; when it runs again, the same conne
     )
   await until(started, 30_000)
 })
+
+test('a workflow starts without the search attributes that the namespace lacks, and says which', async () => {
+  const { operatorService } = connection
+  await operatorService.removeSearchAttributes({
+    namespace: 'default',
+    searchAttributes: ['AttemptNumber', 'EventIds'],
+  })
+  const missing: string[][] = []
+  const starting = createWorkflows({
+    connection,
+    namespace: 'default',
+    scheduleMs: [0, 60_000],
+    onMissingAttributes: (names) => void missing.push(names),
+  })
+  const groups = [newGroup(), newGroup()]
+  for (const group of groups) await starting.start(group)
+  expect(missing).toEqual([['AttemptNumber', 'EventIds']])
+  for (const group of groups) {
+    const { searchAttributes } = await describe(group)
+    const names = Object.keys(searchAttributes!.indexedFields!)
+    expect([names.includes('EndpointId'), names.includes('EventIds')]).toEqual([true, false])
+  }
+})

@@ -1,5 +1,6 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, inject, test as inTurn } from 'vitest'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { DELIVERY_STATUS, SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorkflowWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
@@ -19,6 +20,7 @@ afterAll(async () => {
 })
 
 const none = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
+const EXHAUSTED = { type: 'WebhookExhausted', category: 'BENIGN', nonRetryable: true }
 /** A delay that is longer than any test. */
 const LATER_MS = 3_600_000
 
@@ -40,7 +42,7 @@ test('every dispatch of the group is attempted, and an acknowledged dispatch lea
 
 test('each delay counts from the previous failure, and a dispatch whose last attempt failed is exhausted', async () => {
   const { handle, calls, ended } = await world.deliver(() => http(500), { scheduleMs: [0, 200, 600, 400] })
-  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
+  await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls.map(({ number, nextDelayMs }) => [number, nextDelayMs])).toEqual([
     [1, 200],
     [2, 600],
@@ -69,7 +71,7 @@ test('an attempt that would begin after the window is not made', async () => {
     scheduleMs: [0, 100, LATER_MS, 100],
     deadlineMs,
   })
-  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
+  await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls.map(({ number }) => number)).toEqual([1, 2])
   expect(ended).toEqual({ 0: 'exhausted' })
 })
@@ -79,7 +81,7 @@ test('no attempt begins after the deadline, even when the worker starts late', a
     dueMs: Date.now() - 2_000,
     deadlineMs: Date.now() - 1_000,
   })
-  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
+  await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls).toEqual([])
 })
 
@@ -268,3 +270,23 @@ async function timersOf(handle: Delivery['handle']): Promise<number[]> {
     .flatMap(({ timerStartedEventAttributes: timer }) => timer?.startToFireTimeout ?? [])
     .map(({ seconds, nanos }) => Number(seconds) * 1_000 + (nanos ?? 0) / 1_000_000)
 }
+
+test('signals take the ids of events and messages too, and the details name an id that is unknown', async () => {
+  const [eventIds, messageIds] = [[1, 2, 3].map(() => newId(Date.now())), [newId(Date.now()), newId(Date.now())]]
+  const delivery = await world.deliver(({ number }) => (number === 1 ? http(503) : acked), {
+    dispatches: 3,
+    scheduleMs: [0, LATER_MS],
+    eventIds,
+    messageIds: [messageIds[0]!, messageIds[0]!, messageIds[1]!],
+  })
+  await waitsFor(delivery, 2)
+  await delivery.handle.signal('retryNow', [publicId('evt', eventIds[0]!), publicId('msg', newId(Date.now()))])
+  await until(() => delivery.calls.length === 4)
+  expect(delivery.calls.at(-1)).toMatchObject({ index: 0, number: 2 })
+  await delivery.handle.signal('retryNow', publicId('msg', messageIds[1]!))
+  await until(() => delivery.calls.length === 5)
+  expect(delivery.calls.at(-1)).toMatchObject({ index: 2, number: 2 })
+  await delivery.handle.signal('cancel', publicId('msg', messageIds[0]!))
+  expect(await delivery.handle.result()).toEqual({ ...none, acknowledged: 2, cancelled: 1 })
+  expect(delivery.ended).toEqual({ 1: 'cancelled' })
+})

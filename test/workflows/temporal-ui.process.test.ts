@@ -9,7 +9,8 @@ let temporal: TestTemporal
 let world: World
 let waiting: Delivery
 const eventIds = [newId(Date.now()), newId(Date.now())]
-const messageIds = [newId(Date.now())]
+const messageIds = [newId(Date.now()), newId(Date.now())]
+const [accountId, endpointId] = [newId(Date.now()), newId(Date.now())]
 beforeAll(async () => {
   temporal = await startTemporal()
   world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
@@ -18,6 +19,8 @@ beforeAll(async () => {
     scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
     eventIds,
     messageIds,
+    accountId,
+    endpointId,
     endpointHost: 'hooks.example.com',
     previousResults: [{ outcome: 'connect' }],
   })
@@ -51,6 +54,19 @@ test('a search for its endpoint, its status, and each of its events and messages
   expect(await found(`MessageIds = '${publicId('msg', messageIds[0]!)}'`)).toEqual([workflowId])
 })
 
+test('a delivery is found by its account, endpoint, kind and attempt, and its memo names events and messages', async () => {
+  const { workflowId } = waiting
+  await until(async () => (await found('AttemptNumber = 2')).includes(workflowId))
+  expect(await found(`AccountId = '${publicId('acc', accountId)}'`)).toEqual([workflowId])
+  expect(await found(`EndpointId = '${publicId('whk', endpointId)}' and DispatchKind = 'original'`)).toEqual([
+    workflowId,
+  ])
+  const { workflowExecutionInfo } = await ui(`workflows/${workflowId}`)
+  const { events, messages } = workflowExecutionInfo.memo.fields
+  expect(text(events)).toEqual(eventIds.map((id) => publicId('evt', id)))
+  expect(text(messages)).toEqual(messageIds.map((id) => publicId('msg', id)))
+})
+
 test('the status of a delivery that is over is the worst end of its dispatches', async () => {
   const ends = {
     acknowledged: await world.deliver(() => acked, { dispatches: 2 }),
@@ -62,7 +78,7 @@ test('the status of a delivery that is over is the worst end of its dispatches',
   }
   await ends.cancelled.handle.signal('cancel')
   for (const [status, { workflowId, handle }] of Object.entries(ends)) {
-    await handle.result()
+    await handle.result().catch((error) => expect(error.cause.type).toBe('WebhookExhausted'))
     await until(async () => (await found(`DeliveryStatus = '${status}'`)).includes(workflowId))
   }
 })
@@ -90,8 +106,12 @@ test('its details name the next attempt, its time, and the last response', async
     body: JSON.stringify({ query: { queryType: '__temporal_workflow_metadata' } }),
   })
   const details: string = text(queryResult.payloads[0]).currentDetails
+  for (const [i, id] of eventIds.entries()) {
+    const row = `| ${publicId('evt', id)} | ${publicId('msg', messageIds[i]!)} | waiting | HTTP 503 | attempt 3 at `
+    expect(details).toContain(row)
+  }
   expect(details).toMatch(
-    /^Last answer: HTTP 503. Next:\n\n- attempt 3 of 6 for 2 dispatches comes at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+    /\n\nLast answer: HTTP 503. Next:\n\n- attempt 3 of 6 for 2 dispatches comes at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
   )
 })
 
@@ -99,7 +119,18 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
   const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
   const [{ workflowExecutionStartedEventAttributes: started }] = history.events
   const input = text(started.input.payloads[0])
-  expect(Object.keys(input).toSorted()).toEqual(['deadlineMs', 'endpoint', 'lastAnswer', 'rounds', 'scheduleMs'])
+  expect(Object.keys(input).toSorted()).toEqual([
+    'deadlineMs',
+    'endpoint',
+    'lastAnswer',
+    'rounds',
+    'scheduleMs',
+    'subjects',
+  ])
+  expect(input.subjects[waiting.publicIds[0]!]).toEqual({
+    event: publicId('evt', eventIds[0]!),
+    message: publicId('msg', messageIds[0]!),
+  })
   expect(input.rounds[0].dispatchIds).toEqual(waiting.publicIds)
   expect(input.lastAnswer).toBe('no connection')
 })

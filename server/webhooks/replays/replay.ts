@@ -191,7 +191,7 @@ export function groupsOf(rows: readonly Row[], accountId: string, endpoints: rea
       kind: 'replay',
       dispatchIds: rows.map((row) => row.id),
       eventIds: rows.map((row) => row.eventId),
-      messageIds: [...new Set(rows.map((row) => row.messageId))],
+      messageIds: rows.map((row) => row.messageId),
       accountId,
       endpointId,
       endpointHost: new URL(url).host,

@@ -1,0 +1,46 @@
+import type { Round } from './rounds.ts'
+
+// What a person who opens a workflow sees of its dispatches.
+
+/** The event and the message of each dispatch, by its public id. */
+export type DispatchSubjects = Record<string, { event: string; message: string }>
+
+/** What is known of a dispatch. The fields are stored in histories and keep their names. */
+export interface DispatchProgress {
+  status: 'waiting' | 'acknowledged' | 'exhausted' | 'cancelled' | 'over before its attempt'
+  /** How the endpoint last responded, such as `HTTP 503`. */
+  lastResponse?: string
+}
+
+const HEAD = '| Event | Message | Status | Last response | Next attempt |\n| --- | --- | --- | --- | --- |'
+
+/** A table in Markdown, with a row for each dispatch. */
+export function dispatchTable(
+  subjects: DispatchSubjects,
+  progress: ReadonlyMap<string, DispatchProgress>,
+  rounds: readonly Round[],
+): string {
+  const rows = Object.entries(subjects).map(([dispatchId, { event, message }]) => {
+    const { status, lastResponse = 'none yet' } = progress.get(dispatchId) ?? { status: 'waiting' }
+    const round = rounds.find(({ dispatchIds }) => dispatchIds.includes(dispatchId))
+    const next = round ? `attempt ${round.attempt} at ${timeText(round.dueMs)}` : 'none'
+    return `| ${[event, message, status, lastResponse, next].join(' | ')} |`
+  })
+  return [HEAD, ...rows].join('\n')
+}
+
+export const timeText = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+
+/**
+ * Finds the dispatches that an operator names by their own ids, or those of their events or messages. Ids that name none
+ * are `unknown`.
+ */
+export function namedDispatches(ids: readonly string[], dispatchIds: readonly string[], subjects: DispatchSubjects) {
+  const found = ids.map((id) =>
+    dispatchIds.filter((dispatchId) => {
+      const { event, message } = subjects[dispatchId] ?? { event: '', message: '' }
+      return [dispatchId, event, message].includes(id)
+    }),
+  )
+  return { dispatchIds: found.flat(), unknown: ids.filter((_, i) => found[i]!.length === 0) }
+}
