@@ -195,7 +195,9 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     showDetails(endDetails(summary))
   }
 
-  /** A namespace may lack attributes: its workflows begin without them. Workflows of release 0.2 set only the status. */
+  /**
+   * A namespace may lack attributes: its workflows begin without them. Workflows of release 0.2 set only the status.
+   */
   function showAttribute(key: typeof ATTEMPT_NUMBER | typeof DELIVERY_STATUS, value: number | string): void {
     const isSet = subjects ? workflowInfo().typedSearchAttributes.get(key) !== undefined : key === DELIVERY_STATUS
     if (isSet) upsertSearchAttributes([{ key, value } as SearchAttributePair])

@@ -32,8 +32,8 @@ export function dispatchTable(
 export const timeText = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
 /**
- * Finds the dispatches that an operator names by their own ids, or those of their events or messages. Ids that name none
- * are `unknown`.
+ * Finds the dispatches that an operator names by their own ids, or those of their events or messages. Ids that name
+ * none are `unknown`.
  */
 export function namedDispatches(ids: readonly string[], dispatchIds: readonly string[], subjects: DispatchSubjects) {
   const found = ids.map((id) =>

@@ -2,7 +2,7 @@ import { type ConnectionLike, isGrpcServiceError, ScheduleClient, ScheduleNotFou
 import type { TemporalConfig } from '../server/config/config.ts'
 import { TASK_QUEUES } from './client.ts'
 import { CALL_MS, lazyConnection } from './connection.ts'
-import { SCHEDULE_NAMES } from './set-up-namespace.ts'
+import { missingAttributes, SCHEDULE_NAMES } from './set-up-namespace.ts'
 
 /** `none`: a task queue has no worker, so retries or replays wait. `unknown`: Temporal does not say. */
 export type WorkerState = 'polling' | 'none' | 'unknown'
@@ -84,6 +84,8 @@ export async function inspectTemporal(temporal: TemporalConfig) {
     fault: await inTime(() => namespaceFault(connection, namespace)),
     worker: () => inTime(() => workerState(connection, namespace)),
     schedules: () => inTime(() => scheduleStates(connection, namespace)),
+    /** The search attributes that the namespace lacks. */
+    missingAttributes: () => inTime(() => missingAttributes(connection, namespace)),
     close: () => connection.close(),
   }
 }

@@ -29,17 +29,24 @@ export async function setUp({ connection, options, schedule }: Client): Promise<
   })
 }
 
-async function addSearchAttributes({ operatorService }: ConnectionLike, namespace: string): Promise<void> {
+/** The search attributes that a namespace lacks. */
+export async function missingAttributes({ operatorService }: ConnectionLike, namespace: string) {
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
+  return SEARCH_ATTRIBUTES.filter(({ name }) => !Object.hasOwn(customAttributes, name))
+}
+
+async function addSearchAttributes(connection: ConnectionLike, namespace: string): Promise<void> {
+  const { operatorService } = connection
   try {
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
-    const missing = SEARCH_ATTRIBUTES.filter(({ name }) => !Object.hasOwn(customAttributes, name))
+    const missing = await missingAttributes(connection, namespace)
     if (missing.length === 0) return
     const searchAttributes = Object.fromEntries(missing.map(({ name, type }) => [name, TYPES[type].number]))
     await operatorService.addSearchAttributes({ namespace, searchAttributes })
   } catch (error) {
     if (!isGrpcServiceError(error) || IS_AWAY.includes(error.code)) throw error
     if (error.code === ALREADY_EXISTS) return
-    throw new Error(`Search attributes cannot be added (${error.details}). Run once: ${commandFor(namespace)}`)
+    const command = attributesCommand(namespace)
+    throw new Error(`Search attributes cannot be added (${error.details}). Run once: ${command}`)
   }
 }
 
@@ -48,10 +55,13 @@ const IS_AWAY = [14, 4, 1]
 /** Another worker added the attributes at the same moment. */
 const ALREADY_EXISTS = 6
 
-function commandFor(namespace: string): string {
-  const pairs = SEARCH_ATTRIBUTES.map(({ name, type }) => `--name ${name} --type ${TYPES[type].name}`)
+/** The command that adds search attributes to a namespace, all by default. */
+export function attributesCommand(namespace: string, attributes: readonly Attribute[] = SEARCH_ATTRIBUTES): string {
+  const pairs = attributes.map(({ name, type }) => `--name ${name} --type ${TYPES[type].name}`)
   return `temporal operator search-attribute create --namespace ${namespace} ${pairs.join(' ')}`
 }
+
+type Attribute = (typeof SEARCH_ATTRIBUTES)[number]
 
 interface ScheduledWorkflow extends Pick<ScheduleOptions, 'spec'> {
   /** The name of the Schedule, of the workflow's type, and of its id. */

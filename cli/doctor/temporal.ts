@@ -1,3 +1,4 @@
+import type { TemporalConfig } from '../../server/config/config.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Patient, TemporalInspection } from './patient.ts'
@@ -58,13 +59,28 @@ const schedules: Check = {
   }),
 }
 
+const attributes: Check = {
+  name: 'search_attributes',
+  about: 'deliveries can be found in Temporal by their events, messages and endpoints',
+  reads,
+  run: whileUp(async (inspection, { namespace }) => {
+    const missing = await inspection.missingAttributes()
+    if (missing.length === 0) return ok('the namespace has all search attributes')
+    const { attributesCommand } = await import('../../workflows/set-up-namespace.ts')
+    return warning(
+      `the namespace lacks ${missing.map(({ name }) => name).join(', ')}: deliveries start without them`,
+      `Run a worker, which adds them, or ${attributesCommand(namespace, missing)}`,
+    )
+  }),
+}
+
 /** A check that needs Temporal: skipped while it cannot be used. Another check says why. */
-function whileUp(look: (inspection: TemporalInspection) => Promise<Finding>) {
+function whileUp(look: (inspection: TemporalInspection, temporal: TemporalConfig) => Promise<Finding>) {
   return async (patient: Patient) => {
     const inspection = await patient.temporal()
     if (!inspection) return skipped('TEMPORAL_ADDRESS is not set')
-    return inspection.fault ? skipped('Temporal cannot be used') : look(inspection)
+    return inspection.fault ? skipped('Temporal cannot be used') : look(inspection, patient.config.temporal!)
   }
 }
 
-export const TEMPORAL_CHECKS = [temporal, worker, schedules]
+export const TEMPORAL_CHECKS = [temporal, worker, schedules, attributes]

@@ -61,6 +61,15 @@ test('without a worker the check of workers and Schedules fails, and the API sta
     state: 'failed',
     seen: expect.stringContaining('retention and verification are missing'),
   })
+  const connection = await Connection.connect({ address: temporal.address })
+  const removed = { namespace: 'default', searchAttributes: ['AttemptNumber'] }
+  await connection.operatorService.removeSearchAttributes(removed)
+  await connection.close()
+  expect(await diagnose('search_attributes', env)).toMatchObject({
+    state: 'warning',
+    seen: expect.stringContaining('AttemptNumber'),
+    wayOut: expect.stringContaining('temporal operator search-attribute create --namespace default'),
+  })
   await expect.poll(readiness).toEqual({ status: 200, temporal: 'ok', worker: 'none' })
 })
 
@@ -69,6 +78,7 @@ test('with a worker all is well; a paused Schedule is a warning', async () => {
   await waitForOutput(worker, /"ready"/)
   await expect.poll(() => diagnose('worker', env)).toMatchObject({ state: 'ok' })
   await expect.poll(() => diagnose('schedules', env)).toMatchObject({ state: 'ok' })
+  await expect.poll(() => diagnose('search_attributes', env)).toMatchObject({ state: 'ok' })
   await expect.poll(readiness).toEqual({ status: 200, temporal: 'ok', worker: 'polling' })
 
   const connection = await Connection.connect({ address: temporal.address })
