@@ -263,8 +263,79 @@ const NONE: [string, string, string, string, string?][] = [
   ],
 ]
 
+/** Shapes that were added after the first run. */
+const MORE: [string, string, string, string][] = [
+  [
+    'a reply to MAIL FROM in a text',
+    'policy_block',
+    '-',
+    plain(
+      { from: 'Mail Delivery System <Mailer-Daemon@host.example>', subject: 'Mail delivery failed: returning message' },
+      `The following address(es) failed:\n\n  ann@example.net\n    host ${REMOTE}\n    SMTP error from remote mail server after MAIL FROM:<b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.sender.example>:\n    553 5.1.0 that address does not exist here\n\n------ This is a copy of the message. ------\n${COPY}`,
+    ),
+  ],
+  [
+    'a reply to MAIL FROM in a status part',
+    'policy_block',
+    '-',
+    dsn(
+      { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' },
+      `<ann@example.net>: host ${REMOTE} said: 550 5.1.1 User unknown (in reply to MAIL FROM command)`,
+      'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 User unknown (in reply to MAIL FROM command)\n',
+    ),
+  ],
+  [
+    'a multipart whose boundary never comes',
+    'mailbox_does_not_exist',
+    'hard',
+    dsn(
+      { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' },
+      '<ann@example.net>: 550 5.1.1 User unknown',
+      'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 User unknown\n',
+    ).replace('boundary="=_p"', 'boundary="=_q"'),
+  ],
+  [
+    'a message of a server between lines of hyphens',
+    'mailbox_does_not_exist',
+    'hard',
+    plain(
+      { from: 'POSTMASTER <postmaster@filter.example>', subject: 'failure notice' },
+      `ann@example.net\n\n-------server message\n550 unknown user <ann@example.net>\n\n-------SMTP command\nDATA\n\n-------original message\n${COPY}`,
+    ),
+  ],
+  [
+    'a notice from no-reply with a plain subject',
+    'mailbox_full',
+    'full',
+    plain(
+      { from: 'no-reply@mail.carrier.example', subject: 'Mail' },
+      'Your mail sent on: Sat, 21 Nov 2026 10:00:00 +0000\n     Could not be delivered to: <ann@example.net>\n     As their mailbox is full.\n',
+    ),
+  ],
+  [
+    'a null MX in a status part',
+    'no_mx_record',
+    '-',
+    dsn(
+      { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' },
+      '<ann@example.net>: it cannot be delivered',
+      'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.10\n',
+    ),
+  ],
+  [
+    'dma, given up',
+    'connection_timeout',
+    '-',
+    plain(
+      { from: 'MAILER-DAEMON <>', subject: 'Mail delivery failed' },
+      `There was an error delivering your mail to <ann@example.net>.\n\nCould not deliver for the last 432000 seconds. Giving up.\n\nMessage headers follow.\n\n${COPY}`,
+    ),
+  ],
+]
+
 export function publicReports(): LabelledReport[] {
   return [
+    ...MORE.map(([source, verdict, strike, mail]) => ({ source, verdict, strike, mail })),
     ...SHAPES.flatMap(([shape, write]) =>
       CAUSES.map((cause) => ({
         source: `${shape}, by its publisher: ${cause.reply || cause.words}`,

@@ -42,7 +42,7 @@ export interface FailedRecipient extends Diagnosis {
  * `#550 ...` and `returned '550 ...`.
  */
 const REPLY_CODE =
-  /(?:^|[:;\]>'"([#] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
+  /(?:^|[:;,\]>'"([#] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 /** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
@@ -53,6 +53,10 @@ const DEFAULT_CODES: Record<string, number> = { '4': 452 }
 const DEFAULT_CODE = 554
 /** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
+
+/** What a bounce says of a reply that the server gave before it saw a recipient: it is about us. */
+const BEFORE_RECIPIENT =
+  /\b(?:after|in (?:reply|response) to|following|responding to) (?:the )?(?:initial connection|connect(?:ion)?\b|helo|ehlo|lhlo|starttls|mail from)/i
 
 /** Rows that hold for any reply: without a reply of a server they are no evidence. */
 const NO_EVIDENCE = new Set(['us (not understood)', 'mailbox (refused without words)'])
@@ -73,7 +77,8 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
     (each) => each && !VAGUE.test(each) && (each === reply.enhanced || !quoted || each[0] === String(code)[0]),
   )
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
-  const { outcome, reading } = classify({ phase: 'late', reply: fullReply, mx, names: { recipient, ours } })
+  const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
+  const { outcome, reading } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })
   const phrase = reading && readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')

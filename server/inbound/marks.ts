@@ -2,7 +2,7 @@ import type { Parts } from './mime-parts.ts'
 
 /** From a mail system, not from a person or a program of theirs. */
 const SYSTEM_SENDER =
-  /mailer-?daemon|mail-?daemon|postmaster|mail ?delivery|mail ?system|system ?administrator|maildelivery|microsoftexchange|mail administrator|bounce|mdaemon|mailmaster|mailadmin|mail-?agent|mailer@|mta@|smtp@|<>|post_office|qmail|admin/i
+  /mailer-?daemon|mail-?daemon|postmaster|mail ?delivery|mail ?system|system ?administrator|maildelivery|microsoftexchange|mail administrator|bounce|mdaemon|mailmaster|mailadmin|mail-?agent|mailer@|mta@|smtp@|<>|post_office|qmail|admin|no-?reply@/i
 const SYSTEM_SUBJECT =
   /undeliver|undelivered|deliver(?:y|ing)? (?:status|fail|has failed|problem|error|report|of|incomplete|notification)|mail delivery|returned mail|return(?:ing|ed) (?:to|message)|failure notice|fail(?:ed|ure)|mail failure|message you sent blocked|non-? ?deliver|not be delivered|couldn.?t be delivered|could not be sent|rejected|unzustell|nicht zugestellt|zustell|remise|non remis|échec|echec|no se (?:ha )?(?:pudo|podido)|no entreg|no se puede entregar|devuelto|mancat[ao] (?:consegna|recapito)|non consegnat|impossibile|n[ãa]o (?:foi )?entreg|falha|devolvid|niet bezorg|onbestelbaar|недостав|возвращ|не (?:удалось|может быть) достав|niedostarcz|nie (?:udało|można|dostarcz)|nedoruč|nelze doručit|inte levereras|olevererb|ikke leveres|toimittamat|ei voitu toimittaa|kézbesíthetetlen|nem kézbesíth|teslim edilemedi|iletilemedi|nelivrat|반송|退信|无法|配信|エラー|error|address not found/i
 const AUTO_REPLY_SUBJECT =
@@ -30,9 +30,17 @@ export function isNoFailure({ header, text }: Parts): boolean {
   return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(header('subject'))
 }
 
-/** The marks of a mail system: who writes, and what about. */
+const SYSTEM_TEXT =
+  /(?:did not reach|could not be delivered to|cannot be delivered to|could not deliver (?:your )?(?:mail|message)|unable to deliver|wasn.?t able to deliver|delivery (?:to|has failed)|undeliverable to|failed recipients?|did not receive this message|送信できませんでした|配信できませんでした|konnte nicht zugestellt|n.a pas pu être|no se pudo entregar|non è stato possibile|não (?:foi possível|pôde))/i
+
+/** Two of the marks of a mail system: who writes, what about, and what the text says. */
 export function isFromMailSystem({ header, text }: Parts): boolean {
   if (header('x-failed-recipients') !== '') return true
   if (text.startsWith('Hi. This is the ')) return true
-  return SYSTEM_SENDER.test(header('from') || '<>') && SYSTEM_SUBJECT.test(header('subject'))
+  const marks = [
+    SYSTEM_SENDER.test(header('from') || '<>'),
+    SYSTEM_SUBJECT.test(header('subject')),
+    SYSTEM_TEXT.test(text.slice(0, 3_000)),
+  ]
+  return marks.filter(Boolean).length >= 2
 }

@@ -13,6 +13,7 @@ export interface Parts {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 10
 const COPY = /^(?:message\/(?:rfc822|global)|text\/rfc822-headers|message\/global-headers)$/
 
@@ -21,7 +22,9 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   // The parser throws on parts nested too deep, and on headers too large.
   const email = await PostalMime.parse(condense(mail), options).catch(() => undefined)
   if (!email) return undefined
-  const text = email.text?.trim() ? email.text : textOfHtml(email.html ?? '')
+  const isEmpty = !email.text?.trim() && !email.html?.trim() && email.attachments.length === 0
+  // A multipart whose boundary never comes has no parts: then the body itself is read.
+  const text = email.text?.trim() ? email.text : isEmpty ? bodyOf(mail) : textOfHtml(email.html ?? '')
   const contents = email.attachments
     .filter(({ mimeType }) => !COPY.test(mimeType))
     .map(({ content }) => textOf(content))
@@ -34,6 +37,12 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
     },
     statements: [text, ...contents],
   }
+}
+
+/** What follows the header. */
+function bodyOf(mail: Buffer): string {
+  const [, body = ''] = /\r?\n\r?\n([\s\S]*)/.exec(mail.toString('utf8', 0, MAX_BODY_BYTES)) ?? []
+  return body
 }
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {

@@ -4,7 +4,7 @@ import { lowerAscii } from '../../mail/address.ts'
 
 /** Where the copy of the message, or its headers, begin. */
 const COPY =
-  /^[ \t>]*(?:-{3,}.{0,40}(?:copy|below|original|returned|message|header|nachricht|mensaje|messaggio|mensagem|bericht)|-{1,2} ?(?:this is a copy|below|original|returned|message original|the header|forwarded)|(?:original|returned) message|(?:below|here) (?:is|are) (?:a|the) (?:copy|first|header)|message headers? follow|original message headers|received: |return-path: |reporting-mta: |content-type: |x-mailer: |date: .{5,40}\d\d:\d\d:\d\d)/i
+  /^[ \t>]*(?:-{3,}(?!.{0,10}server message).{0,40}(?:copy|below|original|returned|message|header|nachricht|mensaje|messaggio|mensagem|bericht)|-{1,2} ?(?:this is a copy|below|original|returned|message original|the header|forwarded)|(?:original|returned) message|(?:below|here) (?:is|are) (?:a|the) (?:copy|first|header)|message headers? follow|original message headers|received: ?|return-path: ?|reporting-mta: |content-type: ?|x-mailer: |date: .{5,40}\d\d:\d\d:\d\d)/i
 const BULLET = /^(?:[-*•>]{1,3}|<{3})\s{1,8}/
 const MAX_LINES = 400
 const MAX_ADDRESSES = 100

@@ -7,12 +7,12 @@ const HOST_UNKNOWN = words(
   'no such domain, no such host, name service error, name or service not known, nxdomain',
   'non existent domain, domain does not exist, domain doesnt exist, unknown domain, no mx',
   'no mail exchanger*, no mail server*, nullmx, null mx, does not accept mail, couldnt find any host',
-  'could not find any host, dns error, dns failure, dns lookup failed, domain name not found',
+  'could not find any host, couldnt find a mail exchanger, could not find a mail exchanger, dns error, dns failure, dns lookup failed, domain name not found',
   'cannot find your host, unrouteable mail domain, unroutable mail domain, no mx record*, mx lookup failure',
   'bad host, domain wasnt found, domain couldnt be found, domain could not be found, dns domain',
   'lookup failure, unresolvable, domain unbekannt, domäne unbekannt, domaine inconnu, dominio desconocido',
   'dominio sconosciuto, domínio desconhecido, cannot resolve, could not resolve, not resolve, resolve route',
-  'no route for, name server reply, destination computer',
+  'no route for, name server reply, destination computer, indicated no smtp service, no smtp service',
   'all relevant mx records point to non existent hosts, invalid domain',
 )
 const GIVEN_UP = words(
@@ -25,7 +25,8 @@ const GIVEN_UP = words(
   'no answer from host, not responding, did not respond, unable to reach, not reachable',
   'could not be reached, could not contact, delivery attempts, remained in queue, max retries',
   'message expired, ttl expired, undelivered for, network is unreachable, multiple retries, queue period',
-  'could not be delivered for, failing for a long, been delayed, in the queue, zeitüberschreitung',
+  'could not be delivered for, could not deliver for, giving up, did not accept our requests to connect',
+  'socket error, was not delivered within, not been delivered within, failing for a long, been delayed, in the queue, zeitüberschreitung',
   'abgelaufen, délai dépassé, délai expiré, tiempo agotado, tempo scaduto, tempo esgotado, verlopen',
   'keine verbindung, connexion refusée, conexión rechazada, connessione rifiutata, conexão recusada',
 )
@@ -56,7 +57,7 @@ export const ROUTE_STATUS_RULES: readonly ReplyRule[] = [
     name: 'host unknown',
     subject: 'route',
     phases: LATE_PHASES,
-    status: /^[45]\.(?:1\.2|4\.4|4\.310)$/,
+    status: /^[45]\.(?:1\.2|1\.10|4\.4|4\.310)$/,
     reason: 'no_mx_record',
     evenFor4xx: true,
   },

@@ -50,7 +50,7 @@ const HOST = words(
 )
 /** A host that another server could not reach is the recipient's. */
 const NOT_CONNECTED = words(
-  'target ip address, connection refused, timed out, could not connect, unable to connect, no route to host',
+  'mail exchanger or ip address, target ip address, connection refused, timed out, could not connect, unable to connect, no route to host',
 )
 const DNS = words(
   'dns mx, a aaaa, aaaa record, aaaa resource, resource record, address record, dns check, dns record*',
