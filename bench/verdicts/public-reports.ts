@@ -323,6 +323,25 @@ const MORE: [string, string, string, string][] = [
     ),
   ],
   [
+    'OpenSMTPD, whose action is an error',
+    'mailbox_does_not_exist',
+    'hard',
+    dsn(
+      { from: 'Mailer Daemon <MAILER-DAEMON@bsd.example>', subject: 'Delivery status notification: error' },
+      'An error has occurred while attempting to deliver a message for\nthe following list of recipients:\n\nann@example.net: 550 5.1.1 User unknown',
+      'Final-Recipient: rfc822; ann@example.net\nAction: error\nStatus: 5.0.0\n',
+    ),
+  ],
+  [
+    'a subject that says not delivered',
+    'mailbox_does_not_exist',
+    'hard',
+    plain(
+      { from: 'MAILER-DAEMON@qmail.example', subject: 'Mail Not Delivered' },
+      `Unfortunately, your mail was not delivered to the following address:\n\n<ann@example.net>:\n198.51.100.7 does not like recipient.\nRemote host said: 550 User unknown\nGiving up on 198.51.100.7.\n\n${COPY}`,
+    ),
+  ],
+  [
     'dma, given up',
     'connection_timeout',
     '-',

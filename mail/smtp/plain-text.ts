@@ -43,6 +43,8 @@ export function plainWords(text: string, names: KnownNames = {}): string {
 }
 
 const MARKS = /\p{M}/gu
+/** The article of `l'adresse`, `d'utilisateur` and `dell'utente`. */
+const ELISION = /(?<![a-z])(?:l|d|un|(?:de|a|ne|su|que)ll)['’](?=[a-z])/g
 
 /** Lower case without accents. `RecipientNotFound`, `recipient_not_found` and `recipient-not-found` are three words. */
 export function plain(text: string): string {
@@ -52,6 +54,7 @@ export function plain(text: string): string {
     .replace(MARKS, '')
     .toLowerCase()
     .replaceAll('ß', 'ss')
+    .replace(ELISION, '')
     .replace(/['’`´]/g, '')
     .replace(/["“”«»<>()[\]{}_\-–—=*/\\|+~\s]+/g, ' ')
     .trim()

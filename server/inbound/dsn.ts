@@ -15,7 +15,8 @@ const STATUS = /\b[245]\.\d{1,3}\.\d{1,3}\b/
 export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): FailedRecipient[] | undefined {
   const groups = statusGroups(parts)
   if (groups.length === 0) return parts.part(...DELIVERY_STATUS) === undefined ? undefined : []
-  const failed = groups.filter((fields) => /^fail/i.test(fieldValue(fields, 'action')))
+  // OpenSMTPD writes `error`.
+  const failed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
   const notice = noticeOf(parts.text)
   return failed.map((fields): FailedRecipient => {
     const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []

@@ -39,10 +39,16 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   }
 }
 
-/** What follows the header. */
+/** What follows the header, and the header of the first part where a line looks like a boundary. */
 function bodyOf(mail: Buffer): string {
-  const [, body = ''] = /\r?\n\r?\n([\s\S]*)/.exec(mail.toString('utf8', 0, MAX_BODY_BYTES)) ?? []
-  return body
+  const body = afterBlankLine(mail.toString('utf8', 0, MAX_BODY_BYTES).replaceAll('\r\n', '\n'))
+  const boundary = body.search(/^--\S/m)
+  return boundary < 0 ? body : afterBlankLine(body.slice(boundary))
+}
+
+function afterBlankLine(text: string): string {
+  const end = text.indexOf('\n\n')
+  return end < 0 ? '' : text.slice(end + 2)
 }
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {

@@ -104,7 +104,7 @@ const FULL = words(
   'not enough storage, insufficient storage, storage limit, storage quota, allowed storage, size limit',
   'storage space, disk space, disk quota, space exceeded, over its limit, over the limit, over limit',
   'size exceeded, size exceeds, size has been exceeded, too many messages on, too full, no room, used up',
-  'exceeds allowed, exceeds its allowed, exceeds the allowed, no more room, not enough room, insufficient room, out of room, no free space, no storage',
+  'space not enough, exceeds allowed, exceeds its allowed, exceeds the allowed, no more room, not enough room, insufficient room, out of room, no free space, no storage',
   'local limit, exceeded its storage, exceeded storage, exceeded the storage, exceeds the storage',
   'exceeded its limit, exceeded the size, exceeded its size, maximum size, max size, limit exceeded',
   'exhausted, has exceeded its, voll, überfüllt, ueberfuellt, übervoll, zu voll, überschritten',

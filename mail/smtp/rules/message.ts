@@ -1,4 +1,4 @@
-import { CONTENT_JUDGED, SPAM, TOGETHER_SPAM } from './lexicon.ts'
+import { CONTENT_JUDGED, NO_SPACE, SPAM, TOGETHER_SPAM, USER_UNKNOWN } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
@@ -96,7 +96,7 @@ export const MESSAGE_RULES: readonly ReplyRule[] = [
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(CONTENT_REFUSED),
-    unless: pattern(UNREADABLE_CONTENT),
+    unless: pattern(UNREADABLE_CONTENT, NO_SPACE, USER_UNKNOWN),
     reason: 'spam_blocked',
   },
   { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },

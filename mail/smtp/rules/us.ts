@@ -104,7 +104,7 @@ const RATE = words(
   'too many mails from, too many emails from, send limit, too many spams, too many spam, burst, flood*',
   'bandwidth, traffic, trop rapide, zu schnell, zu oft, demasiado rápido, recipient daily limit',
   'limit for the number of messages, more messages than, slow down, tarpit*, rate control, rate policy',
-  'connection rate, messages per hour, limite d envoi, límite de envío, 频率, 頻率',
+  'connection rate, messages per hour, limite d envoi, limite envoi, límite de envío, 频率, 頻率',
 )
 const LIMIT_PER_SPAN = near(words('too many, limit, limits, quota, exceed*, maximum, max, number of'), SPAN)
 
@@ -236,7 +236,7 @@ export const US_RULES: readonly ReplyRule[] = [
     subject: 'us',
     phases: RECIPIENT_PHASES,
     text: pattern(RATE, LIMIT_PER_SPAN),
-    unless: pattern(words('on the server, storage, over quota')),
+    unless: pattern(words('on the server, storage, over quota, disk quota, too much mail stored')),
     reason: 'policy_block',
   },
 ]
