@@ -3,28 +3,18 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { BUILT_PAGES } from '../server/http/site/built-files.ts'
 import { NONCE } from '../server/http/site/dashboard-files.ts'
-import { compress, replaceFolder } from './built-folder.ts'
+import { compress, ifInstalled, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-dashboard.ts [folder]`, part of `npm run build`: builds the dashboard's pages into dashboard/dist,
 // each file also compressed. `npm ci` runs it.
 
 const DASHBOARD = new URL('../dashboard', import.meta.url).pathname
 
-/** Vite; undefined after `npm ci --omit=dev`. */
-async function loadVite() {
-  try {
-    return await import('vite')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    return undefined
-  }
-}
-
 // React would be its slow variant for development under any other value.
 process.env.NODE_ENV = 'production'
 
 const place = process.argv[2] ?? BUILT_PAGES
-const vite = await loadVite()
+const vite = await ifInstalled(() => import('vite'))
 if (vite) {
   const startedAt = performance.now()
   const outDir = await mkdtemp(join(dirname(place), '.dist-'))

@@ -2,7 +2,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUILT_GUIDES } from '../server/http/site/built-files.ts'
-import { compress, replaceFolder } from './built-folder.ts'
+import { compress, ifInstalled, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` into the pages that the
 // service shows at `/guides`, with an index for their search.
@@ -10,17 +10,7 @@ import { compress, replaceFolder } from './built-folder.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ASSETS = join(ROOT, 'dev/guides/assets')
 
-/** The renderer; undefined after `npm ci --omit=dev`. */
-async function loadRenderer() {
-  try {
-    return await import('./guides/render.ts')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    return undefined
-  }
-}
-
-async function build(folder: string, { renderGuide }: NonNullable<Awaited<ReturnType<typeof loadRenderer>>>) {
+async function build(folder: string, { renderGuide }: typeof import('./guides/render.ts')) {
   const { hrefBetween, readGuides } = await import('./guides/guides.ts')
   const { groupsOf, pageOf } = await import('./guides/page.ts')
   const guides = readGuides()
@@ -56,7 +46,7 @@ async function copy(from: string, to: string): Promise<void> {
 
 process.chdir(ROOT)
 const place = process.argv[2] ?? BUILT_GUIDES
-const renderer = await loadRenderer()
+const renderer = await ifInstalled(() => import('./guides/render.ts'))
 if (renderer) {
   const startedAt = performance.now()
   const folder = await mkdtemp(join(dirname(place), '.dist-'))

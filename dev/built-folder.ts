@@ -19,6 +19,16 @@ export async function compress(folder: string): Promise<void> {
   )
 }
 
+/** What `load` imports; undefined without the development dependencies, as after `npm ci --omit=dev`. */
+export async function ifInstalled<Module>(load: () => Promise<Module>): Promise<Module | undefined> {
+  try {
+    return await load()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    return undefined
+  }
+}
+
 /** Puts a finished folder in the place of another. A running server never sees half of a build. */
 export async function replaceFolder(finished: string, place: string): Promise<void> {
   const previous = `${finished}-previous`

@@ -3,6 +3,7 @@ import { createFairSlotsByKey } from '../net/fair-slots.ts'
 import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/process/log.ts'
 import type { AttemptOnce, AttemptResult } from '../server/webhooks/attempt-once.ts'
+import type { ReplayStep } from '../server/webhooks/replays/range-replays.ts'
 import { describeResponses } from './responses.ts'
 import { GROUPS_PER_ENDPOINT, MAX_GROUP, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from './worker-limits.ts'
 
@@ -50,15 +51,6 @@ export interface GroupResult {
   /** The same for each of them, by its id; absent in a history of release 0.2, like the next field. */
   answers?: Record<string, string>
   acknowledgedIds?: string[]
-}
-
-/** What a step of a replay of many events has left. */
-export interface ReplayStep {
-  state: 'running' | 'finished' | 'cancelled' | 'failed'
-  dispatched: number
-  total: number
-  /** How long after the end of this step the next one begins. */
-  waitMs: number
 }
 
 export type Activities = ReturnType<typeof createActivities>

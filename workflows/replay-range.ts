@@ -10,7 +10,7 @@ import {
   setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow'
-import type { Activities, ReplayStep } from './activities.ts'
+import type { Activities } from './activities.ts'
 import { REPLAY_OPTIONS } from './activity-options.ts'
 import { isLong } from './long-history.ts'
 import { replayDetails } from './summaries.ts'
@@ -21,7 +21,7 @@ export interface RangeReplay {
   replayId: string
 }
 
-export type ReplayProgress = Pick<ReplayStep, 'state' | 'dispatched' | 'total'>
+export type ReplayProgress = Omit<Awaited<ReturnType<Activities['dispatchNext']>>, 'waitMs'>
 
 /** Ends the replay. Events that it has dispatched are still attempted. */
 export const cancelRange = defineSignal('cancel')

@@ -5,7 +5,7 @@
 export async function inTime<T>(
   work: Promise<T>,
   ms: number,
-  late = () => new Error(`the database did not answer within ${Math.round(ms)} ms`),
+  late = () => new Error(`no result within ${Math.round(ms)} ms`),
 ): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), ms)

@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client'
-import type { ActivityParts, ReplayStep } from '../../workflows/activities.ts'
+import type { ReplayStep } from '../../server/webhooks/replays/range-replays.ts'
+import type { ActivityParts } from '../../workflows/activities.ts'
 import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { until } from './world.ts'
 

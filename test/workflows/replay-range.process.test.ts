@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { ReplayStep } from '../../workflows/activities.ts'
+import type { ReplayStep } from '../../server/webhooks/replays/range-replays.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'

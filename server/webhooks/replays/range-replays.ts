@@ -32,8 +32,8 @@ import {
 } from './replay.ts'
 import { dispatchIdsOf, replayDispatchId } from './replay-ids.ts'
 
-/** The progress of a replay after a step. */
-interface ReplayStep {
+/** The progress of a replay after a step. Histories of workflows store its fields, which keep their names. */
+export interface ReplayStep {
   state: 'running' | 'finished' | 'cancelled' | 'failed'
   dispatched: number
   total: number
