@@ -10,6 +10,7 @@ import {
   sendingHosts,
   zoneLine,
 } from '../server/domains/records.ts'
+import { hostsOfAllDomains } from '../server/domains/sending-pool.ts'
 import { variables } from './environment.ts'
 import { shortTime, table } from './table.ts'
 
@@ -17,9 +18,20 @@ import { shortTime, table } from './table.ts'
 
 /** The hosts that send and receive mail for this service, from the environment. */
 export function hosts(): SendingHosts {
-  return sendingHosts(
-    variables('production', 'smtpSourceAddresses', 'smtpPublicAddresses', 'returnPathHost', 'smtpHeloName'),
+  const {
+    tiers: limits,
+    defaultTier,
+    ...config
+  } = variables(
+    'production',
+    'smtpSourceAddresses',
+    'smtpPublicAddresses',
+    'returnPathHost',
+    'smtpHeloName',
+    'tiers',
+    'defaultTier',
   )
+  return { ...sendingHosts(config), limits: { ...limits, defaultTier } }
 }
 
 /** What is printed of a domain, from the database or from the API. */
@@ -53,7 +65,7 @@ export function instructions({ name, status, records }: DomainFacts, more: strin
 
 /** The operator publishes the target of every domain's CNAME once. */
 export function operatorRecords(): string[] {
-  const { returnPathHost, ...more } = hosts()
+  const { returnPathHost, ...more } = hostsOfAllDomains(hosts())
   if (returnPathHost === undefined) return []
   const records = hostRecords(returnPathHost, { returnPathHost, ...more })
   const lines = records.map((record) => (record.unknown ? `  ${record.unknown}` : `  ${zoneLine(record)}`))
@@ -112,6 +124,7 @@ export function view(domain: Domain) {
       return { selector: key.selector, state: key.state, key_bits: bitsOf(key), retires_at: key.retiresAt }
     }),
     require_tls: domain.requiresTls,
+    pool: domain.pool ?? undefined,
     created_at: domain.createdAt,
     verified_at: domain.verifiedAt,
   }

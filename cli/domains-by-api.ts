@@ -49,13 +49,18 @@ export async function rotate(url: Url, name: string): Promise<Output> {
   return { json: domain, text: rotation(factsOf(domain)) }
 }
 
+export async function pool(url: Url, name: string, pool: string): Promise<Output> {
+  const domain = await call(url, await pathOf(url, name), 'PATCH', { pool })
+  return { json: domain, text: report(factsOf(domain)) }
+}
+
 export async function remove(url: Url, name: string): Promise<Output> {
   const domain = await find(url, name)
   await call(url, `${PATH}/${domain.domain_id}`, 'DELETE')
   return { json: domain, text: `Removed ${domain.domain}.` }
 }
 
-async function call(url: Url, path: string, method: 'POST' | 'DELETE', body?: object): Promise<Domain> {
+async function call(url: Url, path: string, method: 'POST' | 'PATCH' | 'DELETE', body?: object): Promise<Domain> {
   return (await callApi({ url, path, method, body })) as unknown as Domain
 }
 

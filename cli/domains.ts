@@ -5,6 +5,7 @@ import type { Database } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { createVerifier } from '../server/domains/dns-verifier.ts'
 import {
+  changeSettings,
   createDomain,
   type Domain,
   deleteDomain,
@@ -26,12 +27,13 @@ import { urlOption } from './service.ts'
 
 export const domains = (print: Print) =>
   new Command('domains')
-    .description('Manage sending domains: add, list, show, verify, rotate, remove')
+    .description('Manage sending domains: add, list, show, verify, rotate, pool, remove')
     .addCommand(add(print))
     .addCommand(list(print))
     .addCommand(show(print))
     .addCommand(verify(print))
     .addCommand(rotate(print))
+    .addCommand(pool(print))
     .addCommand(remove(print))
 
 const add = (print: Print) =>
@@ -121,6 +123,36 @@ const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
   const domain = (await findDomainById(db, id))!
   return { json: view(domain), text: rotation(factsOf(domain)) }
 }
+
+const pool = (print: Print) =>
+  new Command('pool')
+    .summary('Choose the pool of addresses that mail of a domain leaves from')
+    .description(
+      'Choose the pool of addresses that mail of a domain leaves from. Its SPF record then names the addresses of the pool. Takes effect within 5 seconds.',
+    )
+    .argument('<domain>')
+    .argument('<pool>', `A pool of TIERS_FILE, or ${TIERS_POOL} for that of the tier of the account`)
+    .addOption(accountOption())
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict domains pool example.com main', 'verdict domains pool example.com default'))
+    .action(async (text, name, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.pool(url, text, name === TIERS_POOL ? '' : name))
+      const { pools } = variables('tiers', 'defaultTier').tiers
+      if (name !== TIERS_POOL && !Object.hasOwn(pools, name)) {
+        const names = [...Object.keys(pools), TIERS_POOL].join(', ')
+        throw new Failure('usage', `There is no pool ${name}. The pools are ${names}; TIERS_FILE can define others.`)
+      }
+      print(
+        await withDomain(text, account, async (db, { id, accountId }) => {
+          await changeSettings(db, id, { pool: name === TIERS_POOL ? null : name }, operator(accountId))
+          const domain = (await findDomainById(db, id))!
+          return { json: view(domain), text: report(factsOf(domain)) }
+        }),
+      )
+    })
+
+/** The name of no pool of its own. */
+const TIERS_POOL = 'default'
 
 const remove = (print: Print) =>
   domainCommand('remove')

@@ -33,6 +33,8 @@ export interface FairSlots {
   isUnused(): boolean
   /** How many slots are held, and how many requests wait for one. */
   load(): SlotLoad
+  /** The number of slots. */
+  size(): number
   /** Changes the number of slots. Slots that are held stay held: none is free until fewer than `slots` are held. */
   resize(slots: number, perAccount?: FairSlotsOptions['perAccount']): void
   /** Resolves all waiting requests to undefined. Slots that are held stay held until they are released. */
@@ -128,6 +130,7 @@ export function createFairSlots({ slots, perAccount = slots, maxWaiting = Infini
     },
     isUnused: () => free === total,
     load: () => ({ inUse: total - free, waiting }),
+    size: () => total,
     resize(slots, perAccount = slots) {
       free += slots - total
       total = slots

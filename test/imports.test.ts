@@ -42,6 +42,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/inbound': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
   'server/sending': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
   'server/webhooks': [...AUDITED, 'server/ledger'],
+  'server/shaping': [...SHARED, 'mail'],
   'server/simulator': ['mail'],
   'server/services': [
     ...AUDITED,

@@ -1268,6 +1268,11 @@ export interface Domain {
   created_at: string
   /** When the domain was verified. A lapsed domain keeps this time. */
   verified_at?: string
+  /**
+   * Name of the pool of addresses that mail of this domain leaves from. Absent when it was not chosen for this domain:
+   * then it is that of the account's tier, if any.
+   */
+  pool?: string
 }
 
 /**
@@ -1402,6 +1407,12 @@ export interface UpdateDomainRequest {
    * begin then.
    */
   require_tls?: boolean | null
+  /**
+   * Name of the pool of addresses that mail of this domain leaves from; empty for that of the account's tier. The
+   * operator defines the pools. The SPF record then names other addresses: `records` shows its new value, and the
+   * domain is checked as usual. Takes effect within 5 seconds, for sends that begin then.
+   */
+  pool?: string | null
 }
 
 /** The response has no fields. */

@@ -111,7 +111,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   RotateEndpointSecretRequest: { endpoint_id: TEXT },
   CreateDomainRequest: { domain: TEXT },
   GetDomainRequest: { id: TEXT },
-  UpdateDomainRequest: { id: TEXT },
+  UpdateDomainRequest: { id: TEXT, pool: {} },
   DeleteDomainRequest: { id: TEXT },
   VerifyDomainRequest: { id: TEXT },
   RotateDkimRequest: { id: TEXT },

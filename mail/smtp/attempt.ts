@@ -124,6 +124,8 @@ export type TlsDemand = 'MTA-STS' | 'the sending domain'
 export interface Site {
   /** A site that demands TLS has another key than the same site without that demand: see `demandTls`. */
   key: string
+  /** The key without a demand of TLS, where it differs. */
+  name?: string
   /** In the order in which the engine tries them. */
   hosts: Host[]
   /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
@@ -159,6 +161,16 @@ export interface Asker {
   signal?: AbortSignal
 }
 
+/** Local addresses that mail may leave from. */
+export interface MailSources {
+  addresses: readonly string[]
+  /**
+   * Chooses one of `addresses` for this number of emails to a provider; `undefined` when none of them may send more. By
+   * default one is chosen at random.
+   */
+  choose?(addresses: readonly string[], provider: string, emails: number): Promise<string | undefined>
+}
+
 export interface Delivery extends Asker {
   /** Is called at the end of each phase of the conversation with a host. Times are those of `performance.now()`. */
   onPhase?(phase: TimedPhase, host: string, fromMs: number, toMs: number): void
@@ -178,6 +190,8 @@ export interface Delivery extends Asker {
    * those recipients end bounced/temporary_failure.
    */
   beforeDot(recipients: number[]): Promise<boolean>
+  /** The addresses that it may leave from; by default those of the engine. */
+  sources?: MailSources
   /** The caller's name for the message; a late reply is reported with it. */
   reference?: string
 }

@@ -1,19 +1,23 @@
 import type { Delivery, Host, Site, SmtpAttempt } from './attempt.ts'
 import type { WireContent } from './content.ts'
-import { type Deadlines, siteLimitsOf } from './engine-limits.ts'
+import type { Deadlines } from './engine-limits.ts'
 import { runLane } from './lane.ts'
 import type { LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { createLedger } from './ledger.ts'
 import { isRefusedPlace } from './next-hosts.ts'
-import type { createPool, PooledSite } from './pool.ts'
+import type { createPool } from './pool.ts'
+import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
+import type { SiteOfAddress } from './site-places.ts'
 import type { createSlowSites } from './slow-sites.ts'
 import { createStopwatch, type PhaseReport } from './stopwatch.ts'
 
 /** One message to the recipients of one domain: one transaction, or more where the server limits their number. */
 export interface DomainDelivery {
   site: Site
+  /** The site as the pool knows it. */
+  siteOfAddress: SiteOfAddress
   sourceAddress?: string
   accountId?: string
   sender: string
@@ -45,13 +49,12 @@ export interface DeliveryTools {
 /** One attempt at each recipient, in their order. */
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
   const { pool, lateReplies } = tools
-  const { site, sourceAddress = '', accountId, deadlines, slotMs, signal } = delivery
+  const { site, siteOfAddress, accountId, deadlines, slotMs, signal } = delivery
   const ledger = createLedger(delivery.recipients, delivery.startedAtMs)
-  const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
-  const pooledSite = { key: `${sourceAddress} ${site.key}`, limits }
-  const slot = await pool.acquire(pooledSite, { accountId, untilMs: slotMs, signal })
+  const { limits } = siteOfAddress
+  const slot = await pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause, false)
-  if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, pooledSite, slot.session.host)
+  if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, slot.session.host)
 
   /** The caller was asked for permission to send a dot, and may have noted that. */
   let isPermissionAsked = false
@@ -86,13 +89,17 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     waitForLateReply: (session) => void lateReplies.waitFor(session, delivery),
     spread(count) {
       while (lanes.length < count) {
-        const spare = pool.tryAcquire(pooledSite, accountId)
+        const spare = pool.tryAcquire(siteOfAddress, accountId)
         if (!spare) return
         lanes.push(runLane(shared, spare, false))
       }
     },
     async nextSlot() {
-      const next = await pool.acquire(pooledSite, { accountId, untilMs: deadlines.nextSlotMs, signal: shared.signal() })
+      const next = await pool.acquire(siteOfAddress, {
+        accountId,
+        untilMs: deadlines.nextSlotMs,
+        signal: shared.signal(),
+      })
       return next.kind === 'slot' ? next : undefined
     },
   }
@@ -111,17 +118,16 @@ function phaseReportOf({ onPhase }: DomainDelivery, { name }: Host): PhaseReport
  */
 async function openSuccessor(
   { pool, opening }: DeliveryTools,
-  { site, sourceAddress, accountId, commandMs, deadlines }: DomainDelivery,
-  pooledSite: PooledSite,
+  { site, siteOfAddress, sourceAddress, accountId, commandMs, deadlines }: DomainDelivery,
   host: Host,
 ): Promise<void> {
-  const slot = pool.trySpare(pooledSite, accountId)
+  const slot = pool.trySpare(siteOfAddress, accountId)
   if (!slot) return
   const dialledAtMs = performance.now()
   const { tlsDemandedBy } = site
   const call = { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') slot.opened()
-  else if (opened && isRefusedPlace(opened, host)) slot.refused(dialledAtMs)
+  else if (opened && isRefusedPlace(opened, host)) slot.refused({ dialledAtMs, reply: wordsOf(opened.reply!) })
   slot.release(opened?.kind === 'session' ? opened : undefined)
 }

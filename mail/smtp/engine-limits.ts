@@ -73,26 +73,6 @@ export interface SiteLimits {
   connections: number
   /** The most messages over one connection; then a new one is opened. */
   messages: number
-}
-
-const DEFAULT: SiteLimits = { connections: 25, messages: 100 }
-
-/**
- * By the end of the exchanger's name: the limits on the providers' postmaster pages, or a cautious guess without one.
- */
-const PROVIDERS: [suffix: string, SiteLimits][] = [
-  ['google.com', { connections: 10, messages: 50 }],
-  ['googlemail.com', { connections: 10, messages: 50 }],
-  ['outlook.com', { connections: 10, messages: 50 }],
-  ['mx.microsoft', { connections: 10, messages: 50 }],
-  ['yahoodns.net', { connections: 10, messages: 20 }],
-  ['icloud.com', { connections: 10, messages: 5 }],
-  ['mimecast.com', { connections: 10, messages: 100 }],
-  ['comcast.net', { connections: 25, messages: 100 }],
-  ['orange.fr', { connections: 3, messages: 100 }],
-]
-
-export function siteLimitsOf(mx: string): SiteLimits {
-  const row = PROVIDERS.find(([suffix]) => mx === suffix || mx.endsWith(`.${suffix}`))
-  return row?.[1] ?? DEFAULT
+  /** The most messages a minute; without it there is no limit. */
+  perMinute?: number
 }

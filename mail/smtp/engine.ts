@@ -1,11 +1,13 @@
 import { isIPv6 } from 'node:net'
-import type { Asker, Delivery, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
+import type { Asker, Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { deliverToDomain } from './domain-delivery.ts'
 import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
+import { createShaping, type ShapeOf } from './shaping.ts'
+import type { OpenSitePlaces, SiteOfAddress } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
 import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
@@ -27,6 +29,10 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
   /** Local addresses to send from, chosen at random; the system chooses when there are none. */
   sourceAddresses?: readonly string[]
   random?: () => number
+  /** The limits of each site; by default those of the providers. */
+  shapeOf?: ShapeOf
+  /** By default no other process sends from the same addresses. */
+  openPlaces?: OpenSitePlaces
   /**
    * Called with the verdict that came after its caller had been told `in_doubt`, and with the `reference` of the
    * delivery.
@@ -37,13 +43,14 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
 
 /** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
 export function createEngine(options: EngineOptions): WatchedEngine {
-  const { heloName, onLateReply, random = Math.random } = options
+  const { heloName, onLateReply, random = Math.random, openPlaces, shapeOf = createShaping([]) } = options
   const limits = { ...ENGINE_LIMITS, ...options.limits }
   const lookUpMx = createMxLookUp({ ...options, random })
-  const pool = createPool(limits)
+  const pool = createPool({ idleMs: limits.idleMs, openPlaces })
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)
   const slowSites = createSlowSites(limits)
+  const { sourceAddresses = [] } = options
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
@@ -62,14 +69,21 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
     let transactionsBegun = 0
-    const sourceAddresses = sourcesOf(recipients)
+    const sources = await chooseSources(transactions, delivery.sources)
     await Promise.all(
-      transactions.map(async ({ site, sender, indexes, isFirstOfSite }) => {
+      transactions.map(async ({ site, domain, sender, indexes, isFirstOfSite }) => {
+        const source = sources.get(site.key)!
+        if ('cause' in source) {
+          for (const i of indexes) attempts[i] = notSent(source.cause, startedAtMs)
+          return
+        }
+        const sourceAddress = source.address
         const domainAttempts = await deliverToDomain(
           { pool, lateReplies, slowSites, opening },
           {
             site,
-            sourceAddress: sourceAddresses.get(site.key),
+            siteOfAddress: siteOfAddress(site, domain, sourceAddress),
+            sourceAddress,
             accountId,
             sender,
             from,
@@ -93,20 +107,36 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   }
 
   /** One address for each site: its transactions pass their connections on to each other. */
-  function sourcesOf(recipients: Delivery['recipients']): Map<string, string | undefined> {
-    const sites = new Map(recipients.map(({ site }) => [site.key, site]))
-    return new Map([...sites].map(([key, site]) => [key, sourceFor(site)]))
+  async function chooseSources(transactions: Transaction[], sources: MailSources = { addresses: sourceAddresses }) {
+    const bySite = Map.groupBy(transactions, ({ site }) => site.key)
+    const chosen = [...bySite].map(async ([key, [first, ...others]]): Promise<[string, Source]> => {
+      const emails = [first!, ...others].reduce((sum, { indexes }) => sum + indexes.length, 0)
+      return [key, await sourceFor(first!, emails, sources)]
+    })
+    return new Map(await Promise.all(chosen))
   }
 
   /**
-   * One of our addresses, if possible of a family that reaches the site. No mail leaves from an address that is not
+   * One of the addresses, if possible of a family that reaches the site. No mail leaves from an address that is not
    * listed.
    */
-  function sourceFor({ hosts }: Site): string | undefined {
-    const families = new Set(hosts.flatMap(({ addresses }) => addresses.map(isIPv6)))
-    const { sourceAddresses = [] } = options
-    const matching = sourceAddresses.filter((address) => families.has(isIPv6(address)))
-    return matching[Math.floor(random() * matching.length)] ?? sourceAddresses[0]
+  async function sourceFor({ site, domain }: Transaction, emails: number, sources: MailSources): Promise<Source> {
+    if (sources.addresses.length === 0) return {}
+    const families = new Set(site.hosts.flatMap(({ addresses }) => addresses.map(isIPv6)))
+    const matching = sources.addresses.filter((address) => families.has(isIPv6(address)))
+    const usable = matching.length > 0 ? matching : sources.addresses.slice(0, 1)
+    if (!sources.choose || site.limits) return { address: usable[Math.floor(random() * usable.length)] }
+    const provider = shapeOf(site, domain).provider ?? site.name ?? site.key
+    const address = await sources.choose(usable, provider, emails)
+    return address === undefined ? { cause: `no address may send more emails to ${provider} today` } : { address }
+  }
+
+  function siteOfAddress(site: Site, domain: string, address = ''): SiteOfAddress {
+    if (site.limits)
+      return { key: `${address} ${site.key}`, address, name: site.key, limits: site.limits, isPrivate: true }
+    const { limits: shaped, isOwnSite } = shapeOf(site, domain)
+    const name = isOwnSite ? domain : (site.name ?? site.key)
+    return { key: `${address} ${isOwnSite ? `${domain} ` : ''}${site.key}`, address, name, limits: shaped }
   }
 
   function close(): void {
@@ -127,8 +157,17 @@ function unlessAborted(lookup: Promise<MxLookup>, signal: AbortSignal): Promise<
   return promise
 }
 
+/** The address that mail to a site leaves from, or why there is none. The system chooses where both are absent. */
+type Source = { address?: string } | { cause: string }
+
+function notSent(cause: string, startedAtMs: number): SmtpAttempt {
+  const durationMs = performance.now() - startedAtMs
+  return { phase: 'connect', outcome: { kind: 'our_fault', cause }, tls: null, durationMs, timings: {} }
+}
+
 interface Transaction {
   site: Site
+  domain: string
   sender: string
   /** The indexes of its recipients, in their order. */
   indexes: number[]
@@ -147,7 +186,7 @@ function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
     const transaction = transactions.get(key)
     const isFirstOfSite = recipients.findIndex((other) => other.site.key === site.key) === i
     if (transaction) transaction.indexes.push(i)
-    else transactions.set(key, { site, sender: senderFor(domain), indexes: [i], isFirstOfSite })
+    else transactions.set(key, { site, domain, sender: senderFor(domain), indexes: [i], isFirstOfSite })
   }
   return [...transactions.values()]
 }

@@ -5,6 +5,7 @@ import type { Evidence } from './ledger.ts'
 import { hostsAfter, isRefusedPlace, MAX_HOSTS } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
 import type { ConnectionSlot } from './pool.ts'
+import { wordsOf } from './reply.ts'
 import { openSession, takesMore } from './session.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
@@ -18,12 +19,19 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
   const isDone = () => tools.ledger.queued().size === 0 || isOver()
   try {
     while (!isDone() && (lane.session || (await connect(tools, lane)))) {
+      const isAllowed = mayMail(tools, lane)
+      if (isAllowed !== true && !(await isAllowed)) break
       await transactOnce(tools, lane)
       if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
     }
   } finally {
     lane.slot?.release(lane.session)
   }
+}
+
+/** Each transaction counts for the messages a minute of the site. */
+function mayMail({ deadlines, signal }: LaneTools, { slot }: Lane): Promise<boolean> | true {
+  return slot!.mayMail({ untilMs: deadlines.dotMs, signal: signal() })
 }
 
 function use(lane: Lane, slot: ConnectionSlot | undefined): void {
@@ -57,7 +65,7 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
   if (!isRefusedPlace(session, host)) return
-  lane.slot!.refused(dialledAtMs)
+  lane.slot!.refused({ dialledAtMs, reply: wordsOf(session.reply!) })
   if (!lane.mayWaitForPlace) return
   lane.mayWaitForPlace = false
   lane.hosts = lane.hosts.length > 0 ? lane.hosts : [host]

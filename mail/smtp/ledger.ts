@@ -1,5 +1,6 @@
 import type { Outcome, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import { type Failure, judgeFailure } from './failure.ts'
+import { wordsOf } from './reply.ts'
 import type { Session } from './session.ts'
 
 export type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls' | 'reused' | 'transaction'>
@@ -142,7 +143,7 @@ function notOurs(outcome: Outcome): Outcome {
 }
 
 function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { mx = '', ip, reused } }: FailedTry) {
-  const words = reply ? [reply.code, reply.enhanced, reply.text].filter((word) => word).join(' ') : detail
+  const words = reply ? wordsOf(reply) : detail
   const tried: TriedHost = { mx, ip, phase, detail: reused ? `on a kept connection: ${words}` : words }
   return tried
 }

@@ -1,8 +1,7 @@
-import { createBoundedMap } from '../../net/bounded-map.ts'
 import { createFairSlots, type FairSlots, fourFifths, type Release, type SlotRequest } from '../../net/fair-slots.ts'
-import type { SiteLimits } from './engine-limits.ts'
+import { createLocalPlaces } from './local-places.ts'
 import { type Session, takesMore } from './session.ts'
-import { accepted, type SitePace, slowed, succeeded } from './site-pace.ts'
+import type { OpenSitePlaces, RefusedConnection, SiteOfAddress, SitePlaces } from './site-places.ts'
 
 /** A slot for one connection to a site, with a session to reuse if one was idle. */
 export interface ConnectionSlot {
@@ -11,9 +10,11 @@ export interface ConnectionSlot {
   /** The site has accepted a connection for this slot. */
   opened(): void
   /** The site has refused a connection because of the number of connections, and gets fewer from now on. */
-  refused(dialledAtMs: number): void
+  refused(refusal: RefusedConnection): void
   /** A message was delivered over this slot. */
   succeeded(): void
+  /** Resolves to true when the next message may go over this slot, and to false at the wait limit. */
+  mayMail(request: SlotRequest): Promise<boolean> | true
   /**
    * Frees the slot. Call it once, with the session that is still open. Another message reuses it unless it is spent:
    * then it quits, and the slot is free once the connection has closed.
@@ -26,145 +27,200 @@ export interface NoSlot {
   cause: string
 }
 
-/** A site as seen from one source address. */
-export interface PooledSite {
-  /** Source address and site. */
-  key: string
-  limits: SiteLimits
-}
-
-/** The connections to one site: those in use hold a slot, the others are idle. */
-interface SiteConnections extends PooledSite {
+/** The connections to one site: those in use hold a slot, the others are idle or closing. */
+interface SiteConnections {
+  site: SiteOfAddress
+  places: SitePlaces
   slots: FairSlots
   /** The last one used is reused first, so that the others may end. There are never more of them than free slots. */
   idle: Session[]
   /** The connections that the site has accepted: in use and idle. */
-  open: number
+  accepted: number
+  /** Connections that were idle and have not closed yet: their places are not free. */
+  closing: number
 }
 
 const LEFT: NoSlot = { kind: 'none', cause: 'the caller left' }
 const DRAINING: NoSlot = { kind: 'none', cause: 'draining' }
 const BUSY: NoSlot = { kind: 'none', cause: 'no connection to the site became free in time' }
-/** Slowed sites that are remembered. */
-const MAX_PACES = 10_000
+const PACED: NoSlot = { kind: 'none', cause: 'the site gets no more messages a minute' }
+
+interface PoolOptions {
+  idleMs: number
+  /** By default this process shares its addresses with no other. */
+  openPlaces?: OpenSitePlaces
+}
 
 /** Limits the connections to each site and keeps idle sessions for reuse. The engine has one pool. */
-export function createPool({ idleMs }: { idleMs: number }) {
+export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOptions) {
   const sites = new Map<string, SiteConnections>()
-  /** A site stays slowed after its last connection has closed. */
-  const paces = createBoundedMap<SitePace>({ maxEntries: MAX_PACES })
+  // A site with limits of its own is no other machine's.
+  const openLocally = createLocalPlaces()
   let isClosed = false
 
-  async function acquire(pooledSite: PooledSite, request: SlotRequest): Promise<ConnectionSlot | NoSlot> {
+  async function acquire(site: SiteOfAddress, request: SlotRequest): Promise<ConnectionSlot | NoSlot> {
     if (request.signal?.aborted) return LEFT
     if (isClosed) return DRAINING
-    const site = sites.get(pooledSite.key) ?? addSite(pooledSite)
-    const release = site.slots.tryAcquire(request.accountId) ?? (await site.slots.acquire(request))
-    if (release) return connectionSlot(site, release)
-    if (isClosed) return DRAINING
-    return request.signal?.aborted ? LEFT : BUSY
+    const connections = siteFor(site)
+    const { slots, places } = connections
+    const releaseSlot = slots.tryAcquire(request.accountId) ?? (await waitForSlot(connections, request))
+    if (!releaseSlot) {
+      dropUnused(connections)
+      if (isClosed) return DRAINING
+      return request.signal?.aborted ? LEFT : BUSY
+    }
+    const mayMail = places.mayMail(request)
+    if (mayMail === true || (await mayMail)) return connectionSlot(connections, releaseSlot, true)
+    releaseSlot()
+    dropUnused(connections)
+    return request.signal?.aborted ? LEFT : PACED
+  }
+
+  function waitForSlot(connections: SiteConnections, request: SlotRequest): Promise<Release | undefined> {
+    const waiting = connections.slots.acquire(request)
+    report(connections)
+    return waiting
+  }
+
+  /** The connections of the site, with its current limits and places. */
+  function siteFor(site: SiteOfAddress): SiteConnections {
+    const connections = sites.get(site.key) ?? addSite(site)
+    if (connections.site.limits !== site.limits) {
+      connections.site = site
+      connections.places = placesFor(connections)
+    }
+    resize(connections)
+    return connections
   }
 
   /** A slot to open a connection ahead. Returns undefined when none is free, or when an idle session would serve. */
-  function trySpare({ key }: PooledSite, accountId?: string): ConnectionSlot | undefined {
-    const site = sites.get(key)
-    return site && site.idle.length === 0 ? tryAcquire({ key, limits: site.limits }, accountId) : undefined
+  function trySpare(site: SiteOfAddress, accountId?: string): ConnectionSlot | undefined {
+    return sites.get(site.key)?.idle.length === 0 ? tryAcquire(site, accountId) : undefined
   }
 
   /** A slot that is free at this moment. */
-  function tryAcquire({ key }: PooledSite, accountId?: string): ConnectionSlot | undefined {
-    const site = sites.get(key)
-    const release = isClosed ? undefined : site?.slots.tryAcquire(accountId)
-    return site && release && connectionSlot(site, release)
+  function tryAcquire({ key }: SiteOfAddress, accountId?: string): ConnectionSlot | undefined {
+    const connections = sites.get(key)
+    const releaseSlot = isClosed ? undefined : connections?.slots.tryAcquire(accountId)
+    return connections && releaseSlot && connectionSlot(connections, releaseSlot, false)
   }
 
-  function addSite({ key, limits }: PooledSite): SiteConnections {
-    const places = placesOf({ key, limits })
-    const slots = createFairSlots({ slots: places, perAccount: fourFifths(places) })
-    const site: SiteConnections = { key, limits, slots, idle: [], open: 0 }
-    sites.set(key, site)
-    return site
+  function addSite(site: SiteOfAddress): SiteConnections {
+    const connections = {
+      site,
+      slots: createFairSlots({ slots: 0 }),
+      idle: [],
+      accepted: 0,
+      closing: 0,
+    } as Omit<SiteConnections, 'places'> as SiteConnections
+    connections.places = placesFor(connections)
+    sites.set(site.key, connections)
+    return connections
   }
 
-  function connectionSlot(site: SiteConnections, releaseSlot: Release): ConnectionSlot {
-    const session = site.idle.pop()
+  function placesFor(connections: SiteConnections): SitePlaces {
+    const open = connections.site.isPrivate ? openLocally : openPlaces
+    return open(connections.site, () => resize(connections))
+  }
+
+  /** @param isPaid the message of this slot has been asked for */
+  function connectionSlot(connections: SiteConnections, releaseSlot: Release, isPaid: boolean): ConnectionSlot {
+    const { places } = connections
+    const session = connections.idle.pop()
     session?.wire.stopWatching()
-    let isOpen = session !== undefined
-    const setOpen = (next: boolean) => {
-      site.open += Number(next) - Number(isOpen)
-      isOpen = next
+    let isAccepted = session !== undefined
+    const setAccepted = (next: boolean) => {
+      connections.accepted += Number(next) - Number(isAccepted)
+      isAccepted = next
     }
+    report(connections)
     return {
       kind: 'slot',
       session,
       opened() {
-        setOpen(true)
-        const pace = paces.get(site.key)
-        if (pace) setPace(site, accepted(pace, site.open))
+        setAccepted(true)
+        report(connections)
       },
-      refused(dialledAtMs) {
-        setOpen(false)
-        const refusal = { open: site.open, dialledAtMs, nowMs: performance.now() }
-        setPace(site, slowed(paces.get(site.key), refusal))
+      refused(refusal) {
+        setAccepted(false)
+        report(connections)
+        places.refused(refusal)
       },
-      succeeded() {
-        const pace = paces.get(site.key)
-        if (pace) setPace(site, succeeded(pace, site.limits.connections, performance.now()))
+      succeeded: () => places.succeeded(),
+      mayMail(request) {
+        if (!isPaid) return places.mayMail(request)
+        isPaid = false
+        return true
       },
       release(session) {
         const free = () => {
-          setOpen(false)
+          setAccepted(false)
           releaseSlot()
-          dropUnused(site)
+          report(connections)
+          dropUnused(connections)
         }
         if (!session) return free()
-        if (isSpent(site, session)) return session.wire.quit(free)
-        keepIdle(site, session)
+        if (isSpent(connections, session)) return session.wire.quit(free)
+        keepIdle(connections, session)
         releaseSlot()
+        report(connections)
       },
     }
   }
 
-  function setPace(site: SiteConnections, pace: SitePace | undefined): void {
-    if (pace === paces.get(site.key)) return
-    if (pace) paces.set(site.key, pace)
-    else paces.delete(site.key)
-    const places = placesOf(site)
-    site.slots.resize(places, fourFifths(places))
-    while (site.open > places && site.idle.length > 0) quitIdle(site, site.idle[0]!)
+  /** Says what the site's connections do and could do. */
+  function report({ slots, idle, closing, accepted, places }: SiteConnections): void {
+    const { inUse, waiting } = slots.load()
+    const open = inUse + idle.length + closing
+    places.need({ open, accepted, wanted: open + waiting })
   }
 
-  function placesOf({ key, limits: { connections } }: PooledSite): number {
-    return Math.min(connections, paces.get(key)?.places ?? connections)
+  /** Follows the number of places. What is open beyond it is closed as soon as it is idle. */
+  function resize(connections: SiteConnections): void {
+    const { slots, idle, places } = connections
+    const count = places.count()
+    while (idle.length > 0 && slots.load().inUse + idle.length > count) quitIdle(connections, idle[0]!)
+    const free = Math.max(0, count - connections.closing)
+    if (slots.size() !== free) slots.resize(free, fourFifths(free))
   }
 
-  function isSpent(site: SiteConnections, session: Session): boolean {
-    return isClosed || !takesMore(session, site.limits) || site.open > placesOf(site)
+  function isSpent({ slots, idle, site, places }: SiteConnections, session: Session): boolean {
+    return isClosed || !takesMore(session, site.limits) || slots.load().inUse + idle.length > places.count()
   }
 
-  function keepIdle(site: SiteConnections, session: Session): void {
-    site.idle.push(session)
-    session.wire.watchIdle(performance.now() + idleMs, () => quitIdle(site, session))
+  function keepIdle(connections: SiteConnections, session: Session): void {
+    connections.idle.push(session)
+    session.wire.watchIdle(performance.now() + idleMs, () => quitIdle(connections, session))
   }
 
-  function quitIdle(site: SiteConnections, session: Session): void {
+  function quitIdle(connections: SiteConnections, session: Session): void {
     session.wire.stopWatching()
-    session.wire.quit()
-    site.idle.splice(site.idle.indexOf(session), 1)
-    site.open--
-    dropUnused(site)
+    connections.idle.splice(connections.idle.indexOf(session), 1)
+    connections.accepted--
+    connections.closing++
+    session.wire.quit(() => {
+      connections.closing--
+      resize(connections)
+      report(connections)
+      dropUnused(connections)
+    })
+    resize(connections)
   }
 
-  function dropUnused({ key, slots, idle }: SiteConnections): void {
-    if (slots.isUnused() && idle.length === 0) sites.delete(key)
+  function dropUnused({ site: { key }, slots, idle, closing, places }: SiteConnections): void {
+    if (idle.length > 0 || closing > 0 || !sites.has(key)) return
+    const { inUse, waiting } = slots.load()
+    if (inUse > 0 || waiting > 0) return
+    sites.delete(key)
+    places.leave()
   }
 
   /** Quits the idle sessions and turns waiting requests away. A session in use quits when its slot is released. */
   function close(): void {
     isClosed = true
-    for (const site of sites.values()) {
-      site.slots.close()
-      for (const session of [...site.idle]) quitIdle(site, session)
+    for (const connections of sites.values()) {
+      connections.slots.close()
+      for (const session of [...connections.idle]) quitIdle(connections, session)
     }
   }
 

@@ -118,6 +118,11 @@ export function toReply({ code, lines }: RawReply): Reply {
   return enhanced === undefined ? { code, text } : { code, enhanced, text }
 }
 
+/** The reply with its codes, in one line. */
+export function wordsOf({ code, enhanced, text }: Reply): string {
+  return [code, enhanced, text].filter((word) => word).join(' ')
+}
+
 const textBytes = new Uint8Array(MAX_TEXT_BYTES)
 const encoder = new TextEncoder()
 

@@ -34,7 +34,7 @@ export function createTlsContexts() {
 
 /** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
 export function demandTls(site: Site, by: TlsDemand): Site {
-  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, tlsDemandedBy: by }
+  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, name: site.key, tlsDemandedBy: by }
 }
 
 interface Handshake {

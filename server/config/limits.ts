@@ -98,7 +98,10 @@ export const longestCallMs = (sendBudgetMs: number) =>
   CALL_TIMES.batchStartMs + leaseOf(sendBudgetMs) + CALL_TIMES.repeatMs
 
 /** The tier of an account; `tier` is null when it has none. A tier that is no longer configured counts as none. */
-export function tierOf({ tiers, defaultTier }: OperatorLimits, tier: string | null): Tier & { readonly name: string } {
+export function tierOf(
+  { tiers, defaultTier }: Pick<OperatorLimits, 'tiers' | 'defaultTier'>,
+  tier: string | null,
+): Tier & { readonly name: string } {
   const name = tier !== null && Object.hasOwn(tiers, tier) ? tier : defaultTier
   return { name, ...tiers[name]! }
 }

@@ -14,7 +14,7 @@ export async function sourceAddressFaults(addresses: readonly string[]): Promise
 }
 
 /** Whether a socket can have this address. The kernel decides in the same way at each connection. */
-function isOwn(address: string): Promise<boolean> {
+export function isOwn(address: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
     socket.on('error', (error: NodeJS.ErrnoException) => {

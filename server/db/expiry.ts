@@ -38,6 +38,9 @@ const EXPIRING: [table: string, over: string][] = [
   ['sessions', 'expires_at <= now()'],
   ['verifications', 'expires_at <= now()'],
   ['invitations', `coalesce(ended_at, expires_at) < now() - interval '30 days'`],
+  ['site_books', `changed_at < now() - interval '1 day'`],
+  // An address that has sent nothing to a provider for a month warms up again.
+  ['address_warm_ups', `day < (now() at time zone 'utc')::date - 30`],
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 

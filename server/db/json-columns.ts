@@ -33,3 +33,33 @@ export interface RecordCheck {
 
 /** How long each phase of an attempt took, in milliseconds. */
 export type AttemptPhases = Partial<Record<'dns' | 'connect' | 'tls' | 'head' | 'body', number>>
+
+/** What all processes that send from one address do at one site. Times are the database's, in milliseconds. */
+export interface SiteBook {
+  /** As the last process that asked has them. */
+  limits: { connections: number; messages: number; perMinute?: number }
+  /** By process. */
+  holders: Record<string, SiteHolder>
+  /** Absent while the site gets all that its limits allow. */
+  pace?: { places: number; perMinute?: number; slowedAtMs: number; raisedAtMs: number }
+  /** When the site was slowed that is slowed now. */
+  slowedSinceMs?: number
+  /** The time up to which messages are given out. */
+  dueMs: number
+  /** Why the site refused a connection, the last time that it did. */
+  lastReply?: { text: string; atMs: number }
+}
+
+/** What one process holds. */
+export interface SiteHolder {
+  /** The connections that it may have. */
+  places: number
+  /** The connections that it had at its last exchange, and those that the site had accepted. */
+  open: number
+  accepted: number
+  /** The connections that it could use. */
+  wanted: number
+  untilMs: number
+  /** Since when it wants a place and has none. */
+  waitingSinceMs?: number
+}

@@ -28,7 +28,7 @@ import {
 } from './drizzle.ts'
 import { shortNames } from './enum-names.ts'
 import { EVENT_KINDS } from './event-kinds.ts'
-import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
+import type { AttemptPhases, RecordCheck, SiteBook, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 import { matchingSql } from './matching-sql.ts'
 import { MENTIONS } from './mentions.ts'
@@ -104,6 +104,8 @@ export const domains = pgTable(
     warmsUp: boolean('warms_up').notNull().default(true),
     /** Whether its mail may only leave over TLS with a valid certificate. */
     requiresTls: boolean('requires_tls').notNull().default(false),
+    /** The pool of addresses that its mail leaves from; null takes that of the account's tier. */
+    pool: text(),
     /** What DNS had at the last check, by the `check` of a DnsRecord; null before the first check. */
     checks: json().$type<Record<string, RecordCheck>>(),
     checkedAt: at('checked_at'),
@@ -649,6 +651,43 @@ export const warmUps = pgTable(
     emails: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.domain, t.day] })],
+)
+
+/**
+ * What the processes that send from one address share at one site: see server/shaping/site-book.ts. A row that no
+ * process has changed for an hour may go.
+ */
+export const siteBooks = pgTable(
+  'site_books',
+  {
+    /** Empty for the addresses that the system chooses. */
+    address: text().notNull(),
+    site: text().notNull(),
+    /** Grows with each change: a process changes only the version that it has read. */
+    version: integer().notNull(),
+    book: json().$type<SiteBook>().notNull(),
+    /** Whether a process waits for a place that another one holds. */
+    isContended: boolean('is_contended').notNull(),
+    changedAt: at('changed_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.address, t.site] }),
+    index('site_books_contended').on(t.address).where(sql`is_contended`),
+  ],
+)
+
+/** The emails that an address which warms up has sent to a provider on the last UTC day on which it sent any. */
+export const addressWarmUps = pgTable(
+  'address_warm_ups',
+  {
+    address: text().notNull(),
+    provider: text().notNull(),
+    /** The first UTC day. */
+    startedOn: date('started_on').notNull(),
+    day: date().notNull(),
+    emails: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.address, t.provider] })],
 )
 
 /** Breakers that have ever opened. A domain without a row has a closed breaker. See breaker.ts. */

@@ -5,6 +5,7 @@ import type { Domain } from './domains.ts'
 import type { Finding } from './observe.ts'
 import { type PublishedRecord, recordsOf, type SendingHosts } from './records.ts'
 import { checkReturnPath } from './return-path-check.ts'
+import { hostsOfDomain } from './sending-pool.ts'
 import { checkSpf } from './spf-check.ts'
 
 /** By the `check` of a DnsRecord. */
@@ -44,7 +45,7 @@ export function createVerifier({ hosts, ...parts }: DnsParts & { hosts: SendingH
       const findings = records.map(async (record): Promise<[string, Finding]> => {
         const { record: kind, check, unknown } = record
         if (unknown !== undefined) return [check, { status: 'pending', observed: [], error: unknown }]
-        return [check, await JUDGES[kind](dns, domain, record, hosts, records)]
+        return [check, await JUDGES[kind](dns, domain, record, hostsOfDomain(domain, hosts), records)]
       })
       return Object.fromEntries(await Promise.all(findings))
     },

@@ -7,13 +7,13 @@ import type { Database } from '../db/connect.ts'
 import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
-import { dkimKeys, domains } from '../db/schema.ts'
+import { accounts, dkimKeys, domains } from '../db/schema.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
 export type DkimKeyRow = typeof dkimKeys.$inferSelect
 
-/** A domain with its DKIM keys, the oldest key first. */
-export type Domain = typeof domains.$inferSelect & { dkimKeys: DkimKeyRow[] }
+/** A domain with its DKIM keys, the oldest key first, and the tier of its account. */
+export type Domain = typeof domains.$inferSelect & { dkimKeys: DkimKeyRow[]; tier: string | null }
 
 export interface DomainParts {
   db: Database
@@ -36,8 +36,8 @@ interface NewDomain {
 }
 
 /** What the audit log shows of a domain. */
-function recorded({ id, status, warmsUp, requiresTls }: Omit<Domain, 'dkimKeys'>) {
-  return { domain_id: publicId('dom', id), status, warm_up: warmsUp, require_tls: requiresTls }
+function recorded({ id, status, warmsUp, requiresTls, pool }: Omit<Domain, 'dkimKeys' | 'tier'>) {
+  return { domain_id: publicId('dom', id), status, warm_up: warmsUp, require_tls: requiresTls, pool }
 }
 
 /**
@@ -135,25 +135,28 @@ export async function findDomainById(db: Database, id: string): Promise<Domain |
 /** Reads domains in the order of their names. The join returns a domain once for each of its keys. */
 async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
   const rows = await db
-    .select({ domain: domains, key: dkimKeys })
+    .select({ domain: domains, key: dkimKeys, tier: accounts.tier })
     .from(domains)
+    .innerJoin(accounts, eq(accounts.id, domains.accountId))
     .leftJoin(dkimKeys, eq(dkimKeys.domainId, domains.id))
     .where(where)
     .orderBy(asc(domains.name), asc(dkimKeys.id))
   const rowsByDomain = Map.groupBy(rows, ({ domain }) => domain.id)
   return [...rowsByDomain.values()].map((rowsOfDomain) => ({
     ...rowsOfDomain[0]!.domain,
+    tier: rowsOfDomain[0]!.tier,
     dkimKeys: rowsOfDomain.flatMap(({ key }) => key ?? []),
   }))
 }
 
-export async function setRequiresTls(
+/** Changes the settings that are given. `pool: null` takes the pool of the account's tier. */
+export async function changeSettings(
   db: Database,
   id: string,
-  requiresTls: boolean,
+  settings: { requiresTls?: boolean; pool?: string | null },
   requester?: Requester,
 ): Promise<void> {
-  await updateDomain(db, eq(domains.id, id), { requiresTls }, requester)
+  await updateDomain(db, eq(domains.id, id), settings, requester)
 }
 
 /** Deletes the domain and its keys. */

@@ -4,6 +4,7 @@ import type { RecordCheck } from '../db/json-columns.ts'
 import { detectSources } from './detect-sources.ts'
 import type { DkimKeyRow, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
+import { type BoundDomain, hostsOfDomain, type PoolLimits } from './sending-pool.ts'
 
 /** A DNS record that the account owner publishes. */
 export interface PublishedRecord {
@@ -36,6 +37,8 @@ export interface SendingHosts {
   returnPathHost: string | undefined
   /** The host that receives bounces. */
   bounceHost: string | undefined
+  /** Without them no domain has a pool of its own. */
+  limits?: PoolLimits
 }
 
 /** The host that receives bounces of domains in a local DNS, outside production. */
@@ -66,10 +69,15 @@ export function sendingHosts(
  * to the operator's name with both; its DKIM keys (RFC 6376 3.6.1); and a first DMARC policy (RFC 7489).
  */
 export function recordsOf(
-  { name, dkimKeys }: Pick<Domain, 'name' | 'dkimKeys'>,
+  domain: Pick<Domain, 'name' | 'dkimKeys'> & BoundDomain,
   hosts: SendingHosts,
 ): PublishedRecord[] {
-  return [...returnPathRecords(name, hosts), ...dkimKeys.map((key) => dkimRecord(name, key)), dmarcRecord(name)]
+  const { name, dkimKeys } = domain
+  return [
+    ...returnPathRecords(name, hostsOfDomain(domain, hosts)),
+    ...dkimKeys.map((key) => dkimRecord(name, key)),
+    dmarcRecord(name),
+  ]
 }
 
 /** A record, and the result of its last check. */

@@ -17,6 +17,10 @@ export interface SenderDomain {
   warmsUp: boolean
   /** Whether its mail may only leave over TLS with a valid certificate. */
   requiresTls: boolean
+  /** The pool that it sends from; null takes that of the tier. */
+  pool: string | null
+  /** The tier of its account. */
+  tier: string | null
   /** The host of bounces, and the name that SPF is checked for. */
   returnPathHost: string
   /** The active keys, which sign. */
@@ -54,11 +58,12 @@ export function createSenderDomains({ db, sealer }: { db: Database; sealer: Seal
     const name = accountAndName.slice(UUID_CHARACTERS)
     const domain = await findDomain(db, accountId, name)
     if (!domain) return undefined
-    const { id, status, verifiedAt, warmsUp, requiresTls } = domain
+    const { id, status, verifiedAt, warmsUp, requiresTls, pool, tier } = domain
     const active = domain.dkimKeys.filter(({ state }) => state === 'active')
     if (active.length === 0) throw new Error(`${name} has no DKIM key`)
     const dkimKeys = active.map((row) => ({ selector: row.selector, algorithm: row.algorithm, key: keyOf(row) }))
-    return { id, name, status, verifiedAt, warmsUp, requiresTls, returnPathHost: returnPathHostOf(name), dkimKeys }
+    const returnPathHost = returnPathHostOf(name)
+    return { id, name, status, verifiedAt, warmsUp, requiresTls, pool, tier, returnPathHost, dkimKeys }
   }
 
   const find = createReadCache({ read, ...KEEP })

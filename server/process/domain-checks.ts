@@ -4,8 +4,11 @@ import { type SendingHosts, sendingHosts } from '../domains/records.ts'
 import type { Program } from './program.ts'
 
 /** What domain checks compare DNS with, and the verifier that asks it. The API and the worker both check domains. */
-export function domainChecks({ config, log }: Program, mayDial: Guard): { hosts: SendingHosts; verifier: Verifier } {
-  const hosts = sendingHosts(config)
+export function domainChecks(
+  { config, limits, log }: Program,
+  mayDial: Guard,
+): { hosts: SendingHosts; verifier: Verifier } {
+  const hosts = { ...sendingHosts(config), limits }
   if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   return { hosts, verifier: createVerifier({ servers: config.dnsServers, mayDial, hosts }) }
 }

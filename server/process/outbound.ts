@@ -1,10 +1,13 @@
 import type { Resolver } from '../../mail/dns/resolver.ts'
 import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
+import { createShaping } from '../../mail/smtp/shaping.ts'
+import type { OpenSitePlaces } from '../../mail/smtp/site-places.ts'
 import { createStsPolicies } from '../../mail/smtp/sts-policies.ts'
 import type { Guard } from '../../net/guard.ts'
 import { createHttpsGet } from '../../net/https-get.ts'
 import { createLookup } from '../../net/lookup.ts'
+import { isOwn } from '../config/source-addresses.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { makeReturnPath, readReturnPath } from '../domains/return-path.ts'
@@ -14,6 +17,9 @@ import type { Breaker } from '../reputation/breaker.ts'
 import { createSuppressionLookup } from '../reputation/suppression.ts'
 import { createDailyVolume } from '../reputation/warm-up.ts'
 import { createSend, type Send } from '../sending/send.ts'
+import { createAddressWarmUp } from '../shaping/address-warm-up.ts'
+import { createSharedPlaces } from '../shaping/shared-places.ts'
+import { createPoolSources } from '../shaping/sources.ts'
 import { createInbox, type Inbox } from '../simulator/inbox.ts'
 import { createSendBack, type MailBack } from '../simulator/reports.ts'
 import { createSimulator } from '../simulator/simulator.ts'
@@ -43,13 +49,20 @@ interface Parts {
  * three. A shutdown waits for every send, then for the attempts that began.
  */
 export async function startOutbound(program: Program, parts: Parts): Promise<Outbound> {
-  const { config, limits, db, clock, metrics, ends } = program
+  const { config, limits, log, db, clock, metrics, ends } = program
   const { sealer, breaker } = parts
   const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
   const simulator = createSimulator({ inbox, comesBack: simulatorReports(program, sealer) })
   await simulator.listen()
   ends.defer(() => simulator.close())
-  const engine = startEngine(program, parts)
+  const places = createSharedPlaces({
+    db,
+    clock,
+    onError: (error) =>
+      log.warn({ err: error }, 'places at sites could not be shared: nothing is dialled beyond those held'),
+  })
+  ends.defer(() => places.close())
+  const engine = startEngine(program, parts, places.open)
   watchEngine(metrics, engine)
   ends.defer(() => engine.close())
   const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
@@ -69,9 +82,8 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
       region: config.dataRegion,
       sendBudgetMs: config.sendBudgetMs,
       storeContent: config.storeContent,
-      get warmUpSteps() {
-        return limits.warmUp
-      },
+      poolSources: createPoolSources({ pools: () => limits.pools, isOwn, warmUp: createAddressWarmUp(db) }),
+      limits,
       dailyVolume: createDailyVolume(db),
       breaker,
       suppressed: createSuppressionLookup(db, sealer),
@@ -100,7 +112,15 @@ function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) =>
   })
 }
 
-function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: Parts): WatchedEngine {
+function startEngine(
+  { config, limits, log, metrics }: Program,
+  { resolver, mayDial }: Parts,
+  openPlaces: OpenSitePlaces,
+): WatchedEngine {
+  let shapeOf = createShaping(limits.shaping)
+  limits.onChange(({ shaping }) => {
+    shapeOf = createShaping(shaping)
+  })
   return createEngine({
     resolver,
     mayDial,
@@ -119,6 +139,8 @@ function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: P
     routes: config.smtpRoutes,
     heloName: config.smtpHeloName,
     sourceAddresses: config.smtpSourceAddresses,
+    shapeOf: (site, domain) => shapeOf(site, domain),
+    openPlaces,
     onLateReply({ mx, reply, outcome }, messageId) {
       metrics.lateReplies.add({ outcome: outcome.kind })
       log.warn(

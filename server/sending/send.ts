@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { leaseOf } from '../config/limits.ts'
+import type { MailSources } from '../../mail/smtp/attempt.ts'
+import { leaseOf, type OperatorLimits } from '../config/limits.ts'
 import { away, inFlight } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
+import { poolOf } from '../domains/sending-pool.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
 import { type Claim, createClaim, type KeyToTake } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
@@ -70,8 +72,10 @@ export interface SendParts extends Rules {
   senderDomains: SenderDomains
   /** Makes the first attempts of a send's events. */
   firstAttempts: FirstAttempts
-  /** Daily limits of a domain that warms up, beginning with its first day. */
-  warmUpSteps: readonly number[]
+  /** Read at each send: the operator may change them. */
+  limits: Pick<OperatorLimits, 'warmUp' | 'tiers' | 'defaultTier'>
+  /** The addresses of a pool that mail may leave from; throws when there are none. */
+  poolSources(pool: string): Promise<MailSources>
   /** The envelope sender of a message to the recipients of a domain; `position` is that of the first of them. */
   returnPath(messageId: string, position: number, domain: SenderDomain): string
   region: string
@@ -121,7 +125,7 @@ export function createSend(parts: SendParts): Send {
     const claimOf = () =>
       newClaim(parts, message, { accountId, key, trace, retry: sandbox ? undefined : retry || undefined })
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
-    const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
+    const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
 
     const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({
       ...recipient,
@@ -137,6 +141,8 @@ export function createSend(parts: SendParts): Send {
       return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
     }
 
+    const pool = poolOf(domain, parts.limits)
+    const sources = pool === undefined ? undefined : await parts.poolSources(pool)
     const copies = countedRecipients(recipients)
     if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
     const leaseUntilMs = performance.now() + claim.leaseMs
@@ -163,6 +169,7 @@ export function createSend(parts: SendParts): Send {
       accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
+      sources,
       reference: claim.messageId,
       signal,
     }

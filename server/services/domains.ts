@@ -8,13 +8,13 @@ import type { Sealer } from '../db/encryption.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import {
+  changeSettings,
   createDomain,
   type Domain,
   deleteDomain,
   findDomain,
   findDomainById,
   listDomains,
-  setRequiresTls,
 } from '../domains/domains.ts'
 import { readSendingDomain } from '../domains/name.ts'
 import { makeNextDkimKey } from '../domains/rotation.ts'
@@ -60,6 +60,12 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
     return isNew ? limited(accountId, create) : create()
   }
 
+  function checkPool(pool: string): void {
+    const names = Object.keys(parts.limits.pools)
+    if (names.includes(pool)) return
+    throw refuse('pool', names.length > 0 ? `must be one of ${names.join(', ')}` : 'must be absent: there are no pools')
+  }
+
   return {
     async listDomains(_, context) {
       const { accountId } = context.values.get(callerKey)!
@@ -77,12 +83,17 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
       return shown(await readOwn(accountId, id))
     },
 
-    async updateDomain({ id, requireTls }, context) {
+    async updateDomain({ id, requireTls: requiresTls, pool }, context) {
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
-      if (requireTls === undefined) return shown(domain)
-      await setRequiresTls(db, domain.id, requireTls, requesterOf(context.values))
-      return shown({ ...domain, requiresTls: requireTls })
+      if (pool) checkPool(pool)
+      const settings = {
+        ...(requiresTls !== undefined && { requiresTls }),
+        ...(pool !== undefined && { pool: pool === '' ? null : pool }),
+      }
+      if (Object.keys(settings).length === 0) return shown(domain)
+      await changeSettings(db, domain.id, settings, requesterOf(context.values))
+      return shown({ ...domain, ...settings })
     },
 
     async deleteDomain({ id }, context) {

@@ -50,7 +50,7 @@ export function createShowDomains(parts: ShownParts) {
     const names = domains.map(({ name }) => name)
     const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
     return domains.map((domain) => {
-      const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys } = domain
+      const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys, pool } = domain
       const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), parts.limits.warmUp) : undefined
       return create(DomainSchema, {
         domainId: publicId('dom', domain.id),
@@ -61,6 +61,7 @@ export function createShowDomains(parts: ShownParts) {
         dkim: shownKeys(dkimKeys),
         sending: sendingNames.value(states.get(name)!),
         requireTls: requiresTls,
+        pool: pool ?? undefined,
         createdAt: timestampFromDate(createdAt),
         verifiedAt: verifiedAt ? timestampFromDate(verifiedAt) : undefined,
       })

@@ -10,11 +10,11 @@ import { domains } from '../../server/db/schema.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import type { Findings } from '../../server/domains/dns-verifier.ts'
 import {
+  changeSettings,
   createDomain,
   type Domain,
   deleteDomain,
   findDomainById,
-  setRequiresTls,
 } from '../../server/domains/domains.ts'
 import { recordsOf } from '../../server/domains/records.ts'
 import { makeNextDkimKey } from '../../server/domains/rotation.ts'
@@ -166,7 +166,7 @@ test('a domain that the operator vouches for keeps its status, and shows what DN
   )
   expect(await apply(vouched, found(vouched, WRONG))).toBe('verified')
   expect(await read(vouched)).toMatchObject({ nextCheckAt: null, failingSince: null, checks: WRONG })
-  await setRequiresTls(db, vouched.id, true)
+  await changeSettings(db, vouched.id, { requiresTls: true })
   expect(await apply(vouched, found(vouched))).toBe('verified')
   expect((await read(vouched)).requiresTls).toBe(true)
 })

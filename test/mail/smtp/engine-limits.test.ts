@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deadlinesOf, ENGINE_LIMITS, siteLimitsOf } from '../../../mail/smtp/engine-limits.ts'
+import { deadlinesOf, ENGINE_LIMITS } from '../../../mail/smtp/engine-limits.ts'
 
 test.each([
   [4_000, 1_000],
@@ -13,13 +13,4 @@ test.each([
   expect(dotMs).toBe(1_000 + beforeDotMs)
   expect(slotMs).toBeGreaterThan(1_000)
   expect(slotMs).toBeLessThan(dotMs)
-})
-
-test('a provider has its own limits, by the end of the exchanger name', () => {
-  const usual = siteLimitsOf('mx.example.com')
-  expect(usual).toEqual({ connections: 25, messages: 100 })
-  expect(siteLimitsOf('mta5.am0.yahoodns.net').messages).toBe(20)
-  expect(siteLimitsOf('smtp-in.orange.fr').connections).toBe(3)
-  expect(siteLimitsOf('notorange.fr')).toEqual(usual)
-  expect(siteLimitsOf('orange.fr.example.com')).toEqual(usual)
 })

@@ -27,7 +27,7 @@ test('a site that accepts more connections of the burst than were open at the re
 test('after ten minutes each minute in which a message succeeded adds a place, until the limit is reached', () => {
   let pace: SitePace | undefined = slowed(undefined, { open: 2, dialledAtMs: 0, nowMs: 0 })
   const placesAfterSuccessAt = (minutes: number) => {
-    pace = pace && succeeded(pace, 5, minutes * MINUTE)
+    pace = pace && succeeded(pace, { connections: 5 }, minutes * MINUTE)
     return pace?.places
   }
   expect([1, 9, 9.99].map(placesAfterSuccessAt)).toEqual([2, 2, 2])
@@ -44,8 +44,12 @@ test('after ten minutes each minute in which a message succeeded adds a place, u
 
 test('a refusal starts the ten minutes again', () => {
   const first = slowed(undefined, { open: 4, dialledAtMs: 0, nowMs: 0 })
-  const again = slowed(succeeded(first, 9, 10 * MINUTE)!, { open: 4, dialledAtMs: 10.2 * MINUTE, nowMs: 10.5 * MINUTE })
+  const again = slowed(succeeded(first, { connections: 9 }, 10 * MINUTE)!, {
+    open: 4,
+    dialledAtMs: 10.2 * MINUTE,
+    nowMs: 10.5 * MINUTE,
+  })
   expect(again.places).toBe(2)
-  expect(succeeded(again, 9, 20.4 * MINUTE)!.places).toBe(2)
-  expect(succeeded(again, 9, 20.5 * MINUTE)!.places).toBe(3)
+  expect(succeeded(again, { connections: 9 }, 20.4 * MINUTE)!.places).toBe(2)
+  expect(succeeded(again, { connections: 9 }, 20.5 * MINUTE)!.places).toBe(3)
 })

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import type { OpenSitePlaces, SiteOfAddress, SitePlaces } from '../../mail/smtp/site-places.ts'
+import { runEvery } from '../async/run-every.ts'
+import { inTime } from '../async/timeout.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { createBookStore, type SiteAsk } from './book-store.ts'
+import { createSiteShare, type SiteShare } from './site-share.ts'
+
+// The places of sites over all processes that send from an address. Each process takes places ahead and holds them for
+// twenty seconds at a time, so a send mostly finds one and costs no statement. While PostgreSQL is away nothing is
+// renewed: places end by their time, and then no connection is opened.
+
+/** How soon a process looks for sites at which others wait for its places. */
+const LOOK_EVERY_MS = 1_000
+/** How soon an exchange that failed is tried again. */
+const AGAIN_MS = 1_000
+const EXCHANGE_MS = 5_000
+
+interface SharedPlacesParts {
+  db: Database
+  clock: DatabaseClock
+  onError(error: unknown): void
+}
+
+export interface SharedPlaces {
+  open: OpenSitePlaces
+  /** Gives all places back. */
+  close(): Promise<void>
+}
+
+export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): SharedPlaces {
+  const store = createBookStore(db)
+  const process = randomUUID()
+  const shares = new Map<string, SiteShare>()
+  let timer: NodeJS.Timeout | undefined
+  let timerAtMs = Infinity
+  let isExchanging = false
+  /** A site with a demand of TLS has connections of its own, and so is a holder of its own. */
+  let opened = 0
+
+  function open(site: SiteOfAddress, onChange: () => void): SitePlaces {
+    const share = shares.get(site.key) ?? createSiteShare(site, ++opened, exchangeBy)
+    shares.set(site.key, share)
+    return share.use(site.limits, onChange)
+  }
+
+  /** Exchanges at this time at the latest. */
+  function exchangeBy(atMs: number): void {
+    if (isExchanging || atMs >= timerAtMs) return
+    clearTimeout(timer)
+    timerAtMs = atMs
+    timer = setTimeout(exchangeDue, Math.max(0, atMs - performance.now())).unref()
+  }
+
+  async function exchangeDue(): Promise<void> {
+    clearTimeout(timer)
+    timerAtMs = Infinity
+    const nowMs = performance.now()
+    for (const share of shares.values()) if (share.isOver()) shares.delete(share.site.key)
+    const rows = new Map<string, SiteShare>()
+    // The same site with and without a demand of TLS is one row, and one of them waits for the next round.
+    for (const share of shares.values()) if (share.dueMs() <= nowMs) rows.set(store.keyOf(rowOf(share)), share)
+    if (rows.size > 0) await exchange(rows).catch(onError)
+    let nextMs = Infinity
+    for (const share of shares.values()) nextMs = Math.min(nextMs, share.dueMs())
+    exchangeBy(nextMs)
+  }
+
+  async function exchange(rows: ReadonlyMap<string, SiteShare>): Promise<void> {
+    isExchanging = true
+    const nowMs = performance.now()
+    try {
+      const asks = [...rows.values()].map((share) => askOf(share, clock.now()))
+      const grants = await inTime(store.exchangeAll(asks), EXCHANGE_MS)
+      for (const [key, share] of rows) {
+        const grant = grants.get(key)
+        if (grant) share.granted(grant, { askedAtMs: nowMs, offsetMs: nowMs - asks[0]!.ask.nowMs })
+        else share.failed(performance.now() + AGAIN_MS)
+      }
+    } catch (error) {
+      for (const share of rows.values()) share.failed(performance.now() + AGAIN_MS)
+      throw error
+    } finally {
+      isExchanging = false
+    }
+  }
+
+  function askOf(share: SiteShare, nowMs: number): SiteAsk {
+    const offsetMs = nowMs - performance.now()
+    const { address, name } = share.site
+    return { address, site: name, ask: { process: `${process} ${share.number}`, nowMs, ...share.ask(offsetMs) } }
+  }
+
+  /** Others may wait for places that this process holds and does not need. */
+  async function look(): Promise<void> {
+    const nowMs = performance.now()
+    for (const share of shares.values()) share.notice()
+    const held = [...shares.values()].filter((share) => share.holds())
+    if (held.length === 0) return
+    const contended = await store.contended([...new Set(held.map(({ site }) => site.address))])
+    for (const share of held) if (contended.has(store.keyOf(rowOf(share)))) share.hurry(nowMs)
+  }
+
+  const looking = runEvery(LOOK_EVERY_MS, look, onError)
+
+  return {
+    open,
+    async close() {
+      looking.stop()
+      clearTimeout(timer)
+      timerAtMs = -Infinity
+      for (const share of shares.values()) share.close()
+      const held = [...shares.values()].filter((share) => share.holds())
+      const rows = new Map(held.map((share) => [store.keyOf(rowOf(share)), share]))
+      if (rows.size > 0) await exchange(rows).catch(onError)
+    },
+  }
+}
+
+const rowOf = ({ site: { address, name } }: SiteShare) => ({ address, site: name })

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ANNA, type MailWorld, startMailWorld } from './mail-world.ts'
+import { type Product, startProduct } from './product.ts'
+
+// Two API processes send from one address to a Postfix that takes few connections and messages from each client. Its
+// limits are 60 messages a unit of time. The unit is six seconds instead of a minute, so that 600 sends take little
+// over a minute.
+
+const SENDS = 600
+const IN_FLIGHT = 40
+const UNIT_SECONDS = 6
+/** After this time nothing may be refused any more. */
+const SETTLED_MS = 10_000
+
+let world: MailWorld
+let second: Product
+
+beforeAll(async () => {
+  const limits = join(mkdtempSync(join(tmpdir(), 'verdict-shaping-')), 'limits.json')
+  const shaping = [{ site: 'mx.example.net', connections: 4, per_minute: 60 * (60 / UNIT_SECONDS) }]
+  writeFileSync(limits, JSON.stringify({ shaping, warmup: [] }))
+  const env = { TIERS_FILE: limits, SMTP_SOURCE_ADDRESSES: '127.0.0.1' }
+  world = await startMailWorld({
+    recipients: 'people MX 10 mx\nmx A 127.0.0.1',
+    postfix: () => ({
+      listeners: { '127.0.0.1': {} },
+      addresses: { [ANNA]: 'anna' },
+      settings: {
+        smtpd_client_connection_count_limit: '4',
+        smtpd_client_message_rate_limit: '60',
+        smtpd_client_event_limit_exceptions: '',
+        anvil_rate_time_unit: `${UNIT_SECONDS}s`,
+      },
+    }),
+    env,
+  })
+  second = await startProduct(world.account, {
+    DNS_SERVERS: world.nsd.address,
+    SMTP_PORT: String(world.postfix.port),
+    SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+    SMTP_HELO_NAME: 'mail.example.com',
+    ...env,
+  })
+})
+
+afterAll(async () => {
+  await second?.api.kill()
+  await world?.end()
+})
+
+/** The times of the log, in seconds, at which Postfix refused something. */
+function refusals(): number[] {
+  const lines = world.postfix.log().split('\n')
+  return lines.filter((line) => /: (?:421|450) |limit exceeded|too many/i.test(line)).map(secondsOf)
+}
+
+const secondsOf = (line: string) => {
+  const [, hours, minutes, seconds] = /(\d\d):(\d\d):(\d\d)/.exec(line)!
+  return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)
+}
+
+test('two processes of one address stay within the limits of a site together', async () => {
+  const products = [world.product, second]
+  const startedAt = performance.now()
+  const results = { delivered: 0, repeated: 0, others: [] as unknown[] }
+  let next = 0
+  const work = async (product: Product) => {
+    while (next < SENDS) {
+      const key = `shaping-${next++}`
+      for (;;) {
+        const { status, body } = await product.send({ to: ANNA }, { 'idempotency-key': key })
+        if (status === 200 && body.status === 'delivered') results.delivered++
+        else if (status === 500 && body.error === 'transient_failure') {
+          results.repeated++
+          continue
+        } else results.others.push(body)
+        break
+      }
+    }
+  }
+  await Promise.all(products.flatMap((product) => Array.from({ length: IN_FLIGHT / 2 }, () => work(product))))
+  const seconds = (performance.now() - startedAt) / 1_000
+  const first = secondsOf(
+    world.postfix
+      .log()
+      .split('\n')
+      .find((line) => line.includes('connect from'))!,
+  )
+  const late = refusals().filter((at) => at - first > SETTLED_MS / 1_000)
+  console.log({ ...results, seconds, refusals: refusals().length, late: late.length })
+  expect(late).toEqual([])
+  expect(results.others.every((body) => (body as { reason?: string }).reason === 'temporary_failure')).toBe(true)
+  expect(results.delivered + results.others.length).toBe(SENDS)
+  expect(seconds).toBeLessThan(90)
+})
+
+test('verdict shaping shows the site: its limits, and what both processes have open', () => {
+  const env = { ...process.env, ...world.account.env }
+  const { sites } = JSON.parse(execFileSync('node', ['cli/bin.mjs', 'shaping', '--json'], { env, encoding: 'utf8' }))
+  expect(sites).toMatchObject([
+    {
+      address: '127.0.0.1',
+      site: expect.stringContaining('mx.example.net'),
+      limits: { connections: 4, messages_per_connection: 100, per_minute: 600 },
+      connections: { allowed: 4 },
+      slowed_since: null,
+      last_refusal: null,
+    },
+  ])
+})
