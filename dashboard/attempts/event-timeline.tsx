@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { createContext, type ReactNode, useContext } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import {
@@ -12,6 +12,7 @@ import {
   EventService,
   type GetEventResponse,
 } from '../../gen/verdict/v1/events_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useMay } from '../account/account.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
@@ -46,8 +47,9 @@ const isWaiting = (event: GetEventResponse | undefined) =>
 
 function Timeline({ event }: { event: GetEventResponse }) {
   const entries = timelineOf(event.timestamp!, event.dispatches)
+  const nameOf = useEndpointNames(event.dispatches)
   return (
-    <>
+    <EndpointName value={nameOf}>
       <ol className={styles.timeline}>
         {entries.map((entry) => (
           <Entry key={keyOf(entry)} entry={entry} isAcknowledged={event.acknowledgedAt !== undefined} />
@@ -58,8 +60,27 @@ function Timeline({ event }: { event: GetEventResponse }) {
           <NotSent sandbox={event.sandbox} />
         </p>
       )}
-    </>
+    </EndpointName>
   )
+}
+
+/** The name of an endpoint where an event went to several; undefined where it is clear. */
+const EndpointName = createContext<(endpointId: string) => string | undefined>(() => undefined)
+
+/** Returns the names of the endpoints that an event was dispatched to. */
+function useEndpointNames(dispatches: readonly Dispatch[]): (endpointId: string) => string | undefined {
+  const isSeveral = new Set(dispatches.map(({ endpointId }) => endpointId)).size > 1
+  const { data } = useQuery(WebhookService.method.listEndpoints, {}, { enabled: isSeveral })
+  if (!isSeveral) return () => undefined
+  return (id) => {
+    const endpoint = data?.endpoints.find(({ endpointId }) => endpointId === id)
+    return endpoint ? (endpoint.description ?? new URL(endpoint.url).host) : 'an endpoint that was deleted'
+  }
+}
+
+function To({ dispatch: { endpointId } }: { dispatch: Dispatch }) {
+  const name = useContext(EndpointName)(endpointId)
+  return name === undefined ? null : ` to ${name}`
 }
 
 function keyOf(entry: TimelineEntry): string {
@@ -80,7 +101,8 @@ function Entry({ entry, isAcknowledged }: { entry: TimelineEntry; isAcknowledged
   if (entry.kind === 'replayed') {
     return (
       <Point tone="neutral" at={<Ago at={entry.at} />}>
-        Replayed. <WorkflowLink dispatch={entry.dispatch} />
+        Replayed
+        <To dispatch={entry.dispatch} />. <WorkflowLink dispatch={entry.dispatch} />
       </Point>
     )
   }
@@ -119,6 +141,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
         <span className={styles.attempt}>
           Attempt {number}
           {ofReplay}
+          <To dispatch={dispatch} />
         </span>
         <Pill tone={tone} word={word} />
         {statusCode !== undefined && <code>HTTP {statusCode}</code>}
@@ -147,7 +170,8 @@ function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAckno
   if (!nextAttemptAt) {
     return (
       <Point tone="waiting">
-        An attempt{ofReplay} is running. <WorkflowLink dispatch={dispatch} />
+        An attempt{ofReplay}
+        <To dispatch={dispatch} /> is running. <WorkflowLink dispatch={dispatch} />
       </Point>
     )
   }
@@ -157,6 +181,7 @@ function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAckno
         <span className={styles.attempt}>
           Attempt {(attempts.at(-1)?.number ?? 0) + 1}
           {ofReplay}
+          <To dispatch={dispatch} />
         </span>
         <span>
           <Countdown at={nextAttemptAt} passed="is due now" />

@@ -2,10 +2,9 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Link } from '@tanstack/react-router'
 import { type CountEventsResponse, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
-import { reasonOf } from '../feedback/call-error.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -18,8 +17,8 @@ const DAY_MS = 86_400_000
 export function EndpointState() {
   const { membership } = useAccount()
   const params = { account: membership.accountId }
-  const webhook = useQuery(WebhookService.method.getWebhook, {}, { refetchInterval: REFRESH_MS })
-  if (reasonOf(webhook.error) === 'not_found' || reasonOf(webhook.error) === 'webhook_not_configured') {
+  const { data } = useQuery(WebhookService.method.listEndpoints, {}, { refetchInterval: REFRESH_MS })
+  if (data?.endpoints.length === 0) {
     return (
       <p className={styles.endpoint}>
         <Pill tone="neutral" word="No endpoint" />
@@ -32,15 +31,17 @@ export function EndpointState() {
       </p>
     )
   }
-  const health = webhook.data?.health
-  if (!health) return <div className={styles.endpoint} />
+  const endpoint = data && worstOf(data.endpoints)
+  if (!endpoint) return <div className={styles.endpoint} />
+  const health = endpoint.health!
+  const name = data.endpoints.length === 1 ? '' : ` ${endpoint.description ?? new URL(endpoint.url).host}`
   const { waiting, oldestWaitingAt, consecutiveFailures, lastSuccessAt, acknowledged, failed } = health
   const failure = failureToneOf({ failedSince: consecutiveFailures, hasAcknowledged: lastSuccessAt !== undefined })
   const wasTried = acknowledged + failed > 0
   return (
     <div className={styles.endpoint}>
       {failure ? (
-        <Pill tone={failure} word="Endpoint fails" />
+        <Pill tone={failure} word={`Endpoint${name} fails`} />
       ) : waiting > 0 ? (
         <Pill tone="waiting" word="Waiting" />
       ) : (
@@ -69,6 +70,15 @@ export function EndpointState() {
       </span>
     </div>
   )
+}
+
+/** The endpoint that needs attention first: the one that has failed most often, else the one that most waits for. */
+function worstOf(endpoints: readonly Endpoint[]): Endpoint {
+  const weight = ({ health }: Endpoint) => [health!.consecutiveFailures, health!.waiting] as const
+  return endpoints.reduce((worst, endpoint) => {
+    const [[failures, waiting], [worstFailures, worstWaiting]] = [weight(endpoint), weight(worst)]
+    return failures > worstFailures || (failures === worstFailures && waiting > worstWaiting) ? endpoint : worst
+  })
 }
 
 function waitingWords(waiting: number): string {

@@ -94,12 +94,15 @@ export function ReplayPage() {
 /** Says which kinds of events a replay leaves out, because the endpoint does not ask for them. */
 function LeftOut() {
   const { membership } = useAccount()
-  const { data } = useQuery(WebhookService.method.getWebhook)
-  const missing = KINDS.filter(([kind]) => data && !data.events.includes(kind)).map(([, words]) => words)
+  const { data } = useQuery(WebhookService.method.listEndpoints)
+  const enabled = data?.endpoints.filter(({ disabled }) => !disabled) ?? []
+  const isMissing = (kind: string) => enabled.length > 0 && !enabled.some(({ events }) => events.includes(kind))
+  const missing = KINDS.filter(([kind]) => isMissing(kind)).map(([, words]) => words)
   if (missing.length === 0) return null
   return (
     <p className="soft">
-      Your endpoint does not ask for {missing.join(' and ')}, so a replay leaves these events out.{' '}
+      {enabled.length === 1 ? 'Your endpoint does not' : 'No endpoint'} {enabled.length === 1 ? 'ask' : 'asks'} for{' '}
+      {missing.join(' and ')}, so a replay leaves these events out.{' '}
       <Link to="/$account/settings/webhook" params={{ account: membership.accountId }} className="text-link">
         Change what it asks for
       </Link>

@@ -1,27 +1,29 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { useState } from 'react'
-import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { NameDialog } from '../../feedback/name-dialog.tsx'
 import { countOf } from '../../numbers/quantities.ts'
 import { useRefresh } from '../../refresh.ts'
 import styles from '../settings.module.css'
 
 /** Deletes the endpoint. */
-export function DeleteSection({ webhook }: { webhook: Webhook }) {
+export function DeleteSection({ endpoint, isOnly }: { endpoint: Endpoint; isOnly: boolean }) {
   const [asking, setAsking] = useState(false)
   const refresh = useRefresh()
-  const remove = useMutation(WebhookService.method.deleteWebhook, {
+  const remove = useMutation(WebhookService.method.deleteEndpoint, {
     async onSuccess() {
-      await refresh(WebhookService.method.getWebhook)
+      await refresh(WebhookService.method.listEndpoints)
     },
   })
-  const waiting = webhook.health?.waiting ?? 0
+  const waiting = endpoint.health?.waiting ?? 0
   return (
     <section className={styles.section}>
       <h2>Delete</h2>
       <p className="soft">
-        Events are stored from then on and pushed nowhere. You can replay them to a later endpoint.
+        {isOnly
+          ? 'Events are stored from then on and pushed nowhere. You can replay them to a later endpoint.'
+          : 'No events are pushed to it from then on. You can replay them to another endpoint.'}
       </p>
       <Button variant="default" onClick={() => setAsking(true)}>
         Delete endpoint
@@ -29,11 +31,11 @@ export function DeleteSection({ webhook }: { webhook: Webhook }) {
       <NameDialog
         opened={asking}
         title="Delete endpoint"
-        name={new URL(webhook.url).host}
+        name={new URL(endpoint.url).host}
         verb="Delete endpoint"
         pending={remove.isPending}
         error={remove.error}
-        onConfirm={() => remove.mutate({})}
+        onConfirm={() => remove.mutate({ endpointId: endpoint.endpointId })}
         onClose={() => setAsking(false)}
       >
         The secret is lost{waiting > 0 && `, and ${countOf(waiting)} waiting attempts are cancelled`}.

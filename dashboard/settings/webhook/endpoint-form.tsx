@@ -1,9 +1,9 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Checkbox, Group, Stack, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
-import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
@@ -20,33 +20,57 @@ const STATUSES = [DeliveryStatus.DELIVERED, DeliveryStatus.BOUNCED, DeliveryStat
 const STATUS_LABEL = { body: { alignItems: 'center' }, label: { display: 'flex' } }
 
 interface EndpointFormProps {
-  /** The current endpoint; absent before the first one. */
-  webhook?: Webhook
+  /** The endpoint to change; absent for a new one. */
+  endpoint?: Endpoint
+  /** The account's first endpoint is set by its URL, kinds and statuses alone. */
+  isFirst?: boolean
   readOnly?: boolean
-  /** Is called with the secret that the first save creates. */
+  /** Is called with the secret of a new endpoint. */
   onSecret(secret: string): void
+  /** Is called with the id of a saved endpoint. */
+  onSaved?(endpointId: string): void
 }
 
-/** URL, kinds and statuses of the endpoint. */
-export function EndpointForm({ webhook, readOnly = false, onSecret }: EndpointFormProps) {
-  const [url, setUrl] = useState(webhook?.url ?? '')
-  const [events, setEvents] = useState(webhook?.events ?? ['email.delivery'])
-  const [statuses, setStatuses] = useState((webhook?.statuses ?? STATUSES).map(String))
+const MAX_VALUES = 20
+/** The form has every field of an endpoint. */
+const CHANGEABLE = ['url', 'description', 'events', 'statuses', 'tags', 'tenant_ids', 'domains', 'disabled']
+
+/** What an endpoint asks for. */
+export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSecret, onSaved }: EndpointFormProps) {
+  const [url, setUrl] = useState(endpoint?.url ?? '')
+  const [description, setDescription] = useState(endpoint?.description ?? '')
+  const [events, setEvents] = useState(endpoint?.events ?? ['email.delivery'])
+  const [statuses, setStatuses] = useState((endpoint?.statuses ?? STATUSES).map(String))
+  const [tags, setTags] = useState(endpoint?.tags ?? [])
+  const [tenantIds, setTenantIds] = useState(endpoint?.tenantIds ?? [])
+  const [domains, setDomains] = useState(endpoint?.domains ?? [])
+  const [disabled, setDisabled] = useState(endpoint?.disabled ?? false)
   const refresh = useRefresh()
-  const save = useMutation(WebhookService.method.putWebhook, {
-    onSuccess(saved) {
-      if (saved.secret) onSecret(saved.secret)
-      else notifications.show({ message: 'The endpoint is saved.' })
-      return refresh(WebhookService.method.getWebhook)
-    },
-  })
+  const onSuccess = (saved: { secret?: string; endpointId: string }) => {
+    if (saved.secret) onSecret(saved.secret)
+    else notifications.show({ message: 'The endpoint is saved.' })
+    onSaved?.(saved.endpointId)
+    return refresh(WebhookService.method.listEndpoints)
+  }
+  const put = useMutation(WebhookService.method.putWebhook, { onSuccess })
+  const create = useMutation(WebhookService.method.createEndpoint, { onSuccess })
+  const update = useMutation(WebhookService.method.updateEndpoint, { onSuccess })
+  const save = endpoint ? update : isFirst ? put : create
   const faults = fieldFaults(save.error)
+
+  function submit(): void {
+    const chosen = { url: url.trim(), events, statuses: statuses.map((status) => Number(status) as DeliveryStatus) }
+    const fields = { ...chosen, description: description.trim(), tags, tenantIds, domains, disabled }
+    if (endpoint) update.mutate({ endpointId: endpoint.endpointId, ...fields, updateMask: { paths: CHANGEABLE } })
+    else if (isFirst) put.mutate(chosen)
+    else create.mutate(fields)
+  }
   return (
     <form
       className={styles.wideForm}
       onSubmit={(event) => {
         event.preventDefault()
-        save.mutate({ url: url.trim(), events, statuses: statuses.map((status) => Number(status) as DeliveryStatus) })
+        submit()
       }}
     >
       <Stack gap="md">
@@ -97,6 +121,43 @@ export function EndpointForm({ webhook, readOnly = false, onSecret }: EndpointFo
             ))}
           </Group>
         </Checkbox.Group>
+        {!isFirst && (
+          <>
+            <TextInput
+              label="Note"
+              description="For the people of the account, such as the name of the service."
+              value={description}
+              onChange={(event) => setDescription(event.currentTarget.value)}
+              maxLength={200}
+              readOnly={readOnly}
+              error={faults.get('description')}
+            />
+            {(
+              [
+                ['Tags', 'tags', tags, setTags],
+                ['Tenants', 'tenant_ids', tenantIds, setTenantIds],
+                ['Domains of From', 'domains', domains, setDomains],
+              ] as const
+            ).map(([label, field, values, setValues]) => (
+              <TagsInput
+                key={field}
+                label={label}
+                description="Only events of sends with one of these are pushed. Empty for all."
+                value={values}
+                onChange={setValues}
+                maxTags={MAX_VALUES}
+                readOnly={readOnly}
+                error={[...faults].find(([name]) => name.startsWith(field))?.[1]}
+              />
+            ))}
+            <Switch
+              label="Push new events"
+              checked={!disabled}
+              onChange={(event) => setDisabled(!event.currentTarget.checked)}
+              disabled={readOnly}
+            />
+          </>
+        )}
         {faults.size === 0 && <CallFault error={save.error} />}
         {!readOnly && (
           <div>

@@ -1,4 +1,4 @@
-import type { Webhook, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import type { Endpoint, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { failureToneOf } from '../../attempts/endpoint-health.ts'
 import { countOf } from '../../numbers/quantities.ts'
 import { Pill } from '../../status/status-pill.tsx'
@@ -6,8 +6,8 @@ import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
 
 /** Whether the endpoint acknowledges events. */
-export function HealthSection({ webhook }: { webhook: Webhook }) {
-  const health = webhook.health!
+export function HealthSection({ endpoint }: { endpoint: Endpoint }) {
+  const health = endpoint.health!
   return (
     <section className={styles.section} aria-label="Health">
       <div className={styles.health}>
@@ -35,7 +35,7 @@ export function HealthSection({ webhook }: { webhook: Webhook }) {
   )
 }
 
-function HealthLine({ health }: { health: WebhookHealth }) {
+export function HealthLine({ health }: { health: WebhookHealth }) {
   const { consecutiveFailures: failures, lastSuccessAt, lastFailureAt } = health
   const failure = failureToneOf({ failedSince: failures, hasAcknowledged: lastSuccessAt !== undefined })
   if (failure) {

@@ -1,21 +1,21 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { useState } from 'react'
-import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { NameDialog } from '../../feedback/name-dialog.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Countdown } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
 
 /** Replaces the secret that signs requests. */
-export function SecretSection({ webhook, onSecret }: { webhook: Webhook; onSecret(secret: string): void }) {
+export function SecretSection({ endpoint, onSecret }: { endpoint: Endpoint; onSecret(secret: string): void }) {
   const [asking, setAsking] = useState(false)
   const refresh = useRefresh()
-  const rotate = useMutation(WebhookService.method.rotateSecret, {
+  const rotate = useMutation(WebhookService.method.rotateEndpointSecret, {
     async onSuccess(rotated) {
       setAsking(false)
       onSecret(rotated.secret!)
-      await refresh(WebhookService.method.getWebhook)
+      await refresh(WebhookService.method.listEndpoints)
     },
   })
   return (
@@ -23,12 +23,12 @@ export function SecretSection({ webhook, onSecret }: { webhook: Webhook; onSecre
       <h2>Secret</h2>
       <p className="soft">
         It signs each request, so that your endpoint knows that the request is ours. It is not shown again.
-        {webhook.previousSecretUntil && (
+        {endpoint.previousSecretUntil && (
           <>
             {' '}
             The previous secret also signs, in <code>Service-Signature-Previous</code>. It ends{' '}
             <strong>
-              <Countdown at={webhook.previousSecretUntil} passed="now" />
+              <Countdown at={endpoint.previousSecretUntil} passed="now" />
             </strong>
             .
           </>
@@ -40,16 +40,16 @@ export function SecretSection({ webhook, onSecret }: { webhook: Webhook; onSecre
       <NameDialog
         opened={asking}
         title="Replace the secret"
-        name={new URL(webhook.url).host}
+        name={new URL(endpoint.url).host}
         verb="Replace secret"
         pending={rotate.isPending}
         error={rotate.error}
-        onConfirm={() => rotate.mutate({})}
+        onConfirm={() => rotate.mutate({ endpointId: endpoint.endpointId })}
         onClose={() => setAsking(false)}
       >
         The new secret is shown once. For 24 hours requests are also signed with the previous one: give the new secret
         to your endpoint within that time.
-        {webhook.previousSecretUntil && ' The secret before it, which still signs now, ends immediately.'}
+        {endpoint.previousSecretUntil && ' The secret before it, which still signs now, ends immediately.'}
       </NameDialog>
     </section>
   )

@@ -1,7 +1,7 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { AttemptOutcome } from '../../../gen/verdict/v1/events_pb.ts'
-import { type TestWebhookResponse, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, type TestWebhookResponse, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { shownAttempt } from '../../attempts/outcomes.ts'
 import { ShortId } from '../../copy/short-id.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
@@ -13,8 +13,8 @@ import styles from '../settings.module.css'
 import webhookStyles from './webhook.module.css'
 
 /** Sends a test event and shows the whole exchange. */
-export function TestSection() {
-  const test = useMutation(WebhookService.method.testWebhook)
+export function TestSection({ endpoint: { endpointId } }: { endpoint: Endpoint }) {
+  const test = useMutation(WebhookService.method.testEndpoint)
   return (
     <section className={styles.section}>
       <h2>Test</h2>
@@ -22,7 +22,7 @@ export function TestSection() {
         Sends one signed event of the kind <code>webhook.test</code> and waits for the response. It is not stored, not
         retried, and does not count in the health.
       </p>
-      <Button variant="default" onClick={() => test.mutate({})} loading={test.isPending}>
+      <Button variant="default" onClick={() => test.mutate({ endpointId })} loading={test.isPending}>
         Send test event
       </Button>
       <div aria-live="polite" className={webhookStyles.exchange}>

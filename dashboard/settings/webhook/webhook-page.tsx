@@ -1,10 +1,10 @@
 import { useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
-import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { useMay } from '../../account/account.ts'
 import { ReaderNote } from '../../account/reader-note.tsx'
-import { reasonOf } from '../../feedback/call-error.ts'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingBlock } from '../../feedback/loading.tsx'
@@ -12,23 +12,23 @@ import { Page } from '../../frame/page.tsx'
 import styles from '../settings.module.css'
 import { DeleteSection } from './delete-section.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
+import { EndpointList } from './endpoint-list.tsx'
 import { HealthSection } from './health-section.tsx'
 import { SecretDialog } from './secret-dialog.tsx'
 import { SecretSection } from './secret-section.tsx'
 import { TestSection } from './test-section.tsx'
 
-/** The endpoint that receives the account's events. */
+/** The endpoints that receive the account's events. */
 export function WebhookPage() {
-  const found = useQuery(WebhookService.method.getWebhook)
+  const found = useQuery(WebhookService.method.listEndpoints)
   const [secret, setSecret] = useState<string>()
-  const missing = ['not_found', 'webhook_not_configured'].includes(reasonOf(found.error) ?? '')
   return (
     <Page title="Webhook">
       <ReaderNote />
-      {missing ? (
+      {found.data?.endpoints.length === 0 ? (
         <NoEndpoint onSecret={setSecret} />
       ) : found.data ? (
-        <Endpoint webhook={found.data} onSecret={setSecret} />
+        <Endpoints endpoints={found.data.endpoints} onSecret={setSecret} />
       ) : found.error ? (
         <ErrorState error={found.error} retry={() => void found.refetch()} />
       ) : (
@@ -54,28 +54,76 @@ function NoEndpoint({ onSecret }: SecretProps) {
         Verdict pushes each outcome to it as a signed POST, and retries until it responds with 200. The secret that
         verifies the signature is shown once, after you save.
       </p>
-      <EndpointForm onSecret={onSecret} />
+      <EndpointForm isFirst onSecret={onSecret} />
     </section>
   )
 }
 
-function Endpoint({ webhook, onSecret }: SecretProps & { webhook: Webhook }) {
+const MAX_ENDPOINTS = 10
+
+function Endpoints({ endpoints, onSecret }: SecretProps & { endpoints: Endpoint[] }) {
   const mayChange = useMay(Role.MEMBER)
+  const [chosenId, setChosenId] = useState<string>()
+  const [isAdding, setAdding] = useState(false)
+  const chosen = endpoints.find(({ endpointId }) => endpointId === chosenId) ?? endpoints[0]!
+  const choose = (endpointId: string) => {
+    setChosenId(endpointId)
+    setAdding(false)
+  }
   return (
     <>
-      <HealthSection webhook={webhook} />
+      {endpoints.length > 1 && (
+        <EndpointList endpoints={endpoints} chosenId={isAdding ? undefined : chosen.endpointId} onChoose={choose} />
+      )}
+      {isAdding ? (
+        <section className={styles.section}>
+          <h2>Add an endpoint</h2>
+          <p className="soft">It gets a secret of its own, which is shown once, after you save.</p>
+          <EndpointForm onSecret={onSecret} onSaved={choose} />
+        </section>
+      ) : (
+        <ChosenEndpoint
+          key={chosen.endpointId}
+          endpoint={chosen}
+          isOnly={endpoints.length === 1}
+          mayChange={mayChange}
+          onSecret={onSecret}
+        />
+      )}
+      {mayChange && endpoints.length < MAX_ENDPOINTS && (
+        <section className={styles.section}>
+          {!isAdding && <p className="soft">Another service needs other events, or the same ones? Give it its own.</p>}
+          <Button variant="default" onClick={() => setAdding(!isAdding)}>
+            {isAdding ? 'Cancel' : 'Add endpoint'}
+          </Button>
+        </section>
+      )}
+    </>
+  )
+}
+
+interface ChosenEndpointProps extends SecretProps {
+  endpoint: Endpoint
+  isOnly: boolean
+  mayChange: boolean
+}
+
+function ChosenEndpoint({ endpoint, isOnly, mayChange, onSecret }: ChosenEndpointProps) {
+  return (
+    <>
+      <HealthSection endpoint={endpoint} />
       <section className={styles.section}>
         <h2>Endpoint</h2>
         <p className="soft">
-          A change affects the attempts that wait, too. Events that are not pushed are still stored.
+          A new URL affects the attempts that wait, too. Events that are not pushed are still stored.
         </p>
-        <EndpointForm webhook={webhook} onSecret={onSecret} readOnly={!mayChange} />
+        <EndpointForm endpoint={endpoint} onSecret={onSecret} readOnly={!mayChange} />
       </section>
       {mayChange && (
         <>
-          <TestSection />
-          <SecretSection webhook={webhook} onSecret={onSecret} />
-          <DeleteSection webhook={webhook} />
+          <TestSection endpoint={endpoint} />
+          <SecretSection endpoint={endpoint} onSecret={onSecret} />
+          <DeleteSection endpoint={endpoint} isOnly={isOnly} />
         </>
       )}
     </>
