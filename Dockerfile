@@ -10,6 +10,7 @@ RUN npm ci --ignore-scripts
 COPY patches patches
 RUN npx patch-package --error-on-fail
 COPY tsconfig.json ./
+COPY address-files address-files
 COPY dashboard dashboard
 COPY gen gen
 COPY dev/build-dashboard.ts dev/build-guides.ts dev/built-folder.ts dev/
@@ -42,6 +43,7 @@ COPY --from=packages /opt/verdict/node_modules node_modules
 COPY --from=pages /opt/verdict/dashboard/dist dashboard/dist
 COPY --from=pages /opt/verdict/docs/dist docs/dist
 COPY package.json ./
+COPY address-files address-files
 COPY gen gen
 COPY net net
 COPY mail mail

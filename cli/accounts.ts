@@ -26,13 +26,16 @@ const create = (print: Print) =>
     .summary('Create an account')
     .description('Create an account. It owns domains, keys and messages.')
     .argument('<name>', 'Shown wherever people choose one', readName)
-    .addHelpText('after', examples('verdict accounts create "Web shop"'))
-    .action(async (name) => {
+    .option('--tier <tier>', 'How many requests it may make a minute; by default that of DEFAULT_TIER')
+    .addHelpText('after', examples('verdict accounts create "Web shop"', 'verdict accounts create Mailer --tier pro'))
+    .action(async (name, { tier }) => {
+      if (tier !== undefined) checkTier(readLimits(), tier)
       const account = await withDatabase((db, clock) =>
         db.transaction(async (tx) => {
           const created = await createAccount(tx, clock, name)
-          await record(tx, { ...operator(created.id), action: 'account.create', target: name })
-          return created
+          const after = tier === undefined ? undefined : { tier }
+          await record(tx, { ...operator(created.id), action: 'account.create', target: name, after })
+          return tier === undefined || tier === DEFAULT ? created : setTier(tx, created.id, tier)
         }),
       )
       print({ json: view(account), text: `Created account ${publicId('acc', account.id)} "${account.name}".` })
@@ -61,10 +64,7 @@ const tier = (print: Print) =>
     .addHelpText('after', examples('verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'))
     .action(async (name, { account }) => {
       const limits = readLimits()
-      if (name !== DEFAULT && !Object.hasOwn(limits.tiers, name)) {
-        const names = [...Object.keys(limits.tiers), DEFAULT].join(', ')
-        throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
-      }
+      checkTier(limits, name)
       const changed = await withDatabase(async (db) => {
         const chosen = await chooseAccount(db, account)
         const tier = name === DEFAULT ? null : name
@@ -77,6 +77,12 @@ const tier = (print: Print) =>
       const text = `Account ${publicId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
       print({ json: view(changed), text })
     })
+
+function checkTier({ tiers }: OperatorLimits, name: string): void {
+  if (name === DEFAULT || Object.hasOwn(tiers, name)) return
+  const names = [...Object.keys(tiers), DEFAULT].join(', ')
+  throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
+}
 
 /** An account without a tier of its own has that of DEFAULT_TIER. */
 const DEFAULT = 'default'

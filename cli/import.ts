@@ -1,6 +1,8 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { readFile } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { Command, Option } from '@commander-js/extra-typings'
+import { readAddressList } from '../address-files/address-list.ts'
+import { AddressFileFault } from '../address-files/addresses.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
@@ -32,10 +34,12 @@ export const importList = (print: Print) =>
   new Command('import')
     .summary('Import addresses into the suppression list')
     .description(
-      'Import addresses into the suppression list: one address a line, or the first column of a CSV file. ' +
-        'Use - to read standard input. Invalid lines are skipped and listed, and the exit code is then 1.',
+      'Import addresses into the suppression list: one address a line, a column of a CSV file, or the JSON of SES, ' +
+        'SendGrid, Mailgun, Postmark or Resend. The heading of its column names the addresses. Use - to read standard ' +
+        'input. Invalid lines are skipped and listed, and the exit code is then 1.',
     )
     .argument('<file>')
+    .option('--column <column>', 'The name or the number of the CSV column that has the addresses')
     .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
     .addOption(
       new Option('--reason <reason>', 'Why they are suppressed').choices(SUPPRESSION_REASONS).default('import'),
@@ -45,12 +49,13 @@ export const importList = (print: Print) =>
       'after',
       examples(
         'verdict import unsubscribed.csv --reason complaint',
+        'verdict import bounces.csv --reason bounce --column email',
         'cut -f2 export.tsv | verdict import - --tenant shop-1',
       ),
     )
-    .action(async (file, { tenant: tenant_id, reason, url }) => {
+    .action(async (file, { column, tenant: tenant_id, reason, url }) => {
       const result: ImportResult = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
-      for await (const lines of inChunks(addressesOf(file), REQUEST_LIMITS.importAddresses)) {
+      for (const lines of inChunks(await addressesOf(file, column), REQUEST_LIMITS.importAddresses)) {
         const body = { emails: lines.map(({ email }) => email), tenant_id, reason }
         const call = callPatiently({ url, path: '/api/v1/suppression/import', body })
         const response = await call.catch((error) => {
@@ -85,41 +90,21 @@ function describe({ imported, already_suppressed, invalid, errors }: ImportResul
   return [counts, ...shown, ...more].join('\n')
 }
 
-async function* inChunks(lines: AsyncIterable<Line>, size: number): AsyncGenerator<Line[]> {
-  let chunk: Line[] = []
-  for await (const line of lines) {
-    if (chunk.push(line) < size) continue
-    yield chunk
-    chunk = []
-  }
-  if (chunk.length > 0) yield chunk
+function* inChunks(lines: Line[], size: number): Generator<Line[]> {
+  for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size)
 }
 
 const nameOf = (file: string) => (file === '-' ? 'standard input' : file)
 
-/** The addresses of a file with their line numbers; `-` is standard input. Skips empty lines and a CSV header. */
-async function* addressesOf(file: string): AsyncGenerator<Line> {
-  const input = file === '-' ? process.stdin : createReadStream(file)
-  let line = 0
+/** The addresses of a file with their line numbers; `-` is standard input. */
+async function addressesOf(file: string, column: string | undefined): Promise<Line[]> {
+  const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
+    throw new Failure('usage', `${nameOf(file)} cannot be read: ${error.message}`)
+  })
   try {
-    for await (const text of createInterface({ input, crlfDelay: Infinity })) {
-      const email = firstColumn(++line === 1 ? text.replace(/^\ufeff/, '') : text)
-      const isHeader = line === 1 && /^(e-?mail|address|recipient)[^@]*$/i.test(email)
-      if (email !== '' && !isHeader) yield { line, email }
-    }
+    return readAddressList(bytes, column).addresses.map(({ line, text }) => ({ line, email: text }))
   } catch (error) {
-    throw new Failure('usage', `${nameOf(file)} cannot be read: ${(error as Error).message}`)
+    if (error instanceof AddressFileFault) throw new Failure('usage', `${nameOf(file)}: ${error.message}`)
+    throw error
   }
-}
-
-/**
- * The first column of a line, up to a comma, semicolon or tab. Quotes have two meanings:
- *
- * - Around the whole column they are those of CSV: they are removed, and `""` stands for `"`.
- * - Around a local part, as in `"a,b"@example.com`, they belong to the address, and a separator within them does too.
- */
-export function firstColumn(line: string): string {
-  const quoted = /^\s*"((?:[^"]|"")*)"\s*(?:[,;\t]|$)/.exec(line)?.[1]
-  if (quoted !== undefined) return quoted.replaceAll('""', '"').trim()
-  return /^(?:\s*"(?:[^"\\]|\\.)*"@)?[^,;\t]*/.exec(line)![0].trim()
 }

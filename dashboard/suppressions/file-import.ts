@@ -1,6 +1,7 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { useTransport } from '@connectrpc/connect-query'
 import { useRef, useState } from 'react'
+import { AddressFileFault } from '../../address-files/addresses.ts'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useRefresh } from '../refresh.ts'
@@ -59,10 +60,10 @@ export function useFileImport(): FileImport {
   async function start(file: File, tenantId: string): Promise<void> {
     isCancelled.current = false
     setView({ phase: 'reading', fileName: file.name })
-    const read = await readAddressFile(file).catch(() => undefined)
+    const read = await readAddressFile(file).catch((error: Error) => error)
     const refusal = refusalOf(read)
     if (refusal) return setView({ phase: 'refused', message: refusal })
-    work.current = { ...read!, fileName: file.name, tenantId: tenantId || undefined }
+    work.current = { ...(read as AddressFile), fileName: file.name, tenantId: tenantId || undefined }
     await run()
   }
 
@@ -82,9 +83,10 @@ export function useFileImport(): FileImport {
   }
 }
 
-function refusalOf(read: AddressFile | undefined): string | undefined {
+function refusalOf(read: AddressFile | Error): string | undefined {
   if (!globalThis.crypto?.subtle) return 'Your browser imports files over https only. Open this page over https.'
-  if (!read) return 'The file could not be read. Choose it again.'
+  if (read instanceof AddressFileFault) return read.message
+  if (read instanceof Error) return 'The file could not be read. Choose it again.'
   if (read.emails.length > MAX_LINES) return 'The file has more than 1,000,000 lines. Split it, and import each part.'
   return read.emails.every((email) => email === '')
     ? 'The file has no addresses. It needs one in each line.'

@@ -52,8 +52,8 @@ function FileChoice({ refusal, onChoose }: FileChoiceProps) {
   return (
     <Stack gap="sm" align="flex-start">
       <p className="soft">
-        A text file with one address in each line, or a CSV file with a column named email. At most 1,000,000 lines. An
-        address that is already suppressed stays as it is.
+        A text file with one address in each line, a CSV file with a column of addresses, or the JSON of SES, SendGrid,
+        Mailgun, Postmark or Resend. At most 1,000,000 lines. An address that is already suppressed stays as it is.
       </p>
       <TextInput
         label="Tenant"
@@ -62,7 +62,10 @@ function FileChoice({ refusal, onChoose }: FileChoiceProps) {
         onChange={(event) => setTenantId(event.currentTarget.value)}
         spellCheck={false}
       />
-      <FileButton accept=".csv,.txt,text/csv,text/plain" onChange={(file) => file && onChoose(file, tenantId.trim())}>
+      <FileButton
+        accept=".csv,.txt,.json,.jsonl,text/csv,text/plain,application/json"
+        onChange={(file) => file && onChoose(file, tenantId.trim())}
+      >
         {(props) => <Button {...props}>Choose a file</Button>}
       </FileButton>
       {refusal && (

@@ -25,7 +25,7 @@ variable whose name looks like a misspelt known one is reported in the log.
 You can put a secret into a file instead, the way systemd, Docker and Kubernetes pass secrets: set \`<NAME>_FILE\` to the
 file's path, and leave \`<NAME>\` unset. Line breaks at the end of the file do not count.
 
-Production requires \`DATABASE_URL\`, \`ENCRYPTION_KEYS\`, \`TEMPORAL_ADDRESS\` and \`PUBLIC_URL\`. \`npm start\` requires
+Production requires \`DATABASE_URL\`, \`ENCRYPTION_KEYS\`, \`TEMPORAL_ADDRESS\`, \`PUBLIC_URL\` and \`DATA_REGION\`. \`npm start\` requires
 nothing.
 `
 

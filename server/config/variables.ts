@@ -341,6 +341,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'DATA_REGION',
     read: values.matching(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'),
     example: 'eu',
+    required: 'in production',
     default: () => 'eu',
   },
   tiers: { name: 'TIERS_FILE', read: limitsFile, example: '/etc/verdict/tiers.json', default: () => DEFAULT_LIMITS },

@@ -167,6 +167,13 @@ test('a domain is added, its records are published, then it may send', async () 
   expect(await textOf('domains', 'list', '--account', 'Publisher')).toMatch(/pub\.example +verified/)
 })
 
+test('an account is created with a tier, and with no tier that does not exist', async () => {
+  expect(await json('accounts', 'create', 'Tiered', '--tier', 'pro')).toMatchObject({ name: 'Tiered', tier: 'pro' })
+  expect(await json('accounts', 'create', 'Usual', '--tier', 'default')).toMatchObject({ tier: null })
+  await expect(run(['accounts', 'create', 'Golden', '--tier', 'gold'])).rejects.toThrow('There is no tier gold')
+  expect(await textOf('accounts', 'list')).not.toContain('Golden')
+})
+
 test('a record that the service does not know yet names the missing variable', async () => {
   await run(['accounts', 'create', 'Unknown'])
   set({ NODE_ENV: 'production', SMTP_HELO_NAME: 'localhost' })

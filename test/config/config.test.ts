@@ -317,19 +317,26 @@ test('all faults are reported at once, each with an example', () => {
       { name: 'PUBLIC_URL', why: 'must be set', example: 'PUBLIC_URL=https://mail.example.com' },
       { name: 'SEND_BUDGET_MS', why: 'must be a whole number from 20000 to 60000', example: 'SEND_BUDGET_MS=30000' },
       { name: 'TEMPORAL_ADDRESS', why: 'must be set', example: 'TEMPORAL_ADDRESS=temporal.internal:7233' },
+      { name: 'DATA_REGION', why: 'must be set', example: 'DATA_REGION=eu' },
       { name: 'TLS_KEY_FILE', why: 'must be set when TLS_CERT_FILE is', example: 'TLS_KEY_FILE=/etc/verdict/tls.key' },
     ],
   })
 })
 
-test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL and TEMPORAL_ADDRESS are required, and nothing else', () => {
-  expect(faults({ NODE_ENV: 'production' })).toEqual(['PUBLIC_URL must be set', 'TEMPORAL_ADDRESS must be set'])
-  const required = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'temporal.internal:7233' }
+test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL, TEMPORAL_ADDRESS and DATA_REGION are required, and nothing else', () => {
+  expect(faults({ NODE_ENV: 'production' })).toEqual([
+    'PUBLIC_URL must be set',
+    'TEMPORAL_ADDRESS must be set',
+    'DATA_REGION must be set',
+  ])
+  const address = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'temporal.internal:7233' }
+  const required = { ...address, DATA_REGION: 'eu' }
   expect(config({ NODE_ENV: 'production', ...required })).toMatchObject({ production: true, drainGraceMs: 5_000 })
 })
 
 test("the simulator's inbox shows the content of messages, so it is refused in production", () => {
-  const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'a:7233' }
+  const address = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'a:7233', DATA_REGION: 'eu' }
+  const production = { NODE_ENV: 'production', ...address }
   const why = 'SIMULATOR_INBOX must not be true in production: it shows the content of messages'
   expect(faults({ ...production, SIMULATOR_INBOX: 'true' })).toEqual([why])
   expect(config({ ...production, SIMULATOR_INBOX: 'false' }).simulatorInbox).toBe(false)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { addressColumn, addressIn, readAddressFile, skippedWords } from '../../dashboard/suppressions/address-file.ts'
+import { readAddressFile, skippedWords } from '../../dashboard/suppressions/address-file.ts'
 
 const emailsIn = async (text: string) => (await readAddressFile(new Blob([text]))).emails
 
@@ -41,9 +41,4 @@ test('a line has neither NUL nor half a character, which the server would refuse
 test('the digest is that of the bytes', async () => {
   const { digest } = await readAddressFile(new Blob(['a@x.test\n']))
   expect(digest).toBe(createHash('sha256').update('a@x.test\n').digest('hex'))
-})
-
-test('a line without the column has no address', () => {
-  const column = addressColumn(['name,email', 'Ann,a@x.test'])
-  expect(addressIn('Bob', column)).toBe('')
 })

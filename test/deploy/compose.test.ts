@@ -26,6 +26,7 @@ const ours = Object.entries(services).filter(([, { image }]) => image.startsWith
 /** What the operator writes into .env. */
 const ASKED: Record<string, string> = {
   PUBLIC_URL: 'https://mail.verdict.example',
+  DATA_REGION: 'eu',
   SMTP_PUBLIC_ADDRESSES: '192.0.2.25',
   SMTP_HELO_NAME: 'mail.verdict.example',
 }

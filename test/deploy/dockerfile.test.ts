@@ -24,6 +24,7 @@ test('the image sets variables of the product, and exposes its ports', () => {
     ENCRYPTION_KEYS_FILE: '/',
     TEMPORAL_ADDRESS: 'a:1',
     PUBLIC_URL: 'https://a',
+    DATA_REGION: 'eu',
   }
   const config = configOf({ ...imageEnvironment(), ...required })
   expect(config).toMatchObject({ production: true, host: '0.0.0.0', metricsHost: '0.0.0.0' })

@@ -34,6 +34,7 @@ test(
     await cp('deploy', join(project, 'deploy'), { recursive: true })
     const values = [
       'PUBLIC_URL=https://mail.verdict.example',
+      'DATA_REGION=eu',
       'SMTP_PUBLIC_ADDRESSES=192.0.2.25',
       'SMTP_HELO_NAME=mail',
     ]

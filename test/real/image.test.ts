@@ -45,6 +45,7 @@ beforeAll(async () => {
     ENCRYPTION_KEYS_FILE: secrets['encryption-keys'],
     TEMPORAL_ADDRESS: temporal.address,
     PUBLIC_URL: 'https://mail.verdict.example',
+    DATA_REGION: 'eu',
     SMTP_PUBLIC_ADDRESSES: '192.0.2.25',
     DRAIN_GRACE_MS: '0',
     METRICS_PORT: '0',

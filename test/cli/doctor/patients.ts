@@ -9,6 +9,7 @@ export const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
 export const PRODUCTION = {
   NODE_ENV: 'production',
   PUBLIC_URL: 'https://api.example.test',
+  DATA_REGION: 'eu',
   TEMPORAL_ADDRESS: '127.0.0.1:9',
 }
 

@@ -1,0 +1,87 @@
+import { parse } from 'csv-parse/browser/esm/sync'
+import { AddressFileFault, type AddressLine, type AddressList } from './addresses.ts'
+
+const SEPARATORS = [',', ';', '\t']
+const SAMPLED = 20
+/** What a text shows of a record whose cell is empty. */
+const MAX_SHOWN = 300
+
+interface CsvRecord {
+  line: number
+  cells: string[]
+}
+
+/** The addresses of CSV (RFC 4180), whose quoted cells may have line breaks. A list of addresses is CSV of one column. */
+export function addressesInCsv(original: string, column?: string): AddressList {
+  // The parser knows one line end in a file.
+  const text = original.replaceAll(/\r\n?/g, '\n')
+  const records = recordsOf(text)
+  const { index, hasHeader } = columnOf(records, column)
+  const addresses: AddressLine[] = []
+  for (const { line, cells } of hasHeader ? records.slice(1) : records) {
+    const address = cells[index]?.trim() ?? ''
+    const isEmpty = cells.every((cell) => cell.trim() === '')
+    if (!isEmpty) addresses.push({ line, text: address || `no address: ${cells.join(',')}`.slice(0, MAX_SHOWN) })
+  }
+  return { addresses, lines: text.replace(/\n$/, '').split('\n').length, hasHeader }
+}
+
+interface Parsed {
+  record: string[]
+  info: { lines: number }
+}
+
+function recordsOf(text: string): CsvRecord[] {
+  let line = 1
+  try {
+    // A quote within a cell belongs to it, as in `"a,b"@example.com`.
+    const options = {
+      info: true,
+      relax_column_count: true,
+      relax_quotes: true,
+      record_delimiter: '\n',
+      delimiter: separatorOf(text),
+    } as const
+    return (parse(text, options) as unknown as Parsed[]).map(({ record, info }) => {
+      const begin = line
+      line = info.lines + 1
+      return { line: begin, cells: record }
+    })
+  } catch (error) {
+    throw new AddressFileFault(`The file is not CSV: ${(error as Error).message}.`)
+  }
+}
+
+/** The separator that occurs most in the first lines. */
+function separatorOf(text: string): string {
+  const sample = text
+    .split('\n', SAMPLED)
+    .join('\n')
+    .replaceAll(/"[^"]*"/g, '')
+  const count = (separator: string) => sample.split(separator).length
+  return SEPARATORS.toSorted((a, b) => count(b) - count(a))[0]!
+}
+
+const HEADING = /mail|address|recipient/i
+
+/** Finds the column by its name or number, else by a heading over addresses, else by the addresses in it. */
+function columnOf(records: CsvRecord[], column: string | undefined): { index: number; hasHeader: boolean } {
+  const first = records[0]?.cells ?? []
+  const hasAddress = (index: number) => first[index]?.includes('@') ?? false
+  if (column !== undefined) {
+    const named = first.findIndex((cell) => cell.trim().toLowerCase() === column.trim().toLowerCase())
+    if (named !== -1) return { index: named, hasHeader: true }
+    const index = /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
+    if (index >= 0 && index < first.length) return { index, hasHeader: !hasAddress(index) && records.length > 1 }
+    throw new AddressFileFault(
+      `The file has no column ${JSON.stringify(column)}. Its columns: ${first.join(', ').slice(0, MAX_SHOWN)}`,
+    )
+  }
+  const sample = records.slice(0, SAMPLED)
+  const found = (index: number) => sample.filter(({ cells }) => cells[index]?.includes('@')).length
+  const width = Math.max(1, ...sample.map(({ cells }) => cells.length))
+  const columns = Array.from({ length: width }, (_, index) => index)
+  const headed = columns.filter((index) => HEADING.test(first[index] ?? '') && !hasAddress(index))
+  const [index = 0] = (headed.length > 0 ? headed : columns).toSorted((a, b) => found(b) - found(a))
+  return { index, hasHeader: headed.length > 0 }
+}
