@@ -23,6 +23,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/inbound/visitors.ts': ['visitors'],
     'mail/smtp/late-replies.ts': ['sessions'],
     'mail/smtp/pool.ts': ['sites'],
+    'server/shaping/shared-places.ts': ['shares', 'rows'],
     'server/webhooks/connections.ts': ['all', 'idle', 'origins'],
   },
   'the work in flight: an entry leaves with its work': {
@@ -33,6 +34,8 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/listener/stalled-responses.ts': ['before', 'now'],
     'server/access/people/fair-queue.ts': ['groups'],
     'server/sending/sharing.ts': ['running'],
+    'server/shaping/book-store.ts': ['after', 'grants'],
+    'server/shaping/message-queue.ts': ['waiting'],
     'net/fair-slots.ts': ['queues', 'slotsByKey'],
     'mail/smtp/sts-policies.ts': ['fetching'],
     'net/keyed-amounts.ts': ['amounts'],
@@ -53,6 +56,8 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/rpc/rpc.ts': ['handlers'],
     'server/http/body/text.ts': ['messageChecks'],
     'server/access/people/access.ts': ['rules'],
+    'mail/smtp/shaping.ts': ['shapes'],
+    'server/shaping/sources.ts': ['known'],
     'server/telemetry/tasks.ts': ['succeededAt'],
   },
   'messages of the inbox, with which their entries leave': {

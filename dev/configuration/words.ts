@@ -242,7 +242,7 @@ export const SECTIONS: readonly Section[] = [
     rows: {
       tiers: {
         meaning:
-          'A JSON file with requests per minute by tier, warm-up steps and circuit breaker thresholds. See [limits](limits.md).',
+          'A JSON file with requests per minute by tier, warm-up steps, circuit breaker thresholds, pools of addresses and limits of sites. See [limits](limits.md).',
         byDefault: 'built in',
       },
       defaultTier: { meaning: 'The tier of accounts without a tier of their own.' },

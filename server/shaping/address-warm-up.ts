@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../../net/bounded-map.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 
@@ -47,7 +48,7 @@ export interface AddressWarmUp {
 }
 
 export function createAddressWarmUp(db: Database, random: () => number = Math.random): AddressWarmUp {
-  const allowances = new Map<string, Allowance>()
+  const allowances = createBoundedMap<Allowance>({ maxEntries: MAX_REMEMBERED })
 
   async function take(address: string, provider: string, emails: number): Promise<boolean> {
     const key = `${address} ${provider}`
@@ -59,7 +60,6 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
     }
     if (isKnown && allowance.emails === 0) return false
     const taken = await takeMore(address, provider, emails)
-    if (allowances.size >= MAX_REMEMBERED) allowances.clear()
     allowances.set(key, taken)
     if (taken.emails < emails) return false
     taken.emails -= emails

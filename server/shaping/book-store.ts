@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../../net/bounded-map.ts'
 import type { Database } from '../db/connect.ts'
 import type { SiteBook } from '../db/json-columns.ts'
 import { run } from '../db/statement.ts'
@@ -46,7 +47,7 @@ const keyOf = ({ address, site }: Row) => `${address} ${site}`
  * the last exchange costs one statement, without a read before it.
  */
 export function createBookStore(db: Database) {
-  const known = new Map<string, StoredBook>()
+  const known = createBoundedMap<StoredBook>({ maxEntries: MAX_KNOWN })
 
   async function exchangeAll(asks: readonly SiteAsk[]): Promise<Map<string, Grant>> {
     const grants = new Map<string, Grant>()
@@ -73,7 +74,7 @@ export function createBookStore(db: Database) {
     })
     const stored = new Set((await run<Row>(db, STORE_BOOKS, [JSON.stringify(rows)])).map(keyOf))
     for (const [key, book] of after) {
-      if (stored.has(key)) remember(key, book)
+      if (stored.has(key)) known.set(key, book)
       else known.delete(key)
     }
     return stored
@@ -82,13 +83,8 @@ export function createBookStore(db: Database) {
   async function read(asks: readonly SiteAsk[]): Promise<void> {
     const keys = asks.map(({ address, site }) => ({ address, site }))
     for (const row of await run<Row & StoredBook>(db, READ_BOOKS, [JSON.stringify(keys)])) {
-      remember(keyOf(row), { version: row.version, book: row.book })
+      known.set(keyOf(row), { version: row.version, book: row.book })
     }
-  }
-
-  function remember(key: string, book: StoredBook): void {
-    if (known.size >= MAX_KNOWN) known.clear()
-    known.set(key, book)
   }
 
   /** The sites of these addresses at which a process waits for the places of another. */
