@@ -40,6 +40,8 @@ interface Allowance {
   /** Emails that were taken and not sent yet; Infinity for an address that is warm. */
   emails: number
   untilMs: number
+  /** The day has no more emails. */
+  isUsedUp?: boolean
 }
 
 export interface AddressWarmUp {
@@ -58,7 +60,7 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
       allowance.emails -= emails
       return true
     }
-    if (isKnown && allowance.emails === 0) return false
+    if (isKnown && allowance.isUsedUp) return false
     const taken = await takeMore(address, provider, emails)
     allowances.set(key, taken)
     if (taken.emails < emails) return false
@@ -74,7 +76,7 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
     if (limit === undefined) return { emails: Infinity, untilMs }
     const wanted = Math.max(emails, Math.floor((limit - begun!.emails) * TAKEN_SHARE))
     const counted = await run(db, COUNT_EMAILS, [address, provider, begun!.date, wanted, limit])
-    return { emails: counted.length > 0 ? wanted : 0, untilMs }
+    return counted.length > 0 ? { emails: wanted, untilMs } : { emails: 0, untilMs, isUsedUp: emails === 1 }
   }
 
   return {
