@@ -22,6 +22,11 @@ export const PROVIDERS: readonly ShapedSite[] = [
   { site: 'orange.fr', connections: 3, messages: 100 },
 ]
 
+/** The provider that an exchanger belongs to; undefined for all others. */
+export function providerOf(mx: string): string | undefined {
+  return PROVIDERS.find(({ site }) => mx === site || mx.endsWith(`.${site}`))?.site
+}
+
 /** What shaping says of a site. */
 export interface Shape {
   limits: SiteLimits

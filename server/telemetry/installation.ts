@@ -13,6 +13,8 @@ const seconds = (time: string) => `coalesce(extract(epoch from clock_timestamp()
 // says which ids it holds.
 export const READ_INSTALLATION = `
   select waiting.*, sends.*, days.*, domains.*, breakers.*,
+    (select coalesce(max(extract(epoch from clock_timestamp()) - (book->>'slowedSinceMs')::float8 / 1000), 0)
+      from site_books where changed_at > now() - interval '10 minutes')::float8 as "slowedSite",
     (select greatest(reltuples, 0)::float8 from pg_class where oid = 'suppressions'::regclass) as suppressions,
     pg_database_size(current_database())::float8 as "databaseBytes"
   from (
@@ -66,6 +68,7 @@ type Reading = Record<
   | 'lapsed'
   | 'open'
   | 'halfOpen'
+  | 'slowedSite'
   | 'suppressions'
   | 'databaseBytes',
   number
@@ -116,6 +119,7 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
       [{ state: 'half_open' }, halfOpen],
     ]),
   )
+  metrics.slowedSites.read(show(({ slowedSite }) => [[{}, slowedSite]]))
   metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
 }

@@ -1,5 +1,6 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { providerOf } from '../../mail/smtp/shaping.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
@@ -77,6 +78,10 @@ export function trackSends(send: Send, { load, metrics, domains }: Options): Tra
       if (ms !== undefined) metrics.phaseSeconds.observe({ phase }, ms / 1_000)
     }
     if (smtp.phase === SmtpPhase.DNS) return
+    if (smtp.code !== undefined) {
+      const result = smtp.readAs?.startsWith('us (') ? 'sender_refused' : 'other'
+      metrics.providerRecipients.add({ provider: providerOf(smtp.mx ?? '') ?? 'other', result })
+    }
     const tls = smtp.tls ? (smtp.tls.verified ? 'verified' : 'unverified') : 'none'
     metrics.smtpAttempts.add({ connection: smtp.reused ? 'reused' : 'new', tls })
   }

@@ -20,6 +20,9 @@ export const HEALTHY: SeriesTable = {
   [`verdict_calls_total{${API},rpc="EmailService/Send",protocol="rest",code="ok"}`]: growing(600),
   [`verdict_calls_total{${API},rpc="EmailService/Send",protocol="rest",code="transient_failure"}`]: growing(3),
   [`verdict_installation_reading_age_seconds{${API}}`]: always(9),
+  [`verdict_provider_recipients_total{${API},provider="google.com",result="sender_refused"}`]: growing(1),
+  [`verdict_provider_recipients_total{${API},provider="google.com",result="other"}`]: growing(500),
+  [`verdict_slowed_site_seconds{${API}}`]: always(0),
   [`verdict_history_ahead_seconds{${API}}`]: always(7 * DAY),
   [`verdict_history_age_seconds{${API}}`]: always(90 * DAY),
   [`verdict_temporal_up{${API}}`]: always(1),
@@ -93,6 +96,14 @@ export const CASES: Record<string, AlertCase> = {
   VerdictSendsNotSwept: { series: { [`verdict_open_sends{${API},state="expired"}`]: always(2) } },
   VerdictManyInDoubt: { series: { [`verdict_in_doubt_recipients_total{${API},mode="live"}`]: growing(12) } },
   VerdictBlocked: { series: { [sends('policy_block', 'bounced')]: growing(120) } },
+  VerdictAddressRefused: {
+    series: {
+      [`verdict_provider_recipients_total{${API},provider="google.com",result="sender_refused"}`]: growing(10),
+      [`verdict_provider_recipients_total{${API},provider="google.com",result="other"}`]: growing(5),
+    },
+    labels: { provider: 'google.com' },
+  },
+  VerdictSiteSlowed: { series: { [`verdict_slowed_site_seconds{${API}}`]: always(4_000) } },
   VerdictBreakerOpen: { series: { [`verdict_breakers{${API},state="open"}`]: always(1) } },
   VerdictDnsFails: {
     series: { [`verdict_dns_answers_total{${API},type="MX",source="server",result="failure"}`]: growing(50) },

@@ -135,6 +135,13 @@ export const INSTALLATION = {
     process: 'api',
     isOfInstallation: true,
   },
+  slowedSites: {
+    kind: 'gauge',
+    name: 'verdict_slowed_site_seconds',
+    help: 'How long the site is slowed that has been slowed for the longest time, among those in use.',
+    process: 'api',
+    isOfInstallation: true,
+  },
   suppressions: {
     kind: 'gauge',
     name: 'verdict_suppressions',

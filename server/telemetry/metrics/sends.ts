@@ -1,4 +1,5 @@
 import { DeliveryStatusSchema, ReasonSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
+import { PROVIDERS } from '../../../mail/smtp/shaping.ts'
 import { shortNames } from '../../db/enum-names.ts'
 import type { Definition } from '../instruments.ts'
 
@@ -42,6 +43,13 @@ export const SENDS = {
     name: 'verdict_domain_recipients_total',
     help: 'Live recipients in the domains that METRICS_DOMAINS lists, by domain, status and reason.',
     labels: { domain: 100, status: STATUSES, reason: REASONS },
+    process: 'api',
+  },
+  providerRecipients: {
+    kind: 'counter',
+    name: 'verdict_provider_recipients_total',
+    help: 'Live recipients whose server replied, by its provider, and whether it refused the sending address, its rate or its reputation.',
+    labels: { provider: [...PROVIDERS.map(({ site }) => site), 'other'], result: ['sender_refused', 'other'] },
     process: 'api',
   },
   inDoubt: {
