@@ -39,6 +39,7 @@ const NAMES = [
   'soak',
   'disk',
   'verdicts',
+  'places',
 ]
 
 const { values, positionals } = readArguments()
