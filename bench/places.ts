@@ -26,7 +26,7 @@ const SITE = {
   limits: { connections: IN_FLIGHT * 2, messages: 100 },
 }
 
-/** What shared places cost a send: a pool that shares its places over PostgreSQL against one that shares with nobody. */
+/** What shared places cost a send: a pool that shares its places over PostgreSQL against one that shares with none. */
 export async function run(): Promise<Report> {
   const sendMicros = await costOfSend()
   await using database = await startDatabase()
