@@ -2,7 +2,9 @@ import { startProcess } from './process.ts'
 
 export interface Services {
   /** The URLs of the API; undefined when it ends before it is ready. */
-  ready: Promise<{ url: string; grpcUrl: string; metricsUrl: string | undefined } | undefined>
+  ready: Promise<
+    { url: string; grpcUrl: string; metricsUrl: string | undefined; smtpPort: number | undefined } | undefined
+  >
   /** Resolves when one of them has ended: to undefined after success, otherwise to a message for the user. */
   ended: Promise<string | undefined>
   /**
@@ -14,7 +16,7 @@ export interface Services {
 
 /** Starts the API and the worker. */
 export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string; worker: string }): Promise<Services> {
-  const api = await startProcess<{ ready: string; grpcUrl?: string; metricsUrl?: string }>(
+  const api = await startProcess<{ ready: string; grpcUrl?: string; metricsUrl?: string; smtpPort?: number }>(
     { name: 'The API', file: 'server/main.ts', logFile: logs.api },
     env,
   )
@@ -23,7 +25,12 @@ export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string;
   return {
     ready: api.ready.then(
       (served) =>
-        served && { url: served.ready, grpcUrl: served.grpcUrl ?? served.ready, metricsUrl: served.metricsUrl },
+        served && {
+          url: served.ready,
+          grpcUrl: served.grpcUrl ?? served.ready,
+          metricsUrl: served.metricsUrl,
+          smtpPort: served.smtpPort,
+        },
     ),
     ended: Promise.race(processes.map(({ gone }) => gone)),
     async drain(hurry) {

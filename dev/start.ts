@@ -81,6 +81,7 @@ async function start(): Promise<void> {
     const dashboard = `${publicUrl}/dashboard`
     if (readyFile) await writeReadyFile(readyFile, { ...ready, dashboard, temporalUiUrl, keys })
     const facts = {
+      smtp: ready.smtpPort === undefined ? undefined : `${config.smtpFrontHost}:${ready.smtpPort}`,
       dashboard,
       setUpLink: await setUpLink(database.url, publicUrl),
       keys,
@@ -103,6 +104,7 @@ async function start(): Promise<void> {
 interface ReadyFacts {
   url: string
   grpcUrl: string
+  smtpPort: number | undefined
   metricsUrl: string | undefined
   dashboard: string
   temporalUiUrl: string | undefined

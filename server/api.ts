@@ -9,6 +9,7 @@ import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { matchingFormOf } from '../mail/address.ts'
 import { createHeavyCallLimit } from './access/heavy-calls.ts'
+import { createIdentify } from './access/identify.ts'
 import { createKeyGate } from './access/key-gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { createPeople } from './access/people/people.ts'
@@ -22,6 +23,7 @@ import type { Sealer } from './db/encryption.ts'
 import { type ReplicaRead, readOn } from './db/replicas.ts'
 import type { Verifier } from './domains/dns-verifier.ts'
 import type { SendingHosts } from './domains/records.ts'
+import { createSenderDomains } from './domains/sender.ts'
 import { createDomainVerification } from './domains/verification.ts'
 import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './process/log.ts'
@@ -41,6 +43,8 @@ import { createStatsService } from './services/stats.ts'
 import { createSuppressionService } from './services/suppression.ts'
 import { createWebhookService } from './services/webhooks.ts'
 import type { Inbox } from './simulator/inbox.ts'
+import { createDoor } from './smtp-front/door.ts'
+import { createSubmit } from './smtp-front/submit.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post.ts'
 import { createReplay } from './webhooks/replays/replay.ts'
@@ -72,12 +76,16 @@ export interface ApiParts
   temporalUiUrl?: string
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
+  /** Called with the class of each reply to a message that came over SMTP. */
+  onSmtpReply?: Parameters<typeof createDoor>[0]['onReply']
   /** Where this server listens; called once it does. */
   listenerUrl(): string
 }
 
 export interface Api {
   app: App
+  /** What a listener for SMTP asks. */
+  smtpDoor: ReturnType<typeof createDoor>
   /** Resolves when no request waits any more for a send or a batch with its idempotency key. */
   idle(): Promise<void>
 }
@@ -94,6 +102,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
+  const identify = createIdentify({ db, clock })
+  const gate = createKeyGate({ db, clock, limits, identify, onCount: parts.onCount })
   const { verifyNow } = createDomainVerification({ db, clock, hosts, verifier })
   const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
   const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
@@ -167,7 +177,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits })),
     ],
     interceptors: [createHeavyCallLimit()],
-    gate: createKeyGate({ db, clock, limits, onCount: parts.onCount }),
+    gate,
     dashboard: {
       ...people,
       ...dashboardServices,
@@ -177,8 +187,10 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     limits: { budgetWaitMs: sendBudgetMs },
   })
   app.draining.addEventListener('abort', () => stopping.abort())
+  const submit = createSubmit({ db, send, senderDomains: createSenderDomains({ db, sealer }), leaseMs: sendLeaseMs })
   return {
     app,
+    smtpDoor: createDoor({ identify, gate, submit, log, hashAddress, onReply: parts.onSmtpReply }),
     async idle() {
       await Promise.all([idempotency.idle(), batchIdempotency.idle()])
     },

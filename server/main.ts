@@ -20,6 +20,7 @@ import { openReplicas } from './process/open-replicas.ts'
 import { startOutbound } from './process/outbound.ts'
 import { type Program, runProcess } from './process/program.ts'
 import { releaseMemory } from './process/release-memory.ts'
+import { startSmtpFront } from './process/smtp-front.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { createCallCounter, watchCalls } from './telemetry/count-calls.ts'
@@ -34,7 +35,7 @@ import {
 } from './telemetry/watch-parts.ts'
 import { createPost } from './webhooks/post.ts'
 
-// `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> listen.
+// `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> SMTP front -> listen.
 
 await runProcess({ name: 'API', check: checkSourceAddresses, start })
 
@@ -100,12 +101,14 @@ async function start(program: Program): Promise<object> {
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     onEnd: createCallCounter(metrics),
+    onSmtpReply: (reply) => metrics.smtpFrontMessages.add({ reply }),
     onCount: (admitted) => metrics.countedRequests.add({ result: admitted ? 'admitted' : 'refused' }),
   })
   ends.defer(() => api.idle())
 
   const certificate = config.tls && keepCertificate(program, config.tls)
   const bounces = await startBounces(program, sealer, certificate)
+  const smtpFront = await startSmtpFront(program, api.smtpDoor, certificate)
   await releaseMemory()
   // On a busy machine the thread loads for longer than an event waits for its first attempt.
   await firstAttemptsStarted
@@ -117,7 +120,8 @@ async function start(program: Program): Promise<object> {
   watchReadiness(metrics, api.app.isReady)
   ends.defer(async () => {
     log.info('draining')
-    await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])
+    const timeoutMs = config.drainMs
+    await Promise.all([listener.close({ timeoutMs }), smtpFront?.close({ timeoutMs }), bounces?.close()])
   })
   ends.defer(async () => {
     log.info({ grace_ms: config.drainGraceMs }, 'not ready any more, still serving')
@@ -125,7 +129,7 @@ async function start(program: Program): Promise<object> {
     await sleep(config.drainGraceMs)
   })
   log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
-  return { ready: listener.url, grpcUrl: listener.grpcUrl }
+  return { ready: listener.url, grpcUrl: listener.grpcUrl, smtpPort: smtpFront?.port }
 }
 
 /** A lost key stops the start: sends and webhooks that need its values would fail one by one. */

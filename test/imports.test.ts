@@ -42,6 +42,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
   'server/inbound': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
   'server/sending': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
+  'server/smtp-front': [...AUDITED, 'mail', 'server/domains', 'server/ledger', 'server/sending'],
   'server/webhooks': [...AUDITED, 'server/ledger'],
   'server/shaping': [...SHARED, 'mail'],
   'server/simulator': ['mail'],

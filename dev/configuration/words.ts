@@ -194,6 +194,17 @@ export const SECTIONS: readonly Section[] = [
       },
       bouncePort: { meaning: 'The port that receives late bounces and complaints. See [bounces](bounces.md).' },
       bounceHost: { meaning: 'The address of `BOUNCE_PORT`.', byDefault: 'that of `HOST`' },
+      smtpFrontPort: { meaning: 'The port that takes mail over SMTP. See [SMTP](smtp.md).', byDefault: 'none' },
+      smtpFrontHost: {
+        meaning: 'The address of `SMTP_FRONT_PORT`. Outside loopback it needs `TLS_CERT_FILE`.',
+        byDefault: 'that of `HOST`',
+      },
+      smtpFrontTls: {
+        meaning: '`starttls`, or `implicit` where TLS begins with the connection, as on port 465.',
+      },
+      smtpFrontRecipients: {
+        meaning: '`one` when mail servers use the port as their smarthost: each recipient then has a reply of its own.',
+      },
     },
   },
   {

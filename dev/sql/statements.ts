@@ -13,6 +13,7 @@ import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '..
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { FIND_RETRIED } from '../../server/sending/retry.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored-response.ts'
+import { FIND_RECIPIENT_KEYS, RENEW_RECIPIENT_KEYS } from '../../server/smtp-front/held-keys.ts'
 import * as begin from '../../server/webhooks/begin.ts'
 import { GIVE_UP_LEASE } from '../../server/webhooks/dispatcher.ts'
 import * as end from '../../server/webhooks/end.ts'
@@ -30,6 +31,16 @@ interface Statement {
 
 const SENDING: Statement[] = [
   { name: 'find-keys', does: 'Finds the sends that have these idempotency keys.', sql: FIND_KEYS },
+  {
+    name: 'find-recipient-keys',
+    does: 'Finds the last messages to recipients of messages that came over SMTP.',
+    sql: FIND_RECIPIENT_KEYS,
+  },
+  {
+    name: 'renew-recipient-keys',
+    does: 'Renews the keys of recipients before a retry.',
+    sql: RENEW_RECIPIENT_KEYS,
+  },
   { name: 'find-retried', does: 'Reads the message that a send retries.', sql: FIND_RETRIED },
   { name: 'daily-volume', does: 'Reads how many emails a warming-up domain has sent today.', sql: DAILY_VOLUME },
   { name: 'breaker-states', does: "Reads the circuit breakers of an account's domains.", sql: BREAKER_STATES },

@@ -4,7 +4,7 @@ input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, domain text, request json,
       recipients json, key_scope text, key text, request_hash text, claim uuid, lease_ms int, day date, daily_limit int,
-      emails int, retries json)
+      emails int, retries json, recipient_keys json)
 ),
 warm_up as materialized (
   select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
@@ -57,6 +57,12 @@ taken_retry as (
   from winner s cross join lateral json_to_recordset(s.retries) as r(
     retried_id uuid, retried_position smallint, position smallint, first_id uuid, sender_position smallint)
   order by r.retried_id, r.retried_position
+),
+taken_recipient_key as (
+  insert into recipient_keys (account_id, key, message_id, position, expires_at)
+  select s.account_id, decode(k.key, 'hex'), s.id, k.position, now() + interval '24 hours'
+  from winner s cross join lateral json_to_recordset(s.recipient_keys) as k(key text, position smallint)
+  order by 1, 2
 )
 select i.id, case
     when w.id is not null then 'claimed'

@@ -4,7 +4,7 @@ input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, domain text, request json,
       recipients json, key_scope text, key text, request_hash text, sandbox boolean, checks json, status text,
-      reason text, size_bytes int, digest text, outcomes json, traceparent text, retries json)
+      reason text, size_bytes int, digest text, outcomes json, traceparent text, retries json, recipient_keys json)
 ),
 taken_key as (
   insert into idempotency_keys as kept (account_id, scope, key, message_id, request_hash, expires_at)
@@ -25,6 +25,12 @@ taken_retry as (
   from message s cross join lateral json_to_recordset(s.retries) as r(
     retried_id uuid, retried_position smallint, position smallint, first_id uuid, sender_position smallint)
   order by r.retried_id, r.retried_position
+),
+taken_recipient_key as (
+  insert into recipient_keys (account_id, key, message_id, position, expires_at)
+  select s.account_id, decode(k.key, 'hex'), s.id, k.position, now() + interval '24 hours'
+  from message s cross join lateral json_to_recordset(s.recipient_keys) as k(key text, position smallint)
+  order by 1, 2
 ),
 outcome as (
   select m.id as message_id, r.email, r.kind, o.*,

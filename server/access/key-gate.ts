@@ -4,7 +4,7 @@ import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
-import { createIdentify, type Visitor } from './identify.ts'
+import { createIdentify, type StoredKey, type Visitor } from './identify.ts'
 import { createLastUses } from './last-use.ts'
 import { createKeyRight } from './right-of-key.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
@@ -21,9 +21,13 @@ interface Parts {
   db: Database
   clock: DatabaseClock
   limits: OperatorLimits
+  /** Shared with another door of this process, so that both count the same strangers. */
+  identify?: (visitor: Visitor) => Promise<StoredKey | undefined>
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
 }
+
+export type KeyGate = (call: GatedCall) => Promise<Caller | undefined>
 
 /**
  * The gate before every call: identifies the caller, checks the key's scope and counts the request. Returns undefined
@@ -31,8 +35,8 @@ interface Parts {
  * `rate_limit_exceeded`, and `transient_failure` when the database cannot look up a key or count its request. For a key
  * in use the count is the only query.
  */
-export function createKeyGate({ db, clock, limits, onCount }: Parts): (call: GatedCall) => Promise<Caller | undefined> {
-  const identify = createIdentify({ db, clock })
+export function createKeyGate({ db, clock, limits, onCount, ...parts }: Parts): KeyGate {
+  const { identify = createIdentify({ db, clock }) } = parts
   const count = createTierCount({ db, limits, onCount })
   const noteUse = createLastUses(db)
 

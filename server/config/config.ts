@@ -1,6 +1,6 @@
 import { type CertificateFiles, fits, type KeyPair } from './key-pair.ts'
 import type { OperatorLimits } from './limits.ts'
-import { textFile } from './values.ts'
+import { isLoopback, textFile } from './values.ts'
 import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
 
 type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | 'adminEmail' | 'adminPassword' | TemporalVariable
@@ -50,6 +50,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...temporalFaults(variables),
     ...tierFaults(variables),
     ...inboxFaults(variables),
+    ...smtpFrontFaults(variables),
     ...adminFaults(variables),
   )
   if (faults.length > 0) return { faults }
@@ -164,6 +165,16 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
   if (!production || !simulatorInbox) return []
   const { name } = VARIABLES.simulatorInbox
   return [{ name, why: 'must not be true in production: it shows the content of messages', example: `${name}=false` }]
+}
+
+/** A key that travels in clear is everyone's. */
+function smtpFrontFaults(variables: Variables): Fault[] {
+  const { smtpFrontPort, smtpFrontHost, smtpFrontTls, tlsCert } = variables
+  if (smtpFrontPort === undefined || tlsCert !== undefined) return []
+  const { tlsCert: cert } = VARIABLES
+  if (smtpFrontTls === 'implicit') return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontTls.name} is implicit`)]
+  if (isLoopback(smtpFrontHost)) return []
+  return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontPort.name} is open beyond loopback`)]
 }
 
 function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[] {

@@ -26,6 +26,10 @@ export function oneOf<Value extends string>(...values: Value[]): ReadVariable<Va
   }
 }
 
+/** Whether a listener at this host is reached from this machine alone. */
+export const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+
 /** A number from 0 to 1. */
 export const share: ReadVariable<number> = (text) => {
   if (!/^(0|1|0?\.\d{1,9}|1\.0+)$/.test(text)) throw new Error('must be a number from 0 to 1')

@@ -74,6 +74,10 @@ export interface Variables {
    */
   bouncePort: number | undefined
   bounceHost: string
+  smtpFrontPort: number | undefined
+  smtpFrontHost: string
+  smtpFrontTls: 'starttls' | 'implicit'
+  smtpFrontRecipients: 'one' | 'many'
   sendBudgetMs: number
   storeContent: boolean
   /** How long stored content is kept. */
@@ -230,6 +234,20 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   returnPathHost: { name: 'RETURN_PATH_HOST', read: values.hostName, example: 'bounces.example.com', default: none },
   bouncePort: { name: 'BOUNCE_PORT', read: values.port, example: '25', default: none },
   bounceHost: { name: 'BOUNCE_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
+  smtpFrontPort: { name: 'SMTP_FRONT_PORT', read: values.port, example: '587', default: none },
+  smtpFrontHost: { name: 'SMTP_FRONT_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
+  smtpFrontTls: {
+    name: 'SMTP_FRONT_TLS',
+    read: values.oneOf('starttls', 'implicit'),
+    example: 'implicit',
+    default: () => 'starttls',
+  },
+  smtpFrontRecipients: {
+    name: 'SMTP_FRONT_RECIPIENTS',
+    read: values.oneOf('one', 'many'),
+    example: 'one',
+    default: () => 'many',
+  },
   sendBudgetMs: {
     name: 'SEND_BUDGET_MS',
     read: values.wholeNumber(20_000, 60_000),

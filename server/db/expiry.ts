@@ -20,6 +20,7 @@ const ENTRY_IS_OLD = `id < ${firstIdOf('3 years')}`
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
   ['batch_keys', 'expires_at <= now()'],
+  ['recipient_keys', 'expires_at <= now()'],
   ['retries', `message_id < ${firstIdOf('90 days')}`],
   ['suppressions', 'expires_at <= now()'],
   ['suppression_strikes', `created_at < now() - interval '7 days'`],

@@ -524,6 +524,25 @@ export const idempotencyKeys = pgTable(
   (t) => [primaryKey({ columns: [t.accountId, t.scope, t.key] }), index('idempotency_keys_expiry').on(t.expiresAt)],
 )
 
+/** The keys of messages that came over SMTP, one for each recipient: see ledger/recipient-keys.ts. */
+export const recipientKeys = pgTable(
+  'recipient_keys',
+  {
+    accountId: uuid('account_id').notNull(),
+    /** SHA-256 of the mode, the Message-ID, the content and the recipient. */
+    key: bytea().notNull(),
+    /** The first message with this key. */
+    messageId: uuid('message_id').notNull(),
+    position: smallint().notNull(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.key] }),
+    index('recipient_keys_message').on(t.messageId),
+    index('recipient_keys_expiry').on(t.expiresAt),
+  ],
+)
+
 export const batchKeys = pgTable(
   'batch_keys',
   {

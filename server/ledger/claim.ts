@@ -5,6 +5,7 @@ import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import { run } from '../db/statement.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
+import { isKeyTaken, RECIPIENT_KEYS, recipientKeyRows, takeRecipientKeysOf } from './recipient-keys.ts'
 import { isTaken, RETRIES, type Retry, retryRows, takeRetriesOf } from './retries.ts'
 import { CLAIMED_RECIPIENT, inputOf, SEND, type SendRow } from './rows.ts'
 
@@ -43,6 +44,8 @@ export interface Claim {
   key?: KeyToTake
   /** What it retries, when its request has `retry_of`. A dry run takes nothing. */
   retry?: Retry
+  /** The keys of its recipients, in their order, when it came over SMTP. */
+  recipientKeys?: readonly string[]
   warmUp?: WarmUpShare
   /** The trace that the dispatches of its events continue. */
   traceparent?: string
@@ -159,8 +162,11 @@ const claimOf = (row: Columns, more = '') => `
 
 export const CLAIM = claimOf(CLAIM_ROW)
 
-/** The same for sends that retry others. */
-export const CLAIM_RETRIES = claimOf({ ...CLAIM_ROW, ...RETRIES }, `,${takeRetriesOf('winner')}`)
+/** The same for sends that retry others, or whose recipients have keys. */
+export const CLAIM_RETRIES = claimOf(
+  { ...CLAIM_ROW, ...RETRIES, ...RECIPIENT_KEYS },
+  `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}`,
+)
 
 /** The same for sends without a key, of domains that do not warm up: nothing can refuse them. */
 export const CLAIM_FREE = `
@@ -206,21 +212,25 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
     const isFree = claim.key === undefined && claim.warmUp === undefined
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree }
     for (;;) {
-      const result = await inTime(claim.retry ? commitRetry(row) : commit(row), CLAIM_MS).catch(retriedOrThrow)
+      const result = await inTime(claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row), CLAIM_MS).catch(
+        retriedOrThrow,
+      )
       if (result !== 'room_left') return result
     }
   }
 }
 
-function retriedOrThrow(error: unknown): 'retried' {
+function retriedOrThrow(error: unknown): 'retried' | 'key_taken' {
+  if (isKeyTaken(error)) return 'key_taken'
   if (isTaken(error)) return 'retried'
   throw error
 }
 
-function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof RETRIES> {
+function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof RETRIES & typeof RECIPIENT_KEYS> {
   return {
     ...sendRow(claim),
     retries: retryRows(claim),
+    recipient_keys: recipientKeyRows(claim.recipientKeys),
     claim: claim.claimId,
     lease_ms: claim.leaseMs,
     day: claim.warmUp?.day,

@@ -38,4 +38,9 @@ export const GIVE_BACK = `
   freed_retry as (
     delete from retries t using released r
     where (select count(*) from freed_key) >= 0 and t.message_id = r.id
+    returning true
+  ),
+  freed_recipient_key as (
+    delete from recipient_keys k using released r
+    where (select count(*) from freed_retry) >= 0 and k.message_id = r.id
   )`

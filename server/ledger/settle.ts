@@ -4,6 +4,7 @@ import { type Claim, sendRow } from './claim.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { FirstAttempts } from './first-attempts-offer.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
+import { RECIPIENT_KEYS, recipientKeyRows, takeRecipientKeysOf } from './recipient-keys.ts'
 import { createEndSends, TAIL_PARAMETERS } from './record.ts'
 import { RETRIES, retryRows, takeRetriesOf } from './retries.ts'
 import { CLAIMED_RECIPIENT, ENDING, type EndingRow, inputOf, OUTCOME, SEND } from './rows.ts'
@@ -29,8 +30,11 @@ const settleOf = (row: Columns, more = '') => `
 
 export const SETTLE = settleOf(SETTLE_ROW)
 
-/** The same for sends that retry others. */
-export const SETTLE_RETRIES = settleOf({ ...SETTLE_ROW, ...RETRIES }, `${takeRetriesOf('message')},`)
+/** The same for sends that retry others, or whose recipients have keys. */
+export const SETTLE_RETRIES = settleOf(
+  { ...SETTLE_ROW, ...RETRIES, ...RECIPIENT_KEYS },
+  `${takeRetriesOf('message')},${takeRecipientKeysOf('message')},`,
+)
 
 /** How a send ends that never reaches SMTP: rejected, `no_mx_record`, or a dry run. */
 export interface Settlement extends EndingRow {
@@ -41,7 +45,7 @@ export interface Settlement extends EndingRow {
 
 /**
  * Settle: claim and record in one commit. Returns false, and stores nothing, when its key belongs to another send.
- * Fails when another send has retried a recipient: see `isTaken`.
+ * Fails when another send has retried a recipient or has its key: see `isTaken` and `isKeyTaken`.
  */
 export function createSettle(
   db: Database,
@@ -56,8 +60,9 @@ export function createSettle(
       ...settlement,
       traceparent: claim.traceparent,
       retries: retryRows(claim),
-    } satisfies RowOf<typeof SETTLE_ROW & typeof RETRIES>
-    return (claim.retry ? endRetry : end)({
+      recipient_keys: recipientKeyRows(claim.recipientKeys),
+    } satisfies RowOf<typeof SETTLE_ROW & typeof RETRIES & typeof RECIPIENT_KEYS>
+    return (claim.retry || claim.recipientKeys ? endRetry : end)({
       json: JSON.stringify(row),
       claim,
       outcomes: settlement.outcomes,

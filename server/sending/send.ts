@@ -60,6 +60,8 @@ export interface SendOptions {
   inBatch?: boolean
   /** The idempotency key this send takes with its claim. */
   key?: KeyToTake
+  /** The keys that its recipients take with its claim, in their order. */
+  recipientKeys?: readonly string[]
   /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
   /** The steps of the send become spans of it, and the attempts of its events continue it. */
@@ -115,7 +117,10 @@ export function createSend(parts: SendParts): Send {
     }
   }
 
-  async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
+  async function send(
+    message: Message,
+    { accountId, sandbox, inBatch, key, recipientKeys, signal, trace }: SendOptions,
+  ) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
@@ -123,7 +128,13 @@ export function createSend(parts: SendParts): Send {
     const retry =
       retryOf && (await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox })))
     const claimOf = () =>
-      newClaim(parts, message, { accountId, key, trace, retry: sandbox ? undefined : retry || undefined })
+      newClaim(parts, message, {
+        accountId,
+        key,
+        recipientKeys,
+        trace,
+        retry: sandbox ? undefined : retry || undefined,
+      })
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
 
@@ -216,7 +227,15 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext, 
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  { accountId, key, retry, trace }: Pick<SendOptions, 'accountId' | 'key' | 'trace'> & { retry?: Retry },
+  {
+    accountId,
+    key,
+    recipientKeys,
+    retry,
+    trace,
+  }: Pick<SendOptions, 'accountId' | 'key' | 'recipientKeys' | 'trace'> & {
+    retry?: Retry
+  },
 ): Claim {
   const createdAtMs = clock.now()
   return {
@@ -235,6 +254,7 @@ function newClaim(
       kind,
     })),
     key,
+    recipientKeys,
     retry,
     traceparent: trace?.traceparent,
   }

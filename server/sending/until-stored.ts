@@ -6,6 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Claim, ClaimResult } from '../ledger/claim.ts'
 import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
+import { isKeyTaken } from '../ledger/recipient-keys.ts'
 import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
@@ -85,6 +86,7 @@ export function createSettleUntilStored(
         if (isRefused) outcomes = complete.map(withoutText)
         else if (await isStored()) return 'claimed'
         else if (isTaken(error)) return 'retried'
+        else if (isKeyTaken(error)) return 'key_taken'
         throw error
       }
     })

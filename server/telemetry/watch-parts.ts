@@ -104,6 +104,14 @@ function watchAnswer(metrics: Metrics, gauge: Metrics['temporalUp' | 'ready'], a
   gauge.read(() => (fresh.value() === undefined ? [] : [[{}, fresh.value() ? 1 : 0]]))
 }
 
+/** The open connections of the SMTP front. */
+export function watchSmtpFront(
+  { smtpFrontConnections }: Pick<Metrics, 'smtpFrontConnections'>,
+  connections: () => number,
+): void {
+  smtpFrontConnections.read(() => [[{}, connections()]])
+}
+
 export function watchCertificate({ certificateEnd }: Pick<Metrics, 'certificateEnd'>, pem: () => string): void {
   certificateEnd.read(() => [[{}, Date.parse(new X509Certificate(pem()).validTo) / 1_000]])
 }

@@ -52,6 +52,10 @@ test('a minimal configuration has the documented default of every other variable
     smtpHeloName: hostname(),
     returnPathHost: undefined,
     bouncePort: undefined,
+    smtpFrontPort: undefined,
+    smtpFrontHost: '127.0.0.1',
+    smtpFrontTls: 'starttls',
+    smtpFrontRecipients: 'many',
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
     simulatorInbox: false,
@@ -574,3 +578,11 @@ SAAwRQIgNIW/vgg7Msmd0353SxUK5T8limNCgfF3UaAP8iQIgzUCIQCiGDiKdtoX
 r1Ap5dNeO9NYo0PcRIvPkD9+2Bsvi87Y4w==
 -----END CERTIFICATE-----
 `
+
+test('an SMTP front beyond loopback needs a certificate, and so does implicit TLS', () => {
+  const faultsOf = (env: Record<string, string>) => faults(env).map((fault) => fault.split(' ')[0])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587' })).toEqual([])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['TLS_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_TLS: 'implicit' })).toEqual(['TLS_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'two' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
+})

@@ -32,7 +32,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     lookup: createLookup(createResolver({ servers: [world.dns.address] })),
   })
   const dns = recordedDns()
-  const { app } = await createApi({
+  const { app, smtpDoor } = await createApi({
     db,
     clock,
     sealer: world.sealer,
@@ -94,7 +94,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
   const { attemptOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
-  return { world, url: listener.url, keys, call, send, workflows, dns, errors, attemptOnce, stop }
+  return { world, url: listener.url, smtpDoor, keys, call, send, workflows, dns, errors, attemptOnce, stop }
 }
 
 /** How the service appears to others. */

@@ -13,7 +13,8 @@ export interface RawMessage {
   /** What follows the empty line. It ends with CRLF, or is empty. */
   body: Buffer[]
   hasDate: boolean
-  hasMessageId: boolean
+  /** As written; absent without one. */
+  messageId?: string
   /** It travels with BODY=8BITMIME. */
   isEightBit: boolean
   from: Mailbox
@@ -67,7 +68,7 @@ export function readRaw(source: Buffer): RawMessage | { fault: string } {
     ),
     body: withLineEnd(body),
     hasDate: fields.some(({ name }) => name === 'date'),
-    hasMessageId: fields.some(({ name }) => name === 'message-id'),
+    messageId: valuesOf(fields, 'message-id')[0],
     isEightBit,
     from,
     subject: decodeWords(valuesOf(fields, 'subject')[0] ?? '')
@@ -85,7 +86,7 @@ export function readRaw(source: Buffer): RawMessage | { fault: string } {
 export function completeRaw(raw: RawMessage, { messageId, date }: { messageId: string; date: Date }): Buffer[] {
   const added = [
     raw.hasDate ? '' : field('Date', date.toUTCString().replace('GMT', '+0000')),
-    raw.hasMessageId ? '' : field('Message-ID', `<${messageId}>`),
+    raw.messageId !== undefined ? '' : field('Message-ID', `<${messageId}>`),
   ]
   return [Buffer.concat([raw.header, Buffer.from(`${added.join('')}\r\n`)]), ...raw.body]
 }

@@ -62,6 +62,19 @@ export const NETWORK = {
     help: 'Mails that BOUNCE_PORT refused for now because they could not be stored. Their senders try again.',
     process: 'api',
   },
+  smtpFrontMessages: {
+    kind: 'counter',
+    name: 'verdict_smtp_front_messages_total',
+    help: 'Messages that came over SMTP_FRONT_PORT, by the reply to the final dot (closed: none).',
+    labels: { reply: ['accepted', 'temporary', 'permanent', 'closed'] },
+    process: 'api',
+  },
+  smtpFrontConnections: {
+    kind: 'gauge',
+    name: 'verdict_smtp_front_connections',
+    help: 'Open connections of SMTP_FRONT_PORT.',
+    process: 'api',
+  },
   certificateEnd: {
     kind: 'gauge',
     name: 'verdict_certificate_expiry_timestamp_seconds',

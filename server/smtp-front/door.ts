@@ -1,0 +1,85 @@
+import type { Logger } from 'pino'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import type { StoredKey, Visitor } from '../access/identify.ts'
+import type { KeyGate } from '../access/key-gate.ts'
+import { mayCall } from '../access/scopes.ts'
+import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
+import { type DotReply, dotReply, ownReply } from './dot-reply.ts'
+import { errorReply } from './errors.ts'
+import type { FrontParts, FrontMail } from './listener.ts'
+import type { createSubmit, RecipientResult } from './submit.ts'
+
+interface DoorParts {
+  identify(visitor: Visitor): Promise<StoredKey | undefined>
+  gate: KeyGate
+  submit: ReturnType<typeof createSubmit>
+  log: Logger
+  /** Returns the keyed hash of an address, for the log. */
+  hashAddress(address: string): string
+  /** Called with the class of each reply to a final dot. */
+  onReply?(reply: 'accepted' | 'temporary' | 'permanent' | 'closed'): void
+}
+
+const METHOD = EmailService.method.send
+const tellRate = () => {}
+
+/** What the listener asks of the service: whether a key is valid, and what became of a message. */
+export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'deliver'> {
+  const { identify, gate, submit, log, hashAddress, onReply } = parts
+
+  return {
+    async logIn({ key, remoteAddress }) {
+      try {
+        const found = await identify({ authorization: `Bearer ${key}`, remoteAddress, tellRate })
+        if (found && mayCall(found.scopes, METHOD)) return { accountId: found.caller.accountId }
+        throw fail('insufficient_scope', 'This API key lacks the scope "emails.send". Use a key that has it.')
+      } catch (error) {
+        return loginReply(error)
+      }
+    },
+
+    async deliver(mail) {
+      const beganMs = performance.now()
+      const line: Record<string, unknown> = { method: 'SMTP', size_bytes: mail.content.length }
+      const end = (reply: DotReply | undefined) => {
+        const answer = reply ? answerOf(reply) : 'closed'
+        onReply?.(answer)
+        log.info({ ...line, status: reply?.code, duration_ms: Math.round(performance.now() - beganMs) }, 'smtp')
+        return reply
+      }
+      line.recipients = mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
+      try {
+        const results = await send(mail)
+        line.message_ids = [...new Set(results.map(({ messageId }) => messageId))]
+        line.sandbox = results[0]!.sandbox
+        return end(dotReply(results))
+      } catch (error) {
+        const isUnknown = error instanceof OutcomeUnknown
+        const shown = hideUnexpected(error)
+        line.error = isUnknown ? 'outcome_unknown' : reasonOf(shown)
+        if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
+        return end(isUnknown ? undefined : errorReply(error))
+      }
+    },
+  }
+
+  /** The key is checked, and the message counted, like a call of the API. */
+  async function send({ key, remoteAddress, ...mail }: FrontMail): Promise<RecipientResult[]> {
+    const caller = await gate({ method: METHOD, authorization: `Bearer ${key}`, remoteAddress, tellRate })
+    const { accountId, test } = caller!
+    return submit({ ...mail, accountId, sandbox: test })
+  }
+}
+
+/** A wrong key is final for its client. What may change is not. */
+function loginReply(error: unknown): DotReply {
+  const shown = hideUnexpected(error)
+  const reason = reasonOf(shown)
+  const isFinal = reason === 'invalid_api_key' || reason === 'insufficient_scope'
+  return isFinal ? ownReply(535, '5.7.8', shown.rawMessage) : ownReply(454, '4.7.0', shown.rawMessage)
+}
+
+function answerOf({ code }: DotReply) {
+  if (code < 400) return 'accepted'
+  return code < 500 ? 'temporary' : 'permanent'
+}

@@ -1,0 +1,106 @@
+import { DeliveryStatus, Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { reasonNames, statusNames } from '../db/outcome-names.ts'
+import type { RecipientResult } from './submit.ts'
+
+// The reply to the final dot: that of the recipient's own server, after our message id.
+
+export interface DotReply {
+  code: number
+  /** Each begins with the enhanced code, and fits into a line of SMTP. */
+  lines: string[]
+}
+
+/** A result as a reply of SMTP. The first digit of both codes says what the client is to do. */
+interface Reply {
+  code: number
+  enhanced: string
+  text: string
+}
+
+type Answer = Reply & Pick<RecipientResult, 'email' | 'messageId'>
+
+/** With CRLF (RFC 5321 4.5.3.1.5). */
+const MAX_LINE = 512
+
+/** @param results at least one */
+export function dotReply(results: readonly RecipientResult[]): DotReply {
+  const answers = results.map((result): Answer => {
+    return { ...replyOf(result), email: result.email, messageId: result.messageId }
+  })
+  const [first] = answers as [Answer]
+  const failed = answers.filter(({ code }) => code >= 400)
+  if (answers.length === 1 || failed.length === 0) return replyWith(first, [`${first.messageId}: ${first.text}`])
+  const isPartly = failed.length < answers.length
+  const leader = isPartly ? { code: 250, enhanced: '2.0.0' } : (failed.find(isTemporary) ?? worst(failed))
+  const count = answers.length - failed.length
+  const counted = isPartly ? `delivered to ${count} of ${answers.length} recipients, not to:` : 'delivered to none:'
+  const head = `${first.messageId}: ${counted}`
+  const named = failed.map(({ messageId, email, code, enhanced, text }) => {
+    return `${messageId === first.messageId ? '' : `${messageId}: `}${email}: ${code} ${enhanced} ${text}`
+  })
+  return replyWith(isTemporary(leader) ? { ...leader, code: 451 } : leader, [head, ...named.map(shortened)])
+}
+
+/** A reply of our own. */
+export function ownReply(code: number, enhanced: string, text: string): DotReply {
+  return replyWith({ code, enhanced }, [text])
+}
+
+const isTemporary = ({ code }: Pick<Reply, 'code'>) => code >= 400 && code < 500
+
+const worst = (replies: Answer[]) => replies.reduce((found, one) => (one.code > found.code ? one : found))
+
+/** Words about one of several recipients. Its event has them all. */
+const shortened = (text: string) => (text.length > 300 ? `${text.slice(0, 297)}...` : text)
+
+function replyOf({ outcome, sandbox }: RecipientResult): Reply {
+  if (sandbox) return { code: 250, enhanced: '2.0.0', text: `dry run, nothing was sent${simulated(outcome)}` }
+  const digit = outcome.status === DeliveryStatus.DELIVERED ? 2 : outcome.retryable ? 4 : 5
+  const { smtp } = outcome
+  if (outcome.inDoubt) return { code: 550, enhanced: '5.4.7', text: IN_DOUBT }
+  const code = smtp?.code ?? 0
+  const isAnswer = digit === 2 ? code >= 200 && code < 300 : code >= 400
+  return isAnswer ? theirReply(outcome, digit) : withoutReply(outcome, digit)
+}
+
+const IN_DOUBT =
+  'the reply to the final dot was lost. The message may have arrived, and is never sent again by the service'
+
+/** The class follows what the client is to do. Where the server's differs, its own codes are quoted. */
+function theirReply({ smtp }: RecipientOutcome, digit: number): Reply {
+  const { code = 0, enhanced = `${Math.floor(code / 100)}.0.0`, reply = '' } = smtp!
+  const text = reply.startsWith(`${enhanced} `) ? reply.slice(enhanced.length + 1) : reply
+  const ours = code === 421 && digit === 4 ? 451 : digit * 100 + (code % 100)
+  const oursEnhanced = `${digit}${enhanced.slice(1)}`
+  if (ours === code && oursEnhanced === enhanced) return { code, enhanced, text }
+  return { code: ours, enhanced: oursEnhanced, text: `${code} ${enhanced} ${text}` }
+}
+
+function withoutReply(outcome: RecipientOutcome, digit: number): Reply {
+  const { reason, detail, smtp } = outcome
+  const words = detail ?? smtp?.detail ?? (reason === undefined ? '' : reasonNames.name(reason))
+  if (digit === 2) return { code: 250, enhanced: '2.0.0', text: words || 'delivered' }
+  if (digit === 4) return { code: 451, enhanced: '4.4.1', text: words }
+  return { code: 550, enhanced: reason === Reason.NO_MX_RECORD ? '5.1.2' : '5.7.1', text: words }
+}
+
+/** The outcome that an address of the simulator, or a check, would have given. */
+function simulated({ status, reason }: RecipientOutcome): string {
+  if (status === DeliveryStatus.DELIVERED) return ''
+  return ` (${[statusNames.name(status), reason && reasonNames.name(reason)].filter(Boolean).join('/')})`
+}
+
+function replyWith({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>, texts: string[]): DotReply {
+  const room = MAX_LINE - 2 - '250-'.length - enhanced.length - 1
+  return { code, lines: texts.flatMap((text) => pieces(inAscii(text), room)).map((piece) => `${enhanced} ${piece}`) }
+}
+
+const inAscii = (text: string) => text.replace(/[^ -~]/g, (character) => (character.trim() === '' ? ' ' : '?'))
+
+/** Cut at spaces where there are any. */
+function pieces(text: string, room: number): string[] {
+  if (text.length <= room) return [text]
+  const space = text.lastIndexOf(' ', room)
+  const at = space > room / 2 ? space : room
+  return [text.slice(0, at), ...pieces(text.slice(at).trimStart(), room)]
+}

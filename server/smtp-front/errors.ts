@@ -1,0 +1,22 @@
+import type { ConnectError } from '@connectrpc/connect'
+import { hideUnexpected, reasonOf } from '../errors.ts'
+import { type DotReply, ownReply } from './dot-reply.ts'
+
+/** The codes of each error that a send throws. Its words are those of the API. */
+const CODES: Record<string, [code: number, enhanced: string]> = {
+  invalid_payload: [550, '5.6.0'],
+  invalid_address: [550, '5.1.3'],
+  invalid_api_key: [550, '5.7.8'],
+  insufficient_scope: [550, '5.7.8'],
+  domain_not_verified: [550, '5.7.1'],
+  payload_too_large: [552, '5.3.4'],
+  rate_limit_exceeded: [452, '4.7.1'],
+  transient_failure: [451, '4.3.0'],
+}
+
+/** The reply for an error. Unexpected ones tell nothing. */
+export function errorReply(error: unknown): DotReply {
+  const shown: ConnectError = hideUnexpected(error)
+  const [code, enhanced] = CODES[reasonOf(shown)!] ?? CODES.transient_failure!
+  return ownReply(code, enhanced, shown.rawMessage)
+}

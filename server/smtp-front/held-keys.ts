@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto'
+import { inTime } from '../async/timeout.ts'
+import { createCollector, jsonArray } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
+import { KEY_LIFE } from '../ledger/recipient-keys.ts'
+
+/** The last message to a recipient that has a key, and the recipient's position in it. */
+export interface KeyHolder {
+  messageId: string
+  position: number
+  /** What is left of the lease of a running send. null when the send is in history. */
+  leaseLeftMs: number | null
+}
+
+/** The key of a recipient: what a repeat of the same message to it has in common with the first one. */
+export function recipientKey(
+  { sandbox, messageId, digest }: { sandbox: boolean; messageId: string; digest: string },
+  address: string,
+): string {
+  const at = address.lastIndexOf('@')
+  const recipient = address.slice(0, at) + address.slice(at).toLowerCase()
+  return hash('sha256', JSON.stringify([sandbox, messageId, digest, recipient]), 'hex')
+}
+
+// A key that is over is deleted here, because the claim that takes it anew expects that there is none.
+export const FIND_RECIPIENT_KEYS = `
+  with recursive wanted as materialized (
+    select n::int, account_id, decode(key, 'hex') as key
+    from rows from (json_to_recordset($1::json) as (account_id uuid, key text)) with ordinality as q(account_id, key, n)
+  ),
+  expired as (
+    delete from recipient_keys k using wanted w
+    where k.account_id = w.account_id and k.key = w.key and k.expires_at <= now()
+  ),
+  chain as (
+    select w.n, k.message_id, k.position from wanted w
+    join recipient_keys k on k.account_id = w.account_id and k.key = w.key and k.expires_at > now()
+    union all
+    select c.n, r.message_id, r.position from chain c
+    join retries r on r.retried_id = c.message_id and r.retried_position = c.position
+  )
+  select c.n, c.message_id as "messageId", c.position::int,
+    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+  from chain c left join open_messages o on o.id = c.message_id
+  where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)`
+
+export const RENEW_RECIPIENT_KEYS = `
+  update recipient_keys k set expires_at = now() + ${KEY_LIFE}
+  from (
+    select key from recipient_keys
+    where account_id = $1 and key in (select decode(value, 'hex') from json_array_elements_text($2::json))
+    order by key for update
+  ) mine
+  where k.account_id = $1 and k.key = mine.key`
+
+const QUERY_MS = 5_000
+
+export function createHeldKeys(db: Database) {
+  const findOne = createCollector<{ json: string }, KeyHolder | undefined>(
+    async (keys) => {
+      const rows = await run<KeyHolder & { n: number }>(db, FIND_RECIPIENT_KEYS, [jsonArray(keys)])
+      const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
+      return keys.map((_, i) => holders.get(i + 1))
+    },
+    { note: db.noteBatch('find_keys') },
+  )
+  return {
+    /** Who holds each of these keys. One statement serves all messages that look up at the same moment. */
+    find: (accountId: string, keys: readonly string[]): Promise<(KeyHolder | undefined)[]> =>
+      inTime(
+        Promise.all(keys.map((key) => findOne({ json: JSON.stringify({ account_id: accountId, key }) }))),
+        QUERY_MS,
+      ),
+
+    /** Each new message renews its keys. A retry takes none: it does so before it starts. */
+    async renew(accountId: string, keys: readonly string[]): Promise<void> {
+      await inTime(run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]), QUERY_MS)
+    },
+  }
+}

@@ -1,0 +1,282 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { type Address, parseAddress } from '../../mail/address.ts'
+import { isLoopback } from '../config/values.ts'
+import { createClients } from './clients.ts'
+import { type DotReply, ownReply } from './dot-reply.ts'
+import { createMailContent } from './mail-content.ts'
+
+export interface FrontParts {
+  host: string
+  /** 0 chooses a free port. */
+  port: number
+  /** The name in the greeting. */
+  name: string
+  /** In PEM. Without it, keys are only taken on loopback. */
+  tls?: { cert: string; key: string }
+  /** TLS begins with the connection, and not by STARTTLS. */
+  implicitTls: boolean
+  /** The most recipients of a message. */
+  maxRecipients: number
+  /** Returns the account of a key, or the reply that refuses it. */
+  logIn(login: { key: string; remoteAddress: string }): Promise<{ accountId: string } | DotReply>
+  /** Returns the reply to the final dot; undefined when there is no honest one. */
+  deliver(mail: FrontMail): Promise<DotReply | undefined>
+  limits?: Partial<FrontLimits>
+}
+
+export interface FrontMail {
+  /** The key is checked again for each message. */
+  key: string
+  remoteAddress: string
+  sender: Address
+  recipients: Address[]
+  content: Buffer
+}
+
+export interface FrontLimits {
+  connections: number
+  strangersPerNetwork: number
+  connectionsPerAccount: number
+  loginMs: number
+  wrongKeys: number
+  idleMs: number
+  /** The time for the content of a message. */
+  contentMs: number
+  messageBytes: number
+  /** The most memory that all messages take while they arrive and are sent. */
+  bytesHeld: number
+}
+
+const FRONT_LIMITS: FrontLimits = {
+  connections: 1_000,
+  strangersPerNetwork: 100,
+  connectionsPerAccount: 200,
+  loginMs: 30_000,
+  wrongKeys: 3,
+  idleMs: 300_000,
+  contentMs: 120_000,
+  messageBytes: 15 * 2 ** 20,
+  bytesHeld: 256 * 2 ** 20,
+}
+/** A message this many times too large is cut off. A smaller one is read and refused at its end, as SMTP requires. */
+const FAR_TOO_LARGE = 2
+/** RFC 5321 4.5.3.1.4 asks for 512; extensions and keys need more. */
+const MAX_COMMAND_BYTES = 4_096
+/** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
+const DROPPED_FROM = 2
+const CLOSE_WITHIN_MS = 500
+const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
+
+export interface SmtpFront {
+  port: number
+  connections(): number
+  /** Ends idle connections at once, and waits for messages that are being sent. */
+  close(options: { timeoutMs: number }): Promise<void>
+  /** Later handshakes present this certificate. Needs `tls`. */
+  showCertificate(pair: { cert: string; key: string }): void
+}
+
+interface User {
+  key: string
+}
+
+/** The mail server for programs. Its reply to the final dot is that of the recipient's own server. */
+export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
+  const { tls, implicitTls } = parts
+  const limits = { ...FRONT_LIMITS, ...parts.limits }
+  const clients = createClients(limits)
+  const running = new Set<Promise<unknown>>()
+  const receive = createReceiver(parts, limits)
+  const needsTls = !isLoopback(parts.host)
+  let isClosing = false
+
+  const server = new SMTPServer({
+    name: parts.name,
+    heloResponse: '%s',
+    logger: false,
+    disableReverseLookup: true,
+    secure: implicitTls,
+    ...tls,
+    minVersion: 'TLSv1.2',
+    authMethods: ['PLAIN', 'LOGIN'],
+    disabledCommands: tls ? [] : ['STARTTLS'],
+    // On loopback a key may be given before STARTTLS. Elsewhere AUTH is disabled until then.
+    allowInsecureAuth: true,
+    // We write the enhanced codes ourselves: those of the recipient's server.
+    hideENHANCEDSTATUSCODES: true,
+    hideDSN: true,
+    hideREQUIRETLS: true,
+    size: limits.messageBytes,
+    maxClients: limits.connections,
+    maxCommandLength: MAX_COMMAND_BYTES,
+    socketTimeout: limits.idleMs,
+    closeTimeout: CLOSE_WITHIN_MS,
+    onConnect(session, reply) {
+      if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
+      const sendAway = () => replyOn(session, { code: 421, lines: ['4.4.2 No key was given in time'] })
+      if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
+      reply(refusal(421, '4.7.0 Too many connections from you without a key'))
+    },
+    onSecure(_socket, session, reply) {
+      session.disabledCommands = undefined
+      reply(null)
+    },
+    onAuth({ password }, session, reply) {
+      const key = password ?? ''
+      parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
+        (login) => {
+          if ('code' in login) return refuseKey(session, login, reply)
+          if (!clients.logIn(session.id, login.accountId)) {
+            return reply(refusal(421, '4.7.0 Too many connections of this account'))
+          }
+          reply(null, { user: { key } satisfies User })
+        },
+        () => reply(refusal(454, '4.3.0 The key could not be checked. Try again')),
+      )
+    },
+    onMailFrom({ address }, session, reply) {
+      if (isClosing) return reply(refusal(421, SHUTTING_DOWN))
+      if (!userOf(session)) return reply(notLoggedIn(needsTls && !session.secure))
+      if (address === '') return reply(refusal(550, '5.7.1 MAIL FROM must name an address of a verified domain'))
+      reply(parseAddress(address) ? null : refusal(553, '5.1.7 MAIL FROM is not an address the service can use'))
+    },
+    onRcptTo(recipient, session, reply) {
+      reply(recipientFault(recipient, session, parts.maxRecipients))
+    },
+    onData(content, session, reply) {
+      const timer = setTimeout(() => {
+        replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
+      }, limits.contentMs)
+      const work = receive(content, mailOf(session), {
+        tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
+        isClosing: () => isClosing,
+        received: () => clearTimeout(timer),
+      })
+        .then((answer) => {
+          if (answer) replyOn(session, answer)
+          else connectionOf(session)?.close()
+          // An empty list: the reply is sent already, with all its lines.
+          reply(null, [] as never)
+        })
+        .finally(() => {
+          clearTimeout(timer)
+          running.delete(work)
+        })
+      running.add(work)
+    },
+    onClose: (session) => clients.leave(session.id),
+  })
+  server.server.maxConnections = DROPPED_FROM * limits.connections
+  // Clients that hang up in the middle are no fault: nothing is lost by it.
+  server.on('error', () => {})
+
+  const connectionOf = ({ id }: SMTPServerSession) => [...server.connections].find((connection) => connection.id === id)
+
+  function replyOn(session: SMTPServerSession, { code, lines }: DotReply): void {
+    connectionOf(session)?.send(code, lines.length === 1 ? lines[0]! : lines)
+  }
+
+  function refuseKey(session: SMTPServerSession, { code, lines }: DotReply, reply: (error: Error) => void): void {
+    reply(refusal(code, lines.join(' ')))
+    if (code >= 500 && !clients.mayTryAgain(session.id)) {
+      replyOn(session, { code: 421, lines: ['4.7.0 Too many wrong keys'] })
+    }
+  }
+
+  server.listen(parts.port, parts.host)
+  await once(server.server, 'listening')
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    connections: clients.size,
+    showCertificate: (pair) => server.updateSecureContext(pair),
+    async close({ timeoutMs }) {
+      isClosing = true
+      server.server.close()
+      for (const connection of server.connections) {
+        if (!connection.session.envelope.mailFrom) connection.send(421, SHUTTING_DOWN)
+      }
+      const { promise: late, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, timeoutMs)
+      await Promise.race([late, Promise.allSettled(running)])
+      clearTimeout(timer)
+      await new Promise<void>((closed) => server.close(() => closed()))
+    },
+  }
+}
+
+const userOf = (session: SMTPServerSession) => session.user as unknown as User | undefined
+
+function notLoggedIn(needsTls: boolean): Error {
+  return needsTls
+    ? refusal(530, '5.7.0 Use STARTTLS first, then AUTH with an API key as the password')
+    : refusal(530, '5.7.0 Use AUTH first: any user name, and an API key as the password')
+}
+
+function recipientFault(
+  { address }: SMTPServerAddress,
+  { envelope }: SMTPServerSession,
+  maxRecipients: number,
+): Error | null {
+  if (!parseAddress(address)) return refusal(553, '5.1.3 This is not an address the service can use')
+  const isKnown = envelope.rcptTo.some((other) => other.address.toLowerCase() === address.toLowerCase())
+  if (isKnown || envelope.rcptTo.length < maxRecipients) return null
+  return refusal(452, '4.5.3 Too many recipients for one message')
+}
+
+function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content'> {
+  const { mailFrom, rcptTo } = session.envelope
+  return {
+    key: userOf(session)!.key,
+    remoteAddress: session.remoteAddress,
+    sender: parseAddress((mailFrom as SMTPServerAddress).address)!,
+    recipients: rcptTo.map(({ address }) => parseAddress(address)!),
+  }
+}
+
+interface Reception {
+  tooLarge(): void
+  isClosing(): boolean
+  /** Called when the final dot has arrived. */
+  received(): void
+}
+
+/** Reads the content of a message and delivers it. All messages share one limit on memory. */
+function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: FrontLimits) {
+  let heldBytes = 0
+  return async (
+    stream: SMTPServerDataStream,
+    mail: Omit<FrontMail, 'content'>,
+    { tooLarge, isClosing, received }: Reception,
+  ): Promise<DotReply | undefined> => {
+    let content: ReturnType<typeof createMailContent> | undefined = createMailContent()
+    let bytes = 0
+    const hold = (held: number) => {
+      heldBytes += held - bytes
+      bytes = held
+    }
+    try {
+      for await (const piece of stream as AsyncIterable<Buffer>) {
+        if ((stream.byteLength ?? 0) > FAR_TOO_LARGE * messageBytes) tooLarge()
+        if (stream.sizeExceeded || heldBytes + piece.length > bytesHeld) content = undefined
+        content?.add(piece)
+        hold(content?.bytes() ?? 0)
+      }
+      received()
+      if (stream.sizeExceeded) return ownReply(552, '5.3.4', `A message has at most ${messageBytes} bytes`)
+      if (!content) return ownReply(452, '4.3.1', 'Too much mail at a time. Nothing was sent; it is safe to retry')
+      if (isClosing()) return { code: 421, lines: [SHUTTING_DOWN] }
+      return await deliver({ ...mail, content: content.end() })
+    } catch {
+      // The client left before its final dot.
+      return undefined
+    } finally {
+      hold(0)
+    }
+  }
+}
+
+function refusal(responseCode: number, message: string): Error {
+  return Object.assign(new Error(message), { responseCode })
+}
