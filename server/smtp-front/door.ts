@@ -6,7 +6,7 @@ import { mayCall } from '../access/scopes.ts'
 import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { type DotReply, dotReply, ownReply } from './dot-reply.ts'
 import { errorReply } from './errors.ts'
-import type { FrontParts, FrontMail } from './listener.ts'
+import type { FrontMail, FrontParts } from './listener.ts'
 import type { createSubmit, RecipientResult } from './submit.ts'
 
 interface DoorParts {

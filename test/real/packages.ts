@@ -7,6 +7,8 @@ export const PACKAGES: Record<string, string> = {
   pgbouncer: 'the pooler in front of it',
   postfix: "the recipient's mail server",
   postgrey: 'its greylisting',
+  'libsasl2-modules': 'the login of a Postfix that uses the service as its smarthost',
+  swaks: 'a client of SMTP',
   libidn12: 'a library of Exim, which is unpacked',
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',
