@@ -11,6 +11,7 @@ const NAMES = [
   'engine',
   'gateway',
   'send',
+  'front',
   'grpc',
   'latency',
   'memory',

@@ -1,0 +1,86 @@
+import { connect, type Socket } from 'node:net'
+import { Pool } from 'undici'
+
+/** A message that was sent, with the time from its first octet to its reply. */
+export interface SentMessage {
+  ms: number
+}
+
+/** Sends one message after the other. */
+export interface FrontClient extends AsyncDisposable {
+  send(): Promise<SentMessage>
+}
+
+let count = 0
+
+const messageOf = (bytes: number) =>
+  [
+    ...['From: Bench <bench@example.test>', 'To: b@to.test', 'Subject: Your order is on its way'],
+    ...[`Message-ID: <${process.pid}-${++count}@example.test>`, ''],
+    `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
+  ].join('\r\n')
+
+/** Sends by REST as `raw`, each with an idempotency key. */
+export function restClient({ port, key }: { port: number; key: string }, bytes: number): FrontClient {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  return {
+    async send() {
+      const body = JSON.stringify({ to: 'b@to.test', raw: Buffer.from(messageOf(bytes)).toString('base64') })
+      const beganMs = performance.now()
+      const response = await pool.request({
+        ...{ path: '/api/v1/emails/send', method: 'POST', body },
+        headers: { ...headers, 'idempotency-key': `${process.pid}-${count}` },
+      })
+      const text = await response.body.text()
+      if (!text.includes('"delivered"')) throw new Error(`Not delivered: ${text}`)
+      return { ms: performance.now() - beganMs }
+    },
+    [Symbol.asyncDispose]: () => pool.close(),
+  }
+}
+
+/** Sends by SMTP over one connection, with its commands pipelined. */
+export async function smtpClient({ port, key }: { port: number; key: string }, bytes: number): Promise<FrontClient> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.setNoDelay(true)
+  let buffer = ''
+  let wake = () => {}
+  socket.on('data', (data) => {
+    buffer += data
+    wake()
+  })
+  async function reply(): Promise<string> {
+    for (;;) {
+      const [whole] = /^(?:\d{3}-[^\r]*\r\n)*\d{3} [^\r]*\r\n/.exec(buffer) ?? []
+      if (whole !== undefined) {
+        buffer = buffer.slice(whole.length)
+        return whole
+      }
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  await reply()
+  socket.write('EHLO bench.test\r\n')
+  await reply()
+  socket.write(`AUTH PLAIN ${Buffer.from(`\0any\0${key}`).toString('base64')}\r\n`)
+  const login = await reply()
+  if (!login.startsWith('235')) throw new Error(login)
+  return {
+    async send() {
+      const content = messageOf(bytes)
+      const beganMs = performance.now()
+      socket.write('MAIL FROM:<bench@example.test>\r\nRCPT TO:<b@to.test>\r\nDATA\r\n')
+      for (let i = 0; i < 3; i++) await reply()
+      socket.write(`${content}.\r\n`)
+      const answer = await reply()
+      if (!answer.startsWith('250')) throw new Error(answer)
+      return { ms: performance.now() - beganMs }
+    },
+    async [Symbol.asyncDispose]() {
+      socket.end()
+    },
+  }
+}
