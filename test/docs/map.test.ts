@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 const ROOTS = [
   'proto/',
   'gen/',
+  'address-files/',
   'net/',
   'mail/',
   'server/',
