@@ -12,7 +12,7 @@ interface Evidence {
   enhanced?: string
   reply?: string
   phase: string
-  tls: { version: string; verified: boolean } | null
+  tls: { version: string; verified: boolean; by?: string } | null
   duration_ms: number
   detail?: string
   timings?: Record<string, number>
@@ -149,7 +149,9 @@ function evidence({ tried = [], timings = {}, ...smtp }: Evidence): string[] {
   const { code, enhanced, reply, tls } = smtp
   // The text of a reply often begins with its enhanced code.
   const said = [code, enhanced && !reply?.startsWith(enhanced) ? enhanced : undefined, reply].filter(Boolean).join(' ')
-  const security = tls ? `${tls.version}, ${tls.verified ? 'valid' : 'no valid'} certificate` : 'not encrypted'
+  const security = tls
+    ? `${tls.version}, ${tls.verified ? 'valid' : 'no valid'} certificate${tls.by ? ` (${tls.by})` : ''}`
+    : 'not encrypted'
   return [
     ...tried.map((host) => `tried ${hostOf(host)}: ${host.detail} (${host.phase})`),
     ...(said ? [`${hostOf(smtp)} replied ${said} (${smtp.phase})`] : [`${hostOf(smtp)} gave no reply (${smtp.phase})`]),

@@ -123,7 +123,9 @@ function describeRecipient(recipient: RecipientClaims): string[] {
   const { email, kind, status, reason, in_doubt, mx, ip, code, enhanced, reply, tls, at } = recipient
   const doubt = in_doubt ? ' (in doubt: the reply was lost, and the message may have arrived)' : ''
   const server = [mx, ip && `[${ip}]`].filter(Boolean).join(' ') || 'the server'
-  const secure = tls ? `${tls.version}, certificate ${tls.verified ? 'valid' : 'not verified'}` : 'no TLS'
+  const secure = tls
+    ? `${tls.version}, certificate ${tls.verified ? 'valid' : 'not verified'}${tls.by ? ` (${tls.by})` : ''}`
+    : 'no TLS'
   const words = [code, enhanced, reply].filter(Boolean).join(' ')
   return [
     `  ${kind} ${email}: ${status}${reason ? `, ${reason}` : ''}${doubt}, at ${at}`,

@@ -54,7 +54,11 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   watchInstallation(metrics, db)
-  const resolver = createResolver({ servers: config.dnsServers, onAnswer: createAnswerCounter(metrics) })
+  const resolver = createResolver({
+    servers: config.dnsServers,
+    dnssec: config.dnssec === 'trust',
+    onAnswer: createAnswerCounter(metrics),
+  })
   watchResolver(metrics, resolver)
   const webhooks = createPost({
     allowSubnets: config.webhookAllowSubnets,

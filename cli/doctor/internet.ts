@@ -6,6 +6,7 @@ import { parseServer, RCODES } from '../../mail/dns/resolver.ts'
 import { sendingHosts } from '../../server/domains/records.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, inProduction, ok, skipped, warning, worstOf } from './check.ts'
+import { dnssec } from './dnssec.ts'
 import type { Patient } from './patient.ts'
 import { port25 } from './port-25.ts'
 
@@ -153,4 +154,4 @@ async function recordsOf(query: () => Promise<string[]>): Promise<string[] | str
   }
 }
 
-export const INTERNET_CHECKS = [resolver, port25, publicAddresses, ptr, helo]
+export const INTERNET_CHECKS = [resolver, dnssec, port25, publicAddresses, ptr, helo]

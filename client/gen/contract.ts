@@ -249,10 +249,15 @@ export interface Tls {
   /** Protocol version, such as `TLSv1.3`. */
   version: string
   /**
-   * True when the certificate was valid for the server's name. Delivery depends on it only when the recipient's MTA-STS
-   * policy or the sending domain requires it.
+   * True when the certificate was proved to be the server's. Delivery depends on it only when the TLSA records of the
+   * server, the recipient's MTA-STS policy or the sending domain require it.
    */
   verified: boolean
+  /**
+   * What proved the certificate: `dane` (the TLSA records of the server), `mta-sts` (the policy of the recipient's
+   * domain, and a public authority) or `pkix` (a public authority alone). Present when `verified` is true.
+   */
+  by?: string
 }
 
 /**

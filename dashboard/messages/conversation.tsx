@@ -62,10 +62,16 @@ function Server({ smtp: { mx, ip, tls, phase, reused, transaction } }: { smtp: S
   )
 }
 
+const VERIFIED_BY: Record<string, string> = {
+  dane: ' by DANE',
+  'mta-sts': ' as MTA-STS demands',
+  pkix: ' by a public authority',
+}
+
 function Encryption({ tls }: Pick<SmtpEvidence, 'tls'>) {
   const [Icon, words] = tls
     ? tls.verified
-      ? ([IconLock, `${tls.version}, certificate verified`] as const)
+      ? ([IconLock, `${tls.version}, certificate verified${VERIFIED_BY[tls.by ?? ''] ?? ''}`] as const)
       : ([IconLockQuestion, `${tls.version}, certificate not verified`] as const)
     : ([IconLockOff, 'Not encrypted'] as const)
   return (

@@ -180,6 +180,10 @@ export const SECTIONS: readonly Section[] = [
         byDefault: 'none: `rp.<domain>` has its own records',
       },
       smtpPort: { meaning: "The port of the recipients' mail servers." },
+      dnssec: {
+        meaning:
+          '`trust` uses [DANE](how-a-send-works.md#tls): the resolvers of `DNS_SERVERS` must validate by DNSSEC, and their addresses must be loopback or private ones.',
+      },
       smtpRoutes: { meaning: 'Static routes: mail to these domains goes to this host and port, regardless of DNS.' },
       smtpAllowSubnets: {
         meaning:

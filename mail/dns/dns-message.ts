@@ -4,7 +4,7 @@ import { SocketAddress } from 'node:net'
 // Writes DNS queries and reads responses (RFC 1035 4). No octet of a response is trusted: its lengths must agree with
 // each other, and names become printable ASCII. `dns-query.ts` sends and receives the messages.
 
-export type RecordType = 'A' | 'NS' | 'CNAME' | 'PTR' | 'MX' | 'TXT' | 'AAAA'
+export type RecordType = 'A' | 'NS' | 'CNAME' | 'PTR' | 'MX' | 'TXT' | 'AAAA' | 'TLSA'
 
 /**
  * Names are in lower case, without the last dot and empty for the root, as a zone file writes them (RFC 1035 5.1): see
@@ -16,7 +16,17 @@ export type DnsRecord = { name: string; ttlS: number } & (
   | { type: 'MX'; preference: number; exchange: string }
   /** The strings of the record, joined; each octet is a character (latin1). */
   | { type: 'TXT'; text: string }
+  | ({ type: 'TLSA' } & TlsaRecord)
 )
+
+/** What a certificate of the TLS server at a name must be (RFC 6698 2.1). */
+export interface TlsaRecord {
+  usage: number
+  selector: number
+  matching: number
+  /** In hex. */
+  data: string
+}
 
 export interface DnsResponse {
   rcode: number
@@ -24,6 +34,8 @@ export interface DnsResponse {
   isTruncated: boolean
   isAuthoritative: boolean
   offersRecursion: boolean
+  /** The server says that it has validated all of the response by DNSSEC (the AD bit, RFC 4035 3.2.3). */
+  isAuthenticated: boolean
   answers: DnsRecord[]
 }
 
@@ -35,11 +47,16 @@ export interface DnsQuery {
 interface QueryOptions {
   /** Asks the server to look beyond its own zones. */
   recursion: boolean
+  /** Asks for the AD bit (RFC 6840 5.7). */
+  dnssec: boolean
   /** Allows answers of up to 1,232 octets over UDP (RFC 6891) instead of 512. */
   edns: boolean
 }
 
-const TYPES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } satisfies Record<RecordType, number>
+const TYPES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28, TLSA: 52 } satisfies Record<
+  RecordType,
+  number
+>
 const TYPE_NAMES = new Map<number, RecordType>(Object.entries(TYPES).map(([name, type]) => [type, name as RecordType]))
 const CLASS_IN = 1
 const HEADER_OCTETS = 12
@@ -58,18 +75,19 @@ const AUTHORITATIVE = 0x0400
 const TRUNCATED = 0x0200
 const RECURSION_DESIRED = 0x0100
 const RECURSION_AVAILABLE = 0x0080
+const AUTHENTICATED = 0x0020
 
 /**
  * Creates a query for one name in random case. A server repeats the case in its response, so an attacker who cannot see
  * the query must guess it.
  */
-export function createQuery(name: string, type: RecordType, { recursion, edns }: QueryOptions): DnsQuery {
+export function createQuery(name: string, type: RecordType, { recursion, dnssec, edns }: QueryOptions): DnsQuery {
   const random = randomBytes(2 + name.length)
   const mixed = [...name].map((c, i) => (random[i + 2]! & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
   const labels = mixed.split('.').flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, 'latin1')])
   const header = Buffer.alloc(HEADER_OCTETS)
   header.set(random.subarray(0, 2))
-  header.writeUInt16BE(recursion ? RECURSION_DESIRED : 0, 2)
+  header.writeUInt16BE((recursion ? RECURSION_DESIRED : 0) | (dnssec ? AUTHENTICATED : 0), 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(edns ? 1 : 0, 10)
   const question = [...labels, Buffer.from([0, 0, TYPES[type], 0, CLASS_IN])]
@@ -100,6 +118,7 @@ export function readResponse(message: Buffer, query: DnsQuery): DnsResponse | 'm
     isTruncated,
     isAuthoritative: (flags & AUTHORITATIVE) !== 0,
     offersRecursion: (flags & RECURSION_AVAILABLE) !== 0,
+    isAuthenticated: (flags & AUTHENTICATED) !== 0,
     answers,
   }
 }
@@ -155,11 +174,18 @@ function readData(message: Buffer, type: RecordType, start: number, end: number)
       const text = readStrings(message, start, end)
       return text === undefined ? undefined : { type, text }
     }
+    case 'TLSA':
+      return end - start > 3 ? { type, ...readTlsa(message.subarray(start, end)) } : undefined
     default: {
       const target = wholeName(message, start, end)
       return target === undefined ? undefined : { type, target }
     }
   }
+}
+
+function readTlsa(octets: Buffer): TlsaRecord {
+  const [usage = 0, selector = 0, matching = 0] = octets
+  return { usage, selector, matching, data: octets.toString('hex', 3) }
 }
 
 function ipv6(octets: Buffer): string {

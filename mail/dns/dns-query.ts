@@ -19,18 +19,18 @@ const MALFORMED: DnsFailure = { failure: 'malformed answer' }
  * Asks one server one question: over UDP with room for 1,232 octets (EDNS, RFC 6891), again without EDNS when the
  * server does not know it, and over TCP when the answer was truncated. Messages that do not answer this question (id,
  * name with its case, type) are ignored, so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion`
- * asks the server to look beyond its own zones.
+ * asks the server to look beyond its own zones, `dnssec` whether it has validated the response.
  */
 export async function queryDns(
   server: DnsServer,
   name: string,
   type: RecordType,
   timeoutMs: number,
-  { recursion = true }: { recursion?: boolean } = {},
+  { recursion = true, dnssec = false }: { recursion?: boolean; dnssec?: boolean } = {},
 ): Promise<DnsResponse | DnsFailure> {
   const deadline = AbortSignal.timeout(timeoutMs)
   const ask = async (edns: boolean) => {
-    const query = createQuery(name, type, { recursion, edns })
+    const query = createQuery(name, type, { recursion, dnssec, edns })
     const answer = await overUdp(server, query, deadline)
     return 'rcode' in answer && answer.isTruncated ? overTcp(server, query, deadline) : answer
   }

@@ -2,7 +2,7 @@ import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { createFairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
-import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './dns-message.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType, type TlsaRecord } from './dns-message.ts'
 import { type DnsServer, queryDns } from './dns-query.ts'
 
 export interface Exchange {
@@ -11,11 +11,19 @@ export interface Exchange {
   preference: number
 }
 
+/** `secure`: the resolver has validated the answer by DNSSEC. Absent unless `dnssec` is on. */
 export type Answer<T> =
-  | { kind: 'records'; records: T[]; ttlS: number }
+  | {
+      kind: 'records'
+      records: T[]
+      ttlS: number
+      /** The name that owns the records, where the name that was looked up is an alias of it. */
+      canonicalName?: string
+      secure?: true
+    }
   | { kind: 'nxdomain' }
   /** The name exists and has no record of that type. */
-  | { kind: 'nodata' }
+  | { kind: 'nodata'; secure?: true }
   /**
    * SERVFAIL, REFUSED, a timeout or a malformed response: nothing is known about the name. With `noSlot` no slot became
    * free and no server was queried, so nothing is known about the servers either.
@@ -35,6 +43,7 @@ export interface Resolver {
 }
 
 export interface WatchedResolver extends Resolver {
+  tlsa(name: string, request?: SlotRequest): Promise<Answer<TlsaRecord>>
   /** The look-ups that query servers, and those that wait for a slot. */
   load(): SlotLoad
 }
@@ -45,6 +54,8 @@ interface ResolverOptions {
    * resolvers.
    */
   servers?: readonly string[]
+  /** Asks the servers to validate, and believes them. They must be on this machine or a network of ours. */
+  dnssec?: boolean
   queryTimeoutMs?: number
   /** The most look-ups that query servers at a time; each one has a socket. */
   slots?: number
@@ -56,7 +67,7 @@ interface ResolverOptions {
 
 export const NO_SLOT = 'no slot for DNS queries became free in time'
 
-type AnyAnswer = Answer<Exchange | string>
+type AnyAnswer = Answer<Exchange | string | TlsaRecord>
 
 /** The queries of one look-up: the second one goes to the second server, or to the only one again. */
 const QUERIES_PER_LOOK_UP = 2
@@ -84,7 +95,7 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
   const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
-  const { slots: querySlots = QUERY_SLOTS, onAnswer } = options
+  const { slots: querySlots = QUERY_SLOTS, dnssec = false, onAnswer } = options
   const slots = createFairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
     maxEntries: MAX_CACHED_ANSWERS,
@@ -138,8 +149,8 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   async function queryServers(name: string, type: RecordType): Promise<AnyAnswer> {
     let answer: AnyAnswer = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
     for (let query = 0; query < QUERIES_PER_LOOK_UP && answer.kind === 'failure' && servers.length > 0; query++) {
-      const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs)
-      answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type)
+      const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs, { dnssec })
+      answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type, dnssec)
     }
     return answer
   }
@@ -149,6 +160,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     a: (name, request) => lookUp('A', name, request),
     aaaa: (name, request) => lookUp('AAAA', name, request),
     txt: (name, request) => lookUp('TXT', name, request),
+    tlsa: (name, request) => lookUp('TLSA', name, request),
     load: slots.load,
   }
 }
@@ -161,17 +173,19 @@ function failure(name: string, type: RecordType, cause: string) {
 export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
 
 function answerIn(
-  { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
+  { rcode, answers, isAuthoritative, offersRecursion, isAuthenticated }: DnsResponse,
   name: string,
   type: RecordType,
+  dnssec: boolean,
 ): AnyAnswer {
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
   const records = rcode === 0 ? followAliases(answers, name, type) : undefined
-  if (records) return records
+  const secure = dnssec && isAuthenticated ? { secure: true as const } : {}
+  if (records) return { ...records, ...secure }
   // A referral: the server is not authoritative for the name and queries no other server, so it does not know the name.
   if (!isAuthoritative && !offersRecursion)
     return failure(name, type, 'the server offers no recursion; set DNS_SERVERS to a resolver')
-  return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
+  return rcode === 3 ? { kind: 'nxdomain' } : { kind: 'nodata', ...secure }
 }
 
 /** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
@@ -182,7 +196,10 @@ function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
     const owned = answers.filter((record) => record.name === owner)
     const records = owned.filter((record) => record.type === type)
     for (const record of records) ttlS = Math.min(ttlS, ttlOf(record))
-    if (records.length > 0) return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS }
+    if (records.length > 0) {
+      const canonical = owner === name ? {} : { canonicalName: owner }
+      return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS, ...canonical }
+    }
     const alias = aliasIn(owned)
     if (!alias) return undefined
     ttlS = Math.min(ttlS, ttlOf(alias))
@@ -190,13 +207,17 @@ function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
   }
 }
 
-function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
+function valuesOf(records: DnsRecord[]): (Exchange | string | TlsaRecord)[] {
   const exchanges: Exchange[] = []
-  const texts: string[] = []
+  const texts: (string | TlsaRecord)[] = []
   for (const record of records) {
     if (record.type === 'MX') exchanges.push({ name: record.exchange, preference: record.preference })
     else if (record.type === 'A' || record.type === 'AAAA') texts.push(record.address)
     else if (record.type === 'TXT') texts.push(record.text)
+    else if (record.type === 'TLSA') {
+      const { usage, selector, matching, data } = record
+      texts.push({ usage, selector, matching, data })
+    }
   }
   exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
   return exchanges.length > 0 ? exchanges : texts
@@ -204,7 +225,12 @@ function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
 
 function textLengthOf(answer: AnyAnswer): number {
   if (answer.kind !== 'records') return 0
-  return answer.records.reduce((sum, record) => sum + (typeof record === 'string' ? record : record.name).length, 0)
+  return answer.records.reduce((sum, record) => sum + lengthOf(record), 0)
+}
+
+function lengthOf(record: Exchange | string | TlsaRecord): number {
+  if (typeof record === 'string') return record.length
+  return 'data' in record ? record.data.length : record.name.length
 }
 
 /** RFC 2181 8: a TTL with its highest bit set counts as zero. */

@@ -1,3 +1,4 @@
+import type { DanePolicy } from './dane.ts'
 import type { SiteLimits } from './engine-limits.ts'
 
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
@@ -81,6 +82,18 @@ export interface TriedHost {
   detail: string
 }
 
+/** A TLS session, and what its certificate proved. */
+export interface TlsEvidence {
+  version: string
+  /** The certificate is the exchanger's, as `by` says. Required only at a host that demands it. */
+  verified: boolean
+  /**
+   * What verified it: the TLSA records of the exchanger, an MTA-STS policy with the public authorities, or these
+   * authorities alone.
+   */
+  by?: 'dane' | 'mta-sts' | 'pkix'
+}
+
 /** The evidence of one attempt at one recipient. */
 export interface SmtpAttempt {
   phase: Phase
@@ -92,7 +105,7 @@ export interface SmtpAttempt {
   detail?: string
   mx?: string
   ip?: string
-  tls: { version: string; verified: boolean } | null
+  tls: TlsEvidence | null
   durationMs: number
   /** The sum of all tries. The look-up is not part of it. */
   timings: Timings
@@ -115,10 +128,12 @@ export interface Host {
   preference: number
   addresses: string[]
   port: number
+  /** What its TLSA records demand. It goes before what the site demands. */
+  dane?: DanePolicy
 }
 
-/** Who demands that mail reaches a host only over TLS, with a trusted certificate that names the host. */
-export type TlsDemand = 'MTA-STS' | 'the sending domain'
+/** Who demands that mail reaches a host only over TLS, with a certificate that proves to be the host's. */
+export type TlsDemand = 'DANE' | 'MTA-STS' | 'the sending domain'
 
 /** Domains with the same set of exchangers are one site: they share connections, and each has its own transaction. */
 export interface Site {
@@ -130,6 +145,8 @@ export interface Site {
   hosts: Host[]
   /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
   tlsDemandedBy?: TlsDemand
+  /** Exchangers that may not be tried now, because their TLSA records could not be looked up. */
+  skipped?: TriedHost[]
   /** Replaces the timeout of the greeting and of each command. */
   commandTimeoutMs?: number
   /** Replaces the limits of its first exchanger's provider. */

@@ -50,7 +50,7 @@ export interface DeliveryTools {
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
   const { pool, lateReplies } = tools
   const { site, siteOfAddress, accountId, deadlines, slotMs, signal } = delivery
-  const ledger = createLedger(delivery.recipients, delivery.startedAtMs)
+  const ledger = createLedger(delivery.recipients, delivery.startedAtMs, site.skipped)
   const { limits } = siteOfAddress
   const slot = await pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause, false)

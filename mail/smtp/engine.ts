@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net'
+import type { WatchedResolver } from '../dns/resolver.ts'
 import type { Asker, Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
+import { createDaneLookUp } from './dane.ts'
 import { deliverToDomain } from './domain-delivery.ts'
 import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.ts'
 import { createLateReplies } from './late-replies.ts'
@@ -24,7 +26,9 @@ import { createCleartextHosts, createTlsContexts } from './tls.ts'
 //   reply.ts, classify.ts, rules.ts            what a reply says; failure.ts for everything that is no reply
 //   late-replies.ts                            the reply that comes after its caller was told `in_doubt`
 
-export interface EngineOptions extends Omit<MxOptions, 'random'> {
+export interface EngineOptions extends Omit<MxOptions, 'random' | 'daneOf'> {
+  /** Looks up TLSA records, of a resolver that validates. Without it there is no DANE. */
+  tlsa?: WatchedResolver['tlsa']
   heloName: string
   /** Local addresses to send from, chosen at random; the system chooses when there are none. */
   sourceAddresses?: readonly string[]
@@ -45,7 +49,9 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
 export function createEngine(options: EngineOptions): WatchedEngine {
   const { heloName, onLateReply, random = Math.random, openPlaces, shapeOf = createShaping([]) } = options
   const limits = { ...ENGINE_LIMITS, ...options.limits }
-  const lookUpMx = createMxLookUp({ ...options, random })
+  const { tlsa, smtpPort } = options
+  const daneOf = tlsa && createDaneLookUp({ tlsa }, smtpPort)
+  const lookUpMx = createMxLookUp({ ...options, daneOf, random })
   const pool = createPool({ idleMs: limits.idleMs, openPlaces })
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)

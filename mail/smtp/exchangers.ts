@@ -1,12 +1,15 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
-import type { Host, MxLookup } from './attempt.ts'
+import type { Host, MxLookup, TriedHost } from './attempt.ts'
+import { type DaneFinding, daneKey, type SecureHost } from './dane.ts'
 
 export interface ExchangerOptions {
   resolver: Resolver
   /** The egress guard: whether an address may be dialled. */
   mayDial(address: string): boolean
+  /** What DANE demands of an exchanger; without it no host is asked about. */
+  daneOf?(host: SecureHost, request?: SlotRequest): Promise<DaneFinding>
   smtpPort: number
   /** 0 to 1, as `Math.random`. */
   random(): number
@@ -16,6 +19,23 @@ export interface HostAddresses {
   addresses: string[]
   /** Why the addresses of one family, or of both, could not be looked up. */
   failure?: string
+  /** All of them are secure. */
+  secure?: true
+  /** The name that owns them, where the exchanger's name is an alias of it. */
+  canonicalName?: string
+}
+
+/** The exchangers of a domain. */
+export interface Exchangers {
+  exchanges: readonly Exchange[]
+  /** The detail when none of them has an address. */
+  withoutAddress: string
+  /** The names of the next hop (see `SecureHost`), where the answer that named the exchangers is secure. */
+  nextHop?: readonly string[]
+  /** Whether the MTA-STS policy of the domain permits an exchanger. It has no say over one with usable TLSA records. */
+  permits?(name: string): boolean
+  /** The detail when the policy permits none. */
+  withoutPermission?: string
 }
 
 const MAX_HOSTS = 2
@@ -31,50 +51,81 @@ interface Candidate {
   /** It has addresses that may not be dialled. */
   isRefused: boolean
   failure?: string
+  dane: DaneFinding
+  isPermitted: boolean
 }
 
+const NONE: DaneFinding = { kind: 'none' }
+
 /** Looks up the addresses of mail exchangers and chooses the hosts of a site. */
-export function createExchangers({ resolver, mayDial, smtpPort, random }: ExchangerOptions) {
-  /** The site of these exchangers; `withoutAddress` is the detail when none of them has an address. */
-  async function siteOf(exchanges: Exchange[], withoutAddress: string, request?: SlotRequest): Promise<MxLookup> {
-    const order = byPreference(exchanges).slice(0, MAX_LOOK_UPS)
+export function createExchangers({ resolver, mayDial, daneOf, smtpPort, random }: ExchangerOptions) {
+  async function siteOf(found: Exchangers, request?: SlotRequest): Promise<MxLookup> {
+    const order = byPreference(found.exchanges).slice(0, MAX_LOOK_UPS)
     const candidates: Candidate[] = []
     let hosts: Host[] = []
     for (const batch of [order.slice(0, MAX_HOSTS), order.slice(MAX_HOSTS)]) {
       if (hosts.length < MAX_HOSTS)
-        candidates.push(...(await Promise.all(batch.map((exchange) => candidateOf(exchange, request)))))
-      hosts = candidates.map(({ host }) => host).filter(({ addresses }) => addresses.length > 0)
+        candidates.push(...(await Promise.all(batch.map((exchange) => candidateOf(exchange, found, request)))))
+      hosts = candidates.filter(mayBeTried).map(({ host }) => host)
     }
-    if (hosts.length > 0) return { kind: 'site', site: { key: siteKey(exchanges), hosts: hosts.slice(0, MAX_HOSTS) } }
+    const skipped = candidates.flatMap(skippedHost)
+    if (hosts.length > 0 || skipped.length > 0) {
+      const name = siteKey(found.exchanges)
+      const demands = daneKey(candidates.map(({ host, dane }) => ({ name: host.name, finding: dane })))
+      const site = { key: name + demands, hosts: hosts.slice(0, MAX_HOSTS), ...(demands && { name }) }
+      return { kind: 'site', site: { ...site, ...(skipped.length > 0 && { skipped }) } }
+    }
     const unknown = candidates.find(({ failure }) => failure !== undefined)
     if (unknown) return { kind: 'our_fault', cause: unknown.failure! }
+    if (candidates.some(({ isPermitted }) => !isPermitted))
+      return { kind: 'no_permitted_mx', detail: found.withoutPermission! }
     const refused = candidates.find(({ isRefused }) => isRefused)
     if (refused) return { kind: 'invalid_address', detail: `${refused.host.name} is no public mail exchanger` }
-    return { kind: 'no_mx_record', detail: withoutAddress }
+    return { kind: 'no_mx_record', detail: found.withoutAddress }
   }
 
-  async function candidateOf({ name, preference }: Exchange, request?: SlotRequest): Promise<Candidate> {
+  async function candidateOf(
+    { name, preference }: Exchange,
+    { nextHop, permits }: Exchangers,
+    request?: SlotRequest,
+  ): Promise<Candidate> {
     const host = (addresses: string[]) => ({ name, preference, addresses, port: smtpPort })
-    if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return { host: host([]), isRefused: true }
-    const { addresses, failure } = await addressesOf(name, request)
+    if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0)
+      return { host: host([]), isRefused: true, dane: NONE, isPermitted: true }
+    const { addresses, failure, secure, canonicalName } = await addressesOf(name, request)
     const allowed = addresses.filter(mayDial)
-    return { host: host(dialOrder(allowed)), isRefused: allowed.length < addresses.length, failure }
+    const isAsked = daneOf && nextHop && secure && allowed.length > 0
+    const dane = isAsked ? await daneOf({ name, canonicalName, nextHop }, request) : NONE
+    const policy = dane.kind === 'policy' ? dane.policy : undefined
+    return {
+      host: { ...host(dialOrder(allowed)), ...(policy && { dane: policy }) },
+      isRefused: allowed.length < addresses.length,
+      failure,
+      dane,
+      isPermitted: (policy?.records.length ?? 0) > 0 || (permits?.(name) ?? true),
+    }
   }
 
   async function addressesOf(name: string, request?: SlotRequest): Promise<HostAddresses> {
     if (name === 'localhost') return { addresses: LOCALHOST }
     const answers: Answer<string>[] = await Promise.all([resolver.a(name, request), resolver.aaaa(name, request)])
     const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
-    return { addresses, failure: answers.find((answer) => answer.kind === 'failure')?.cause }
+    const found = answers.filter((answer) => answer.kind === 'records')
+    const isSecure = found.length > 0 && found.every(({ secure }) => secure)
+    return {
+      addresses,
+      failure: answers.find((answer) => answer.kind === 'failure')?.cause,
+      ...(isSecure && { secure: true, canonicalName: found[0]!.canonicalName }),
+    }
   }
 
-  function siteKey(exchanges: Exchange[]): string {
+  function siteKey(exchanges: readonly Exchange[]): string {
     const names = new Set(exchanges.map(({ name }) => name))
     return `${[...names].sort().join(',')}:${smtpPort}`
   }
 
   /** Each exchanger once, by preference; equal ones in random order (RFC 5321 5.1). */
-  function byPreference(exchanges: Exchange[]): Exchange[] {
+  function byPreference(exchanges: readonly Exchange[]): Exchange[] {
     const first = new Map<string, Exchange>()
     for (const exchange of exchanges) if (!first.has(exchange.name)) first.set(exchange.name, exchange)
     return shuffle([...first.values()]).sort((a, b) => a.preference - b.preference)
@@ -94,4 +145,11 @@ export function createExchangers({ resolver, mayDial, smtpPort, random }: Exchan
   }
 
   return { siteOf, addressesOf, dialOrder }
+}
+
+const mayBeTried = ({ host, dane, isPermitted }: Candidate) =>
+  host.addresses.length > 0 && dane.kind !== 'unknown' && isPermitted
+
+function skippedHost({ host, dane }: Candidate): TriedHost[] {
+  return dane.kind === 'unknown' ? [{ mx: host.name, phase: 'dns', detail: dane.cause }] : []
 }

@@ -1,8 +1,7 @@
-import type { Phase, Reply } from './attempt.ts'
+import type { Phase, Reply, TlsEvidence } from './attempt.ts'
 import { classify, type Judgement } from './classify.ts'
 import type { KnownNames } from './plain-text.ts'
 import { type RawReply, toReply } from './reply.ts'
-import type { TlsState } from './tls.ts'
 import type { BrokenWire } from './wire.ts'
 
 /** What ended a try before the final dot. */
@@ -11,13 +10,13 @@ export interface Failure {
   phase: Phase
   /**
    * `insecure`: verified TLS is demanded, and the host did not offer it. `slow`: the server takes too long over each
-   * recipient for all of them to fit into one transaction.
+   * recipient for all of them to fit into one transaction. `skipped`: the host may not be tried now.
    */
-  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure' | 'slow'
+  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure' | 'slow' | 'skipped'
   detail?: string
   reply?: Reply
   ip?: string
-  tls?: TlsState
+  tls?: TlsEvidence
   /** The handshake that failed before this try in clear. */
   failedTls?: Failure
 }
@@ -38,6 +37,7 @@ export function judgeFailure({ phase, how, detail = how, reply }: Failure, mx: s
     case 'left':
       return { outcome: { kind: 'our_fault', cause: detail } }
     case 'garbage':
+    case 'skipped':
       return { outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true } }
     case 'closed':
     case 'timeout':

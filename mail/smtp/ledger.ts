@@ -34,8 +34,14 @@ export type Ledger = ReturnType<typeof createLedger>
  * The recipients of one delivery: which of them wait for a transaction, and the attempts of those that are decided.
  * Between `take` and `settle`, `postpone` or `fail` a recipient is in a transaction.
  */
-export function createLedger(addresses: readonly string[], startedAtMs: number) {
-  const entries: Entry[] = addresses.map((address) => ({ address, timings: {}, connections: 0 }))
+export function createLedger(addresses: readonly string[], startedAtMs: number, skipped?: readonly TriedHost[]) {
+  const skippedTries = skipped?.map(skippedTry)
+  const entries: Entry[] = addresses.map((address) => ({
+    address,
+    timings: {},
+    connections: 0,
+    ...(skippedTries && { failedTries: [...skippedTries], last: skippedTries[0] }),
+  }))
   const queue = new Set(entries.keys())
   let lastEvidence: Evidence | undefined
 
@@ -146,6 +152,11 @@ function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { m
   const words = reply ? wordsOf(reply) : detail
   const tried: TriedHost = { mx, ip, phase, detail: reused ? `on a kept connection: ${words}` : words }
   return tried
+}
+
+/** Its TLSA records may come the next time. */
+function skippedTry({ mx, phase, detail }: TriedHost): FailedTry {
+  return { failure: { kind: 'failure', phase, how: 'skipped', detail }, evidence: { mx, tls: null } }
 }
 
 function isTelling({ how, reply }: Failure): boolean {

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
-import { type Exchange, NO_SLOT } from '../dns/resolver.ts'
+import { NO_SLOT } from '../dns/resolver.ts'
 import type { MxLookup } from './attempt.ts'
-import { createExchangers, type ExchangerOptions } from './exchangers.ts'
+import { createExchangers, type ExchangerOptions, type Exchangers } from './exchangers.ts'
 import { permits } from './mta-sts.ts'
 import type { PolicyOf } from './sts-policies.ts'
 import { demandTls } from './tls.ts'
@@ -44,26 +44,38 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
         return { kind: 'our_fault', cause: answer.cause }
       case 'nxdomain':
         return { kind: 'no_mx_record', detail: `${name} does not exist (NXDOMAIN)` }
-      case 'nodata':
-        return permittedSite([{ name, preference: 0 }], `${name} has neither MX nor A nor AAAA records`)
+      case 'nodata': {
+        const withoutAddress = `${name} has neither MX nor A nor AAAA records`
+        return permittedSite({ exchanges: [{ name, preference: 0 }], withoutAddress, ...nextHopOf(answer) })
+      }
       case 'records': {
         const exchanges = answer.records.filter((exchange) => exchange.name !== '')
         if (exchanges.length === 0) return { kind: 'invalid_address', detail: `${name} accepts no mail (null MX)` }
-        return permittedSite(exchanges, `none of the mail exchangers of ${name} has an address`)
+        const withoutAddress = `none of the mail exchangers of ${name} has an address`
+        return permittedSite({ exchanges, withoutAddress, ...nextHopOf(answer) })
       }
     }
 
+    function nextHopOf({ secure, canonicalName }: { secure?: true; canonicalName?: string }) {
+      return secure && { nextHop: [name, ...(canonicalName === undefined ? [] : [canonicalName])] }
+    }
+
     /** The site of the exchangers that the policy permits, if its mode is `enforce` (RFC 8461 4.1). */
-    async function permittedSite(exchanges: Exchange[], withoutAddress: string): Promise<MxLookup> {
+    async function permittedSite(found: Exchangers): Promise<MxLookup> {
       const domainPolicy = await policy
       if (domainPolicy === 'no_slot') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${NO_SLOT}` }
-      if (domainPolicy?.mode !== 'enforce') return exchangers.siteOf(exchanges, withoutAddress, request)
-      const permitted = exchanges.filter((exchange) => permits(domainPolicy, exchange.name))
-      const names = exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
-      const refusal = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
-      if (permitted.length === 0) return { kind: 'no_permitted_mx', detail: refusal }
-      const permittedWithoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
-      const lookup = await exchangers.siteOf(permitted, permittedWithoutAddress, request)
+      if (domainPolicy?.mode !== 'enforce') return exchangers.siteOf(found, request)
+      const names = found.exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
+      const withoutPermission = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
+      const isPermitted = (exchange: string) => permits(domainPolicy, exchange)
+      // An exchanger that is not permitted counts only when its TLSA records may prove what it is.
+      const exchanges = found.nextHop ? found.exchanges : found.exchanges.filter((each) => isPermitted(each.name))
+      if (exchanges.length === 0) return { kind: 'no_permitted_mx', detail: withoutPermission }
+      const withoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
+      const lookup = await exchangers.siteOf(
+        { ...found, exchanges, withoutAddress, permits: isPermitted, withoutPermission },
+        request,
+      )
       return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
     }
   }

@@ -1,10 +1,10 @@
-import type { Host, TimedPhase, TlsDemand } from './attempt.ts'
+import type { Host, TimedPhase, TlsDemand, TlsEvidence } from './attempt.ts'
 import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { isPositive, type RawReply } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
-import { type createCleartextHosts, type createTlsContexts, type TlsState, upgradeToTls } from './tls.ts'
+import { type createCleartextHosts, type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
 import { createWire, type Wire } from './wire.ts'
 
 export interface Extensions {
@@ -30,7 +30,7 @@ export interface Session {
   wire: Wire
   host: Host
   ip: string
-  tls: TlsState | null
+  tls: TlsEvidence | null
   /** What the server may call us: our HELO name and the address that it sees. */
   ourNames: readonly string[]
   extensions: Extensions
@@ -75,13 +75,13 @@ export interface SessionRequest {
  */
 export async function openSession(options: SessionOptions, call: SessionRequest): Promise<Session | Failure> {
   const { cleartextHosts } = options
-  const { tlsDemandedBy } = call
+  const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
   const hostAndPort = `${call.host.name}:${call.host.port}`
-  const session = await openOnce(options, call, tlsDemandedBy !== undefined || !cleartextHosts.has(hostAndPort))
+  const session = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(hostAndPort))
   if (session.kind === 'session' || !isBrokenTls(session)) return session
   // Neither a caller that gave up nor our own lack of time proves anything about the server.
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
-  if (tlsDemandedBy) return insecure(session, tlsDemandedBy)
+  if (rule) return insecure(session, rule)
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(hostAndPort)
   return { ...(await openOnce(options, call, false)), failedTls: session }
@@ -92,15 +92,20 @@ function isBrokenTls({ phase, how }: Failure): boolean {
   return phase === 'starttls' && how !== 'garbage'
 }
 
-function insecure({ detail = 'STARTTLS was refused', ...failure }: Failure, demand: TlsDemand): Failure {
-  return { ...failure, how: 'insecure', detail: `${demand} demands TLS with a valid certificate: ${detail}` }
+function insecure(
+  { detail = 'STARTTLS was refused', ...failure }: Failure,
+  { by, isVerified, dane }: TlsRule,
+): Failure {
+  const certificate = dane ? ' with a certificate that matches its TLSA records' : ' with a valid certificate'
+  return { ...failure, how: 'insecure', detail: `${by} demands TLS${isVerified ? certificate : ''}: ${detail}` }
 }
 
 /** The greetings of servers that make senders whom they do not know wait after the dot, for each recipient. */
 const DELAYING_SERVERS = /\bESMTP mox\b/
 
 async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: boolean): Promise<Session | Failure> {
-  const { host, tlsDemandedBy } = call
+  const { host } = call
+  const rule = tlsRuleOf(host, call.tlsDemandedBy)
   call.stopwatch.begin('connect')
   const connection = await dialHost({ ...call, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
@@ -113,13 +118,13 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
-  if (!extensions.starttls && tlsDemandedBy) return quitWith(plain, { ...WITHOUT_TLS, ip })
+  if (!extensions.starttls && rule) return quitWith(plain, { ...WITHOUT_TLS, ip })
   if (!extensions.starttls || !wantTls) return { ...session, wire: plain, tls: null, extensions }
 
   const tlsStart = await startTls(plain, call, options)
   if (tlsStart.kind === 'failure') return quitWith(plain, { ...tlsStart, ip })
   const { wire, tls, flaw } = tlsStart
-  if (!tls.verified && tlsDemandedBy) return quitWith(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
+  if (!tls.verified && rule?.isVerified) return quitWith(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })
   return { ...session, wire, tls, extensions: secureExtensions }
@@ -164,8 +169,9 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
   if (!wire.isQuiet()) return { ...failure, how: 'garbage' as const, detail: 'words before the handshake' }
   const untilMs = Math.min(call.untilMs, performance.now() + call.commandMs)
   const { name } = call.host
-  const secureContext = call.tlsDemandedBy ? tlsContexts.demanded : tlsContexts.opportunistic
-  const upgrade = await upgradeToTls(wire.detach(), { name, secureContext, untilMs, signal: call.signal })
+  const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
+  const secureContext = rule?.isVerified ? tlsContexts.demanded : tlsContexts.opportunistic
+  const upgrade = await upgradeToTls(wire.detach(), { name, secureContext, rule, untilMs, signal: call.signal })
   if (upgrade.kind === 'failed') {
     wire.destroy()
     return { ...failure, how: 'closed' as const, detail: upgrade.detail }

@@ -3,17 +3,13 @@ import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import { createAlarm } from './alarm.ts'
-import type { Site, TlsDemand } from './attempt.ts'
-
-export interface TlsState {
-  version: string
-  /** The certificate is valid, trusted and names the exchanger. Required only at a site that demands TLS. */
-  verified: boolean
-}
+import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
+import type { DanePolicy } from './dane.ts'
+import { daneFlaw, sentCertificates } from './dane-certificate.ts'
 
 export interface SecuredSocket {
   socket: Socket
-  tls: TlsState
+  tls: TlsEvidence
   /** Why the certificate is not verified, such as CERT_HAS_EXPIRED. */
   flaw?: string
 }
@@ -34,22 +30,39 @@ export function createTlsContexts() {
 
 /** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
 export function demandTls(site: Site, by: TlsDemand): Site {
-  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, name: site.key, tlsDemandedBy: by }
+  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, name: site.name ?? site.key, tlsDemandedBy: by }
+}
+
+/** What the TLS of a host must fulfil; without it TLS is used where it is offered. */
+export interface TlsRule {
+  by: TlsDemand
+  /** Whether the certificate must prove to be the host's. */
+  isVerified: boolean
+  /** The records that prove it instead of the public authorities. */
+  dane?: DanePolicy
+}
+
+/** Usable TLSA records go before all other demands, and other demands before records that are not usable. */
+export function tlsRuleOf({ dane }: Host, demandedBy?: TlsDemand): TlsRule | undefined {
+  if (dane && dane.records.length > 0) return { by: 'DANE', isVerified: true, dane }
+  if (demandedBy) return { by: demandedBy, isVerified: true }
+  return dane && { by: 'DANE', isVerified: false }
 }
 
 interface Handshake {
   /** The exchanger's name, for SNI and for the check of its certificate. */
   name: string
   secureContext: SecureContext
+  rule?: TlsRule
   untilMs: number
   signal?: AbortSignal
 }
 
 /** The handshake of STARTTLS (RFC 3207) on a connected socket without other listeners; a failure closes the socket. */
 export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsUpgrade> {
-  const { name, secureContext, untilMs, signal } = handshake
+  const { name, secureContext, rule, untilMs, signal } = handshake
   return new Promise((resolve) => {
-    const servername = isIP(name) === 0 ? name : undefined
+    const servername = isIP(name) === 0 ? (rule?.dane?.baseDomain ?? name) : undefined
     const tlsSocket = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
     // A bare timer may fire early; the caller then decides whose time is over, and must find it over.
     const alarm = createAlarm(() => fail('no handshake in time'))
@@ -75,15 +88,27 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     signal?.addEventListener('abort', onAbort)
     tlsSocket.once('secureConnect', () => {
       end()
-      const tls = { version: tlsSocket.getProtocol() ?? 'unknown', verified: tlsSocket.authorized }
-      const flaw = tlsSocket.authorized ? undefined : cleanText(flawOf(tlsSocket))
+      const version = tlsSocket.getProtocol() ?? 'unknown'
+      const flaw = flawOf(tlsSocket, rule)
+      const by = rule?.dane ? 'dane' : rule?.by === 'MTA-STS' ? 'mta-sts' : 'pkix'
+      const tls: TlsEvidence = flaw === undefined ? { version, verified: true, by } : { version, verified: false }
       resolve({ kind: 'upgraded', socket: tlsSocket, tls, flaw })
     })
   })
 }
 
+/** Why the certificate does not prove to be the host's. */
+function flawOf(socket: TLSSocket, rule?: TlsRule): string | undefined {
+  if (!rule?.dane) return socket.authorized ? undefined : cleanText(pkixFlaw(socket))
+  try {
+    return daneFlaw(sentCertificates(socket), rule.dane, new Date())
+  } catch {
+    return 'its certificates cannot be read'
+  }
+}
+
 /** Node has names for the usual flaws, such as CERT_HAS_EXPIRED. The others are UNSPECIFIED: OpenSSL says more. */
-function flawOf(tlsSocket: TLSSocket): string {
+function pkixFlaw(tlsSocket: TLSSocket): string {
   const name = String(tlsSocket.authorizationError)
   const { ssl } = tlsSocket as { ssl?: { verifyError?(): Error | undefined } }
   return name === 'UNSPECIFIED' ? (ssl?.verifyError?.()?.message ?? name) : name

@@ -1,3 +1,4 @@
+import { isOwnDnsServer } from './dns-servers.ts'
 import { type CertificateFiles, fits, type KeyPair } from './key-pair.ts'
 import type { OperatorLimits } from './limits.ts'
 import { isLoopback, textFile } from './values.ts'
@@ -51,6 +52,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...tierFaults(variables),
     ...inboxFaults(variables),
     ...smtpFrontFaults(variables),
+    ...dnssecFaults(variables),
     ...adminFaults(variables),
   )
   if (faults.length > 0) return { faults }
@@ -175,6 +177,18 @@ function smtpFrontFaults(variables: Variables): Fault[] {
   if (smtpFrontTls === 'implicit') return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontTls.name} is implicit`)]
   if (isLoopback(smtpFrontHost)) return []
   return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontPort.name} is open beyond loopback`)]
+}
+
+/** The bit of a validating resolver is believed, so no other machine of the Internet may be able to set it. */
+function dnssecFaults({ dnssec, dnsServers }: Partial<Variables>): Fault[] {
+  if (dnssec !== 'trust') return []
+  const { dnsServers: servers } = VARIABLES
+  const example = `${servers.name}=127.0.0.1`
+  if (dnsServers === undefined) return [{ name: servers.name, why: 'must be set when DNSSEC is trust', example }]
+  if (dnsServers.every(isOwnDnsServer)) return []
+  const why =
+    'must be loopback or private addresses when DNSSEC is trust: on the way from others, answers can be forged'
+  return [{ name: servers.name, why, example }]
 }
 
 function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[] {

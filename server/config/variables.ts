@@ -54,6 +54,7 @@ export interface Variables {
   webhookFirstAttempt: 'inline' | 'workflow'
   /** `ip`, `ip:port` or `[ip]:port`; undefined means the system's. */
   dnsServers: readonly string[] | undefined
+  dnssec: 'off' | 'trust'
   smtpPort: number
   smtpRoutes: ReadonlyMap<string, { host: string; port: number }>
   /** In CIDR notation. */
@@ -205,6 +206,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: '192.0.2.53,192.0.2.54:5353',
     default: none,
   },
+  dnssec: { name: 'DNSSEC', read: values.oneOf('off', 'trust'), example: 'trust', default: () => 'off' },
   smtpPort: { name: 'SMTP_PORT', read: values.wholeNumber(1, 65_535), example: '25', default: () => 25 },
   smtpRoutes: {
     name: 'SMTP_ROUTES',

@@ -206,6 +206,8 @@ function textOf(record: DnsRecord): string {
     case 'A':
     case 'AAAA':
       return record.address
+    case 'TLSA':
+      return `${record.usage} ${record.selector} ${record.matching} ${record.data}`
     default:
       return record.target
   }

@@ -1,4 +1,4 @@
-import type { Resolver } from '../../mail/dns/resolver.ts'
+import type { WatchedResolver } from '../../mail/dns/resolver.ts'
 import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
 import { createShaping } from '../../mail/smtp/shaping.ts'
@@ -39,7 +39,7 @@ export interface Outbound {
 
 interface Parts {
   sealer: Sealer
-  resolver: Resolver
+  resolver: WatchedResolver
   mayDial: Guard
   breaker: Breaker
 }
@@ -123,6 +123,7 @@ function startEngine(
   })
   return createEngine({
     resolver,
+    ...(config.dnssec === 'trust' && { tlsa: resolver.tlsa }),
     mayDial,
     policyOf: countPolicies(
       createStsPolicies({

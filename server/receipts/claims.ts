@@ -32,7 +32,7 @@ export interface RecipientClaims {
   code?: number
   enhanced?: string
   reply?: string
-  tls?: { version: string; verified: boolean }
+  tls?: { version: string; verified: boolean; by?: string }
   at: string
 }
 
@@ -85,6 +85,6 @@ function outcomeOf({ email, kind, status, reason, inDoubt, smtp }: SentRecipient
     code: evidence?.code,
     enhanced: evidence?.enhanced,
     reply: evidence?.reply,
-    tls: tls && { version: tls.version, verified: tls.verified },
+    tls: tls && { version: tls.version, verified: tls.verified, by: tls.by },
   }
 }

@@ -44,6 +44,7 @@ test('a minimal configuration has the documented default of every other variable
     tls: undefined,
     trustProxy: [],
     dnsServers: undefined,
+    dnssec: 'off',
     smtpPort: 25,
     smtpRoutes: new Map(),
     smtpAllowSubnets: [],
@@ -247,6 +248,7 @@ test.each([
   ['WEBHOOK_PROXY', 'http://127.0.0.1:3128/x', 'must be an http:// or https:// URL without a path'],
   ['WEBHOOK_FIRST_ATTEMPT', 'temporal', 'must be one of inline, workflow'],
   ['STORE_CONTENT', 'yes', 'must be one of true, false'],
+  ['DNSSEC', 'on', 'must be one of off, trust'],
   ['SIMULATOR_INBOX', 'on', 'must be one of true, false'],
   ['DATA_REGION', 'EU West', 'must be 1 to 32 of a-z, 0-9 and -'],
   ['ADMIN_EMAIL', 'ann', 'must be an email address'],
@@ -347,6 +349,25 @@ test("the simulator's inbox shows the content of messages, so it is refused in p
   expect(config({ SIMULATOR_INBOX: 'true' }).simulatorInbox).toBe(true)
   expect(config({}).simulatorInbox).toBe(false)
 })
+
+test.each([
+  [undefined, 'must be set when DNSSEC is trust'],
+  ['192.0.2.53', 'must be loopback or private addresses when DNSSEC is trust'],
+  ['127.0.0.1,8.8.8.8:53', 'must be loopback or private addresses'],
+  ['[2001:4860:4860::8888]:53', 'must be loopback or private addresses'],
+  ['169.254.169.253', 'must be loopback or private addresses'],
+])('DNSSEC=trust with DNS_SERVERS=%s is a fault: a forged answer could set the bit', (servers, why) => {
+  expect(faults({ DNSSEC: 'trust', ...(servers && { DNS_SERVERS: servers }) })).toEqual([
+    expect.stringMatching(new RegExp(`^DNS_SERVERS ${why}`)),
+  ])
+})
+
+test.each(['127.0.0.1', '127.0.0.53:53,10.1.2.3', '[::1]:5353', 'fd00::53,192.168.1.1', '::ffff:127.0.0.1'])(
+  'DNSSEC=trust believes the resolvers %s',
+  (servers) => {
+    expect(config({ DNSSEC: 'trust', DNS_SERVERS: servers }).dnssec).toBe('trust')
+  },
+)
 
 test('no fault repeats the value of a variable: it may be a secret', () => {
   const messages = faults({

@@ -22,7 +22,7 @@ export const NETWORK = {
     name: 'verdict_dns_answers_total',
     help: 'Answers of the resolver, by type of record, source (cache or server) and result.',
     labels: {
-      type: ['MX', 'A', 'AAAA', 'TXT'],
+      type: ['MX', 'A', 'AAAA', 'TXT', 'TLSA'],
       source: ['cache', 'server'],
       result: ['records', 'nodata', 'nxdomain', 'failure', 'no_slot'],
     },
