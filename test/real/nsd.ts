@@ -11,13 +11,20 @@ export interface Nsd extends Daemon {
 
 /**
  * Starts a separate nsd for these zones: records by zone name, in the format of a zone file, without SOA and NS. It
- * refuses all other names. `also` are further loopback addresses, on which it listens on port 53.
+ * refuses all other names. `prepare` may change a zone file before nsd reads it, such as sign it. `also` are further
+ * loopback addresses, on which it listens on port 53.
  */
-export async function startNsd(zones: Record<string, string>, { also = [] }: { also?: string[] } = {}): Promise<Nsd> {
+export async function startNsd(
+  zones: Record<string, string>,
+  { also = [], prepare }: { also?: string[]; prepare?(zone: string, file: string): Promise<void> } = {},
+): Promise<Nsd> {
   const folder = await openFolder('nsd')
   const port = await freePort()
   const entries = Object.entries(zones).map(([name, records], i) => ({ name, records, file: `${i}.zone` }))
-  for (const { name, records, file } of entries) await writeFile(join(folder, file), zoneFile(name, records))
+  for (const { name, records, file } of entries) {
+    await writeFile(join(folder, file), zoneFile(name, records))
+    await prepare?.(name, join(folder, file))
+  }
   const configuration = join(folder, 'nsd.conf')
   await writeFile(
     configuration,

@@ -12,6 +12,8 @@ export const PACKAGES: Record<string, string> = {
   libidn12: 'a library of Exim, which is unpacked',
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',
+  ldnsutils: 'signs its zones',
+  unbound: 'the resolver that validates them',
   opendkim: 'verifies signatures',
   nginx: 'the proxy in front of processes that restart',
   prometheus: 'promtool checks alerts and boards',
