@@ -30,7 +30,9 @@ export function createTlsContexts() {
 
 /** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
 export function demandTls(site: Site, by: TlsDemand): Site {
-  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, name: site.name ?? site.key, tlsDemandedBy: by }
+  return site.tlsDemandedBy
+    ? site
+    : { ...site, key: `${site.key} for ${by}`, name: site.name ?? site.key, tlsDemandedBy: by }
 }
 
 /** What the TLS of a host must fulfil; without it TLS is used where it is offered. */

@@ -38,9 +38,15 @@ const octal = (text: string) =>
         .toString('latin1')
         .replace(/[\x80-\xff]/g, (octet) => `\\${octet.charCodeAt(0).toString(8)}`)
 
-/** A pattern for a text, in which letters of ASCII match in either case, and other letters only themselves. */
-const inAsciiCase = (text: string) =>
-  escaped(text).replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)
+/** A pattern for a text, in which the letters that `letters` finds match in either case, and others only themselves. */
+const inEitherCase = (text: string, letters: RegExp) =>
+  escaped(text).replace(letters, (letter) => {
+    const cases = [letter, letter.toLowerCase(), letter.toUpperCase()].filter((each) => [...each].length === 1)
+    return `[${[...new Set(cases)].join('')}]`
+  })
+
+const inAsciiCase = (text: string) => inEitherCase(text, /[a-z]/gi)
+const inAnyCase = (text: string) => inEitherCase(text, /\p{L}/gu)
 
 /**
  * An address may be spelled as it is, with its Unicode domain, and as part of a URL. URLs encode the `@`, and any other
@@ -59,8 +65,8 @@ export function wantedAddress(address: string, erasedFormOf: ErasedFormOf): Want
   const signs = inAnyEncoding('@')
   const spellings = locals.flatMap((one) => signs.flatMap((sign) => domains.map((other) => one + sign + other)))
   const oneOf = (patterns: string[]) => `(?:${patterns.join('|')})`
-  const domainPattern = `(?i:${domains.map(escaped).join('|')})`
-  const pattern = new RegExp(oneOf(locals.map(inAsciiCase)) + oneOf(signs.map(inAsciiCase)) + domainPattern, 'gu')
+  const parts = [locals.map(inAsciiCase), signs.map(inAsciiCase), domains.map(inAnyCase)]
+  const pattern = new RegExp(parts.map(oneOf).join(''), 'gu')
   const erased = erasedFormOf(address)
   const isIt = (text: string) => {
     const mailbox = parseMailbox(text.trim())
