@@ -17,8 +17,8 @@ const NAME_CONSTRAINTS = '551d1e'
 /** Key usage, alternative names, basic constraints, policies and extended key usage: checked, or in no need of it. */
 const KNOWN_EXTENSIONS = ['551d0f', '551d11', BASIC_CONSTRAINTS, '551d20', '551d25']
 
-/** The certificates that the server has sent, its own first. */
-export function sentCertificates(socket: TLSSocket): X509Certificate[] {
+/** The server's certificate and its issuers. It has sent them all, but for a last one that this machine trusts. */
+export function certificatesOf(socket: TLSSocket): X509Certificate[] {
   const certificates: X509Certificate[] = []
   let next = socket.getPeerCertificate(true)
   // A certificate that issued itself is its own issuer.

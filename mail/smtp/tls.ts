@@ -5,7 +5,7 @@ import { cleanText } from '../../net/clean-text.ts'
 import { createAlarm } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
-import { daneFlaw, sentCertificates } from './dane-certificate.ts'
+import { certificatesOf, daneFlaw } from './dane-certificate.ts'
 
 export interface SecuredSocket {
   socket: Socket
@@ -103,7 +103,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
 function flawOf(socket: TLSSocket, rule?: TlsRule): string | undefined {
   if (!rule?.dane) return socket.authorized ? undefined : cleanText(pkixFlaw(socket))
   try {
-    return daneFlaw(sentCertificates(socket), rule.dane, new Date())
+    return daneFlaw(certificatesOf(socket), rule.dane, new Date())
   } catch {
     return 'its certificates cannot be read'
   }

@@ -1,12 +1,16 @@
 import { createHash, X509Certificate } from 'node:crypto'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { type Answer, AUTHENTIC_DATA, type Packet } from 'dns-packet'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { MxLookup } from '../../../mail/smtp/attempt.ts'
 import { publicKeyInfo } from '../../../mail/smtp/der.ts'
 import { AUTHORITY, CERTIFICATE, EXPIRED_CERTIFICATE, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
 import { a, cname, type DnsAct, mx, startDns } from '../../harness/dns.ts'
 import { engineWith, exchangerWith, outcomeOf, send } from './deliver.ts'
+
+// Other files of the same process trust the authority of these certificates.
+beforeAll(() => setDefaultCACertificates(getCACertificates('bundled')))
 
 const ends: (() => Promise<void>)[] = []
 afterEach(async () => {
