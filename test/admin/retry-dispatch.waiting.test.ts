@@ -9,7 +9,7 @@ import { finishDispatches } from '../../server/webhooks/end.ts'
 import { markHandedOver } from '../../server/webhooks/hand-over.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
-import { newEvent, openDispatches, storeDispatches } from '../webhooks/rows.ts'
+import { newEvent, openDispatches, storeDispatches, storeEndpoints } from '../webhooks/rows.ts'
 
 // Attempts that do not wait for their time.
 
@@ -91,6 +91,7 @@ test('an attempt that is running is not made a second time', async () => {
 test('a dispatch that has ended says how, and what to do instead', async () => {
   for (const state of ['exhausted', 'cancelled'] as const) {
     const { event, dispatchId } = await waiting({})
+    await storeEndpoints(world, [event])
     await finishDispatches(world.db, [event.id], state)
     const retry = (await person()).retryDispatch({ dispatchId })
     await expect(retry).rejects.toThrow(

@@ -56,7 +56,9 @@ test('the upgrade builds no index over a day with many rows, later days have it,
     [id],
   )
   const days = async () => (await partsOf(db)).filter(({ name }) => /^(messages|recipients|events)_/.test(name))
-  const before = (await days()).map(({ name }) => name)
+  // Only a migrated database has all tables that a scan reads.
+  const partitions = `select relname as name from pg_class where relname ~ '^(messages|recipients|events)_[0-9]{8}$'`
+  const before = await run<{ name: string }>(db, partitions)
   await applyMigrations(database.url)
   await makePartitions(db, 4)
 

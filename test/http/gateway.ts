@@ -41,7 +41,7 @@ import {
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
-import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { EndpointSchema, WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
@@ -128,17 +128,17 @@ export async function startGateway(parts: Parts = {}) {
         }),
       }),
       createServiceImplSpec<typeof WebhookService>(WebhookService, {
+        listEndpoints: async () => ({ endpoints: [endpoint()] }),
+        createEndpoint: async ({ url }) => ({ ...endpoint(), url, secret: 'whsec_c2VjcmV0' }),
+        getEndpoint: async () => endpoint(),
+        updateEndpoint: async () => endpoint(),
+        deleteEndpoint: async () => ({}),
+        testEndpoint: async () => tested(),
+        rotateEndpointSecret: async () => ({ ...endpoint(), secret: 'whsec_c2VjcmV0', previousSecretUntil: NOON }),
         getWebhook: async () => webhook(),
         putWebhook: async ({ url }) => ({ ...webhook(), url, secret: 'whsec_c2VjcmV0' }),
         deleteWebhook: async () => ({}),
-        testWebhook: async () => ({
-          eventId: EVENT_ID,
-          dispatchedAt: NOON,
-          outcome: AttemptOutcome.ACKED,
-          statusCode: 200,
-          durationMs: 12,
-          phases: { connectMs: 1, headMs: 11 },
-        }),
+        testWebhook: async () => tested(),
         rotateSecret: async () => ({ ...webhook(), secret: 'whsec_c2VjcmV0', previousSecretUntil: NOON }),
       }),
       createServiceImplSpec<typeof DomainService>(DomainService, {
@@ -282,6 +282,22 @@ const replayed = (eventId: string) => ({
   dispatchedAt: NOON,
   dispatchId: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz',
 })
+
+const tested = () => ({
+  eventId: EVENT_ID,
+  dispatchedAt: NOON,
+  outcome: AttemptOutcome.ACKED,
+  statusCode: 200,
+  durationMs: 12,
+  phases: { connectMs: 1, headMs: 11 },
+})
+
+const endpoint = () => {
+  const { $typeName: _, ...fields } = webhook()
+  return create(EndpointSchema, { ...fields, endpointId: ENDPOINT_ID, first: true })
+}
+
+const ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
 
 const webhook = () =>
   create(WebhookSchema, {

@@ -47,6 +47,7 @@ const MAKES_NO_CHANGE: Record<string, string> = {
   'verdict.v1.EventService/ReplayEvent': 'dispatches an event again',
   'verdict.v1.EventService/ReplayMessage': 'dispatches events again',
   'verdict.v1.WebhookService/TestWebhook': 'posts a test to the endpoint',
+  'verdict.v1.WebhookService/TestEndpoint': 'posts a test to the endpoint',
   'verdict.v1.DomainService/VerifyDomain': 'checks DNS, as the worker does',
   'verdict.admin.v1.ReplayService/RetryDispatch': 'asks a workflow to make its next attempt',
   'verdict.admin.v1.AuditService/ListAuditEntries': 'reads',
@@ -65,7 +66,8 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
     imports: client(ImportService, api.url),
     replays: client(ReplayService, api.url),
   }
-  await api.call('PUT', '/api/v1/webhook', { body: { url: 'https://hooks.example.net/verdict' } })
+  const webhook = { url: 'https://hooks.example.net/verdict' }
+  const { endpoint_id } = (await api.call('PUT', '/api/v1/webhook', { body: webhook })).json
   await api.call('POST', '/api/v1/suppression', { body: { email: 'listed@example.net' } })
   const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains
   const { apiKey } = await keys.createKey({ name: 'shop', scopes: ['emails.send'] })
@@ -78,6 +80,10 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
   const id = { id: domain.domain_id }
   return {
     'verdict.v1.WebhookService/PutWebhook': { url: 'https://stolen.example.net/' },
+    'verdict.v1.WebhookService/CreateEndpoint': { url: 'https://stolen.example.net/second' },
+    'verdict.v1.WebhookService/UpdateEndpoint': { endpoint_id, url: 'https://stolen.example.net/' },
+    'verdict.v1.WebhookService/DeleteEndpoint': { endpoint_id },
+    'verdict.v1.WebhookService/RotateEndpointSecret': { endpoint_id },
     'verdict.v1.WebhookService/DeleteWebhook': {},
     'verdict.v1.WebhookService/RotateSecret': {},
     'verdict.v1.DomainService/CreateDomain': { domain: 'new.example.net' },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { document, faultsAgainst } from '../http/gateway.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -49,6 +49,8 @@ function casesOf(field: Schema, one: (i: number) => unknown): [keyword: string, 
   })
 }
 
+/** Fields are checked before the endpoint is looked up. */
+const ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
 const MESSAGE = { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hello' }
 
 function element(field: string, path: string): (i: number) => unknown {
@@ -56,6 +58,7 @@ function element(field: string, path: string): (i: number) => unknown {
   if (field === 'statuses') return () => 'bounced'
   if (field === 'attachments') return (i) => ({ filename: `${i}.txt`, content: '' })
   if (field === 'emails' && path.endsWith('/batch')) return () => MESSAGE
+  if (field === 'domains') return (i) => `domain${i}.test`
   return (i) => `user${i}@example.test`
 }
 
@@ -84,7 +87,10 @@ const CASES: Case[] = Object.entries(document.paths as Schema).flatMap(([path, v
 async function isRefused({ verb, path, field }: Case, value: unknown): Promise<boolean> {
   const operation = document.paths[path][verb]
   const example = operation.requestBody?.content['application/json'].example
-  const url = path.replace('{email}', 'ann@example.com').replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v')
+  const url = path
+    .replace('{email}', 'ann@example.com')
+    .replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v')
+    .replace('{endpoint_id}', ENDPOINT_ID)
   const answer = example
     ? await api.call(verb.toUpperCase(), url, {
         body: { ...example, [field]: value },
@@ -94,6 +100,12 @@ async function isRefused({ verb, path, field }: Case, value: unknown): Promise<b
   const named = (answer.json.details ?? []).map((fault: { field: string }) => fault.field.split(/[.[]/)[0])
   return answer.status === 400 && named.includes(field)
 }
+
+/** An account has at most ten endpoints, each with another URL. */
+beforeEach(async () => {
+  const { endpoints } = (await api.call('GET', '/api/v1/webhooks')).json
+  for (const { endpoint_id } of endpoints) await api.call('DELETE', `/api/v1/webhooks/${endpoint_id}`)
+})
 
 test('the document has limits of every kind', () => {
   const kinds = new Set(CASES.map(({ keyword }) => keyword))
@@ -136,7 +148,7 @@ const NEEDED_WITHOUT_RAW = ['from', 'subject']
 
 test.for(BODIES)('$verb $path without $field is refused exactly when the document requires it', async (one) => {
   const { path, verb, body, pointer } = one
-  const url = path.replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v')
+  const url = path.replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v').replace('{endpoint_id}', ENDPOINT_ID)
   const answer = await api.call(verb.toUpperCase(), url, { body, headers: { 'x-service-sandbox': 'true' } })
   const isSend = path.endsWith('/send') || path.endsWith('/validate')
   const isNeeded = isSend && NEEDED_WITHOUT_RAW.includes(one.field)

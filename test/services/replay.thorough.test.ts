@@ -81,8 +81,9 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
   const atMs = Date.parse(json.dispatched_at)
   expect(api.workflows.started).toEqual([
     {
-      workflowId: `replay-${json.dispatch_id}`,
+      workflowId: `replay-${eventIds[0]}-${json.dispatch_id.slice(-10)}`,
       accountId: api.world.account.id,
+      endpointId: uuid(json.dispatches[0].endpoint_id),
       previousResults: [],
       kind: 'replay',
       dispatchIds: [uuid(json.dispatch_id)],
@@ -109,7 +110,7 @@ test('all events of a message are replayed in the order of its recipients, by on
   expect(api.workflows.started[0]).toMatchObject({
     workflowId: `replay-${json.events[0].dispatches[0].endpoint_id}-${eventIds[0]}-${json.events[0].dispatch_id.slice(-10)}`,
     eventIds: eventIds.map(uuid),
-    messageIds: [uuid(messageId)],
+    messageIds: eventIds.map(() => uuid(messageId)),
   })
 })
 
