@@ -1,12 +1,10 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { inTime } from '../async/timeout.ts'
 import { CALL_TIMES } from '../config/limits.ts'
-import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
 import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
+import { createKeyLookup } from './key-lookup.ts'
 import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
 import { createReadResponse } from './stored-response.ts'
 
@@ -36,8 +34,6 @@ export const FIND_KEYS = `
     with ordinality as q(account_id, scope, key, n)
   join idempotency_keys k on k.account_id = q.account_id and k.scope = q.scope and k.key = q.key and k.expires_at > now()
   left join open_messages o on o.id = k.message_id`
-
-const FIND_MS = 5_000
 
 /**
  * Idempotency of single sends and of the messages of a batch. `leaseMs` is the lease of a send. A request that waits
@@ -84,16 +80,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
   }
 }
 
-/** Finds the holder of a key. One statement serves all requests that look up at the same moment. */
 function keyLookup(db: Database): (key: IdempotencyKey) => Promise<KeyHolder | undefined> {
-  const find = createCollector<{ json: string }, KeyHolder | undefined>(
-    async (keys) => {
-      const rows = await run<KeyHolder & { n: number }>(db, FIND_KEYS, [jsonArray(keys)])
-      const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
-      return keys.map((_, i) => holders.get(i + 1))
-    },
-    { note: db.noteBatch('find_keys') },
-  )
-  return ({ accountId, scope, key }) =>
-    inTime(find({ json: JSON.stringify({ account_id: accountId, scope, key }) }), FIND_MS)
+  const find = createKeyLookup<KeyHolder>(db, FIND_KEYS)
+  return ({ accountId, scope, key }) => find({ account_id: accountId, scope, key })
 }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { inTime } from '../async/timeout.ts'
-import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { KEY_LIFE } from '../ledger/recipient-keys.ts'
+import { createKeyLookup } from '../sending/key-lookup.ts'
 
 /** The last message to a recipient that has a key, and the recipient's position in it. */
 export interface KeyHolder {
@@ -57,21 +57,11 @@ export const RENEW_RECIPIENT_KEYS = `
 const QUERY_MS = 5_000
 
 export function createHeldKeys(db: Database) {
-  const findOne = createCollector<{ json: string }, KeyHolder | undefined>(
-    async (keys) => {
-      const rows = await run<KeyHolder & { n: number }>(db, FIND_RECIPIENT_KEYS, [jsonArray(keys)])
-      const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
-      return keys.map((_, i) => holders.get(i + 1))
-    },
-    { note: db.noteBatch('find_keys') },
-  )
+  const findOne = createKeyLookup<KeyHolder>(db, FIND_RECIPIENT_KEYS)
   return {
-    /** Who holds each of these keys. One statement serves all messages that look up at the same moment. */
+    /** Returns the holder of each of these keys. */
     find: (accountId: string, keys: readonly string[]): Promise<(KeyHolder | undefined)[]> =>
-      inTime(
-        Promise.all(keys.map((key) => findOne({ json: JSON.stringify({ account_id: accountId, key }) }))),
-        QUERY_MS,
-      ),
+      Promise.all(keys.map((key) => findOne({ account_id: accountId, key }))),
 
     /** Each new message renews its keys. A retry takes none: it does so before it starts. */
     async renew(accountId: string, keys: readonly string[]): Promise<void> {
