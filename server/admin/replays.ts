@@ -14,7 +14,6 @@ import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
-import { ALL_DISABLED } from '../services/replay-receivers.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import {
@@ -25,7 +24,7 @@ import {
   receiversOf,
   spanOf,
 } from '../webhooks/replays/matching-events.ts'
-import { NO_ENDPOINT, traceOfReplay } from '../webhooks/replays/replay.ts'
+import { noEnabledEndpoint, traceOfReplay } from '../webhooks/replays/replay.ts'
 import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
@@ -182,7 +181,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
 /** Why no endpoint receives the events of a replay. */
 function noReceiver({ endpointId }: ReadFilter, endpoints: readonly Endpoint[]) {
   if (endpointId !== undefined) return refuse('filter.endpoint_id', 'is not an endpoint of this account')
-  return fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)
+  return noEnabledEndpoint(endpoints)
 }
 
 const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))

@@ -84,6 +84,16 @@ interface OriginalDispatches {
 }
 
 /**
+ * SQL: whether the endpoint `w` is enabled and asks for the event `e`, a row with account_id, status, tag, tenant_id
+ * and domain. `kind` is SQL, too: the kind of the event.
+ */
+export const asksFor = (kind: string): string => `w.account_id = e.account_id and not w.disabled
+      and ${kind} = any(w.events) and e.status = any(w.statuses)
+      and (w.tags is null or e.tag = any(w.tags))
+      and (w.tenant_ids is null or e.tenant_id = any(w.tenant_ids))
+      and (w.domains is null or e.domain = any(w.domains))`
+
+/**
  * The CTE that creates the original dispatches of events, in the commit of the events: a dispatch is one run of the
  * retry schedule for one event and one endpoint. There is one for each endpoint that is enabled at that moment and asks
  * for such events.
@@ -95,11 +105,7 @@ export const originalDispatches = ({ event, from, leaseMs, traceparent }: Origin
     select ${originalDispatchId('e.event_id')}, e.event_id, e.message_id, e.account_id, w.id, 'original', now(), now(),
       now() + interval '${WINDOW_HOURS} hours', now() + ${leaseMs} * interval '1 millisecond', ${traceparent}
     from ${from} e
-    join webhook_endpoints w on w.account_id = e.account_id and not w.disabled
-      and '${event}' = any(w.events) and e.status = any(w.statuses)
-      and (w.tags is null or e.tag = any(w.tags))
-      and (w.tenant_ids is null or e.tenant_id = any(w.tenant_ids))
-      and (w.domains is null or e.domain = any(w.domains))
+    join webhook_endpoints w on ${asksFor(`'${event}'`)}
     returning id, event_id, message_id, endpoint_id
   )`
 

@@ -23,7 +23,9 @@ export function readNewEndpoint(request: CreateEndpointRequest, urlFaultOf: UrlF
     description: readDescription(description) ?? null,
     events: request.events.length === 0 ? undefined : readKinds(request.events),
     statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
-    ...readFilters(request),
+    tags: readTags(request),
+    tenantIds: readTenantIds(request),
+    domains: readDomains(request),
     disabled,
   } satisfies EndpointFields
 }
@@ -34,9 +36,9 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
   description: ({ description }) => ({ description: readDescription(description) ?? null }),
   events: ({ events }) => ({ events: readKinds(events) }),
   statuses: ({ statuses }) => ({ statuses: readStatuses(statuses) }),
-  tags: (request) => ({ tags: readFilters(request).tags }),
-  tenant_ids: (request) => ({ tenantIds: readFilters(request).tenantIds }),
-  domains: (request) => ({ domains: readFilters(request).domains }),
+  tags: (request) => ({ tags: readTags(request) }),
+  tenant_ids: (request) => ({ tenantIds: readTenantIds(request) }),
+  domains: (request) => ({ domains: readDomains(request) }),
   disabled: ({ disabled = false }) => ({ disabled }),
 }
 
@@ -96,16 +98,16 @@ export function readStatuses(given: DeliveryStatus[]) {
 
 type Filters = Pick<CreateEndpointRequest, 'tags' | 'tenantIds' | 'domains'>
 
-function readFilters({ tags, tenantIds, domains }: Filters) {
-  return {
-    tags: readFilter('tags', tags, (tag) => ({ value: tag, fault: tagFault(tag) })),
-    tenantIds: readFilter('tenant_ids', tenantIds, (id) => ({ value: id, fault: tenantFault(id) })),
-    domains: readFilter('domains', domains, (name) => {
-      const value = readDomainName(name)
-      return value === undefined ? { fault: 'is not a domain name. Expected something like example.com' } : { value }
-    }),
-  }
-}
+const readTags = ({ tags }: Filters) => readFilter('tags', tags, (tag) => ({ value: tag, fault: tagFault(tag) }))
+
+const readTenantIds = ({ tenantIds }: Filters) =>
+  readFilter('tenant_ids', tenantIds, (id) => ({ value: id, fault: tenantFault(id) }))
+
+const readDomains = ({ domains }: Filters) =>
+  readFilter('domains', domains, (name) => {
+    const value = readDomainName(name)
+    return value === undefined ? { fault: 'is not a domain name. Expected something like example.com' } : { value }
+  })
 
 /** Reads the values of a filter, without duplicates. null is no filter. */
 function readFilter(field: string, given: string[], read: (text: string) => { value?: string; fault?: string }) {

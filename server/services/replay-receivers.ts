@@ -1,10 +1,8 @@
 import type { Database } from '../db/connect.ts'
-import { eq } from '../db/drizzle.ts'
 import { parsePublicId } from '../db/ids.ts'
-import { type events, messages } from '../db/schema.ts'
-import { fail } from '../errors.ts'
-import { type Endpoint, findEndpoint, findEndpoints } from '../webhooks/endpoints.ts'
-import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
+import type { events } from '../db/schema.ts'
+import { type Endpoint, findAskingIds, findEndpoint, findEndpoints } from '../webhooks/endpoints.ts'
+import { noEnabledEndpoint } from '../webhooks/replays/replay.ts'
 import { noSuchEndpoint } from './webhooks.ts'
 
 type EventRow = typeof events.$inferSelect
@@ -17,9 +15,8 @@ type EventRow = typeof events.$inferSelect
 export async function receiversOfEvent(db: Database, row: EventRow, named: string | undefined): Promise<string[]> {
   if (named !== undefined) return [await readNamed(db, row.accountId, named)]
   const enabled = await enabledEndpoints(db, row.accountId)
-  const domain = enabled.some(({ domains }) => domains !== null) ? await domainOf(db, row.messageId) : undefined
-  const asking = enabled.filter((endpoint) => asksFor(endpoint, row, domain))
-  return (asking.length > 0 ? asking : enabled).map(({ id }) => id)
+  const asking = await findAskingIds(db, row)
+  return asking.length > 0 ? asking : enabled.map(({ id }) => id)
 }
 
 /**
@@ -49,31 +46,6 @@ async function readNamed(db: Database, accountId: string, named: string): Promis
 async function enabledEndpoints(db: Database, accountId: string): Promise<Endpoint[]> {
   const endpoints = await findEndpoints(db, accountId)
   const enabled = endpoints.filter(({ disabled }) => !disabled)
-  if (enabled.length > 0) return enabled
-  throw fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)
-}
-
-export const ALL_DISABLED =
-  'All webhook endpoints of this account are disabled. Enable one, or name the one to send to in endpoint_id.'
-
-/** Reads the domain of From. */
-async function domainOf(db: Database, messageId: string): Promise<string | undefined> {
-  const [message] = await db.select({ domain: messages.domain }).from(messages).where(eq(messages.id, messageId))
-  return message?.domain
-}
-
-/**
- * Whether an event matches the filters of an endpoint, as the commit of the event decides it in SQL (ledger/tail.ts).
- */
-function asksFor(endpoint: Endpoint, row: EventRow, domain: string | undefined): boolean {
-  const { events, statuses, tags, tenantIds, domains } = endpoint
-  const isIn = (values: string[] | null, value: string | null | undefined) =>
-    values === null || (value !== null && value !== undefined && values.includes(value))
-  return (
-    events.includes(row.event) &&
-    statuses.includes(row.status) &&
-    isIn(tags, row.tag) &&
-    isIn(tenantIds, row.tenantId) &&
-    isIn(domains, domain)
-  )
+  if (enabled.length === 0) throw noEnabledEndpoint(endpoints)
+  return enabled
 }

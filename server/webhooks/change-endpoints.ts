@@ -1,5 +1,5 @@
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
-import { record } from '../access/audit/record-change.ts'
+import { type Author, record } from '../access/audit/record-change.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, eq, isNull, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -48,9 +48,8 @@ export async function createEndpoint(
   fields: NewEndpoint,
   requester?: Requester,
 ): Promise<EndpointWithSecret | RefusedUrl> {
-  return changeAs(db, requester, async (tx, author) => {
-    await lockAccount(tx, accountId)
-    const refused = faultOf(fields.url, await findEndpoints(tx, accountId))
+  return changeAmong(db, accountId, requester, async ({ tx, author, endpoints }) => {
+    const refused = faultOf(fields.url, endpoints)
     if (refused) return { refused }
     const created = await insert(tx, sealer, { accountId, ...fields })
     if (author) await record(tx, { ...author, action: 'webhook.create', ...change(created.endpoint) })
@@ -68,9 +67,7 @@ export async function putFirst(
   fields: NewEndpoint,
   requester?: Requester,
 ): Promise<EndpointWithSecret | RefusedUrl> {
-  return changeAs(db, requester, async (tx, author) => {
-    await lockAccount(tx, accountId)
-    const endpoints = await findEndpoints(tx, accountId)
+  return changeAmong(db, accountId, requester, async ({ tx, author, endpoints }) => {
     const before = endpoints.find(({ first }) => first)
     const refused = faultOf(fields.url, endpoints, before)
     if (refused) return { refused }
@@ -90,9 +87,7 @@ export async function changeEndpoint(
   fields: EndpointFields,
   requester?: Requester,
 ): Promise<Endpoint | RefusedUrl | undefined> {
-  return changeAs(db, requester, async (tx, author) => {
-    await lockAccount(tx, accountId)
-    const endpoints = await findEndpoints(tx, accountId)
+  return changeAmong(db, accountId, requester, async ({ tx, author, endpoints }) => {
     const before = endpoints.find((endpoint) => endpoint.id === id)
     if (!before) return undefined
     const refused = fields.url === undefined ? undefined : faultOf(fields.url, endpoints, before)
@@ -100,6 +95,25 @@ export async function changeEndpoint(
     const endpoint = await update(tx, before, fields)
     if (author) await record(tx, { ...author, action: 'webhook.change', ...change(endpoint, before) })
     return endpoint
+  })
+}
+
+interface Among {
+  tx: Transaction
+  author: Author | undefined
+  /** The account's endpoints. No other transaction changes them meanwhile. */
+  endpoints: Endpoint[]
+}
+
+function changeAmong<Result>(
+  db: Database,
+  accountId: string,
+  requester: Requester | undefined,
+  change: (among: Among) => Promise<Result>,
+): Promise<Result> {
+  return changeAs(db, requester, async (tx, author) => {
+    await lockAccount(tx, accountId)
+    return change({ tx, author, endpoints: await findEndpoints(tx, accountId) })
   })
 }
 

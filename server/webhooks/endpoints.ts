@@ -2,10 +2,11 @@ import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, sql } from '../db/drizzle.ts'
 import { webhookEndpoints } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
+import { asksFor } from '../ledger/tail.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** Which events an endpoint asks for. null is no filter. */
-export type EndpointFilters = Pick<
+type EndpointFilters = Pick<
   typeof webhookEndpoints.$inferSelect,
   'events' | 'statuses' | 'tags' | 'tenantIds' | 'domains'
 >
@@ -81,4 +82,22 @@ export async function findTarget(
 ): Promise<TargetRow | undefined> {
   const [row] = await run<TargetRow>(db, TARGET, [accountId, which])
   return row
+}
+
+// An event may outlive its message, whose domain of From is then not known.
+const ASKING = `
+  select w.id
+  from (
+    select e.account_id, e.event, e.status, e.tag, e.tenant_id, m.domain
+    from events e left join messages m on m.id = e.message_id and m.id = $2
+    where e.id = $1
+  ) e
+  join webhook_endpoints w on ${asksFor('e.event')}
+  order by w.created_at, w.id`
+
+/** Returns the ids of the enabled endpoints that ask for a stored event, the oldest first. */
+export async function findAskingIds(db: Database, event: { id: string; messageId: string }): Promise<string[]> {
+  // Only a plan made for these ids leaves out the days that cannot hold them.
+  const rows = await run<{ id: string }>(db, ASKING, [event.id, event.messageId], { prepare: false })
+  return rows.map(({ id }) => id)
 }

@@ -205,6 +205,13 @@ export function groupsOf(rows: readonly Row[], accountId: string, endpoints: rea
 }
 
 export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
+const ALL_DISABLED =
+  'All webhook endpoints of this account are disabled. Enable one, or name the one to send to in endpoint_id.'
+
+/** The error of a replay to the enabled ones of an account's endpoints, of which there is none. */
+export const noEnabledEndpoint = (endpoints: readonly unknown[]) =>
+  fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)
+
 const REFUSED = 'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
