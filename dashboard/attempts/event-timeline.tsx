@@ -23,6 +23,7 @@ import { TONE_ICONS, type Tone } from '../status/statuses.ts'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './attempts.module.css'
+import { endpointName } from './endpoint-name.ts'
 import { NotSent } from './not-sent.tsx'
 import { shownAttempt } from './outcomes.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
@@ -74,7 +75,7 @@ function useEndpointNames(dispatches: readonly Dispatch[]): (endpointId: string)
   if (!isSeveral) return () => undefined
   return (id) => {
     const endpoint = data?.endpoints.find(({ endpointId }) => endpointId === id)
-    return endpoint ? (endpoint.description ?? new URL(endpoint.url).host) : 'an endpoint that was deleted'
+    return endpoint ? endpointName(endpoint) : 'an endpoint that was deleted'
   }
 }
 

@@ -5,6 +5,7 @@ import { type CountEventsResponse, ReplayService } from '../../gen/verdict/admin
 import { type Endpoint, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
+import { endpointName } from '../attempts/endpoint-name.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -34,7 +35,7 @@ export function EndpointState() {
   const endpoint = data && worstOf(data.endpoints)
   if (!endpoint) return <div className={styles.endpoint} />
   const health = endpoint.health!
-  const name = data.endpoints.length === 1 ? '' : ` ${endpoint.description ?? new URL(endpoint.url).host}`
+  const name = data.endpoints.length === 1 ? '' : ` ${endpointName(endpoint)}`
   const { waiting, oldestWaitingAt, consecutiveFailures, lastSuccessAt, acknowledged, failed } = health
   const failure = failureToneOf({ failedSince: consecutiveFailures, hasAcknowledged: lastSuccessAt !== undefined })
   const wasTried = acknowledged + failed > 0

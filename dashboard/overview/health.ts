@@ -2,6 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetOverviewResponse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
+import { endpointName } from '../attempts/endpoint-name.ts'
 import { DOUBTFUL } from '../messages/message-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf, relativeTime } from '../time/times.ts'
@@ -20,7 +21,7 @@ type Rule = (overview: GetOverviewResponse, nowMs: number) => Finding[]
 function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: string) => Finding[]): Rule {
   return ({ endpoints }, nowMs) =>
     endpoints.flatMap((endpoint) => {
-      const name = endpoints.length === 1 ? '' : ` ${endpoint.description ?? new URL(endpoint.url).host}`
+      const name = endpoints.length === 1 ? '' : ` ${endpointName(endpoint)}`
       return rule(endpoint, nowMs, name)
     })
 }

@@ -1,5 +1,6 @@
 import { UnstyledButton } from '@mantine/core'
 import type { Endpoint } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { endpointName } from '../../attempts/endpoint-name.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { HealthLine } from './health-section.tsx'
 import webhookStyles from './webhook.module.css'
@@ -22,7 +23,7 @@ export function EndpointList({ endpoints, chosenId, onChoose }: EndpointListProp
             aria-current={endpoint.endpointId === chosenId ? 'true' : undefined}
             onClick={() => onChoose(endpoint.endpointId)}
           >
-            <strong>{nameOf(endpoint)}</strong>
+            <strong>{endpointName(endpoint)}</strong>
             <span className="faint">{endpoint.url}</span>
             <span className={webhookStyles.line}>
               {endpoint.disabled ? <Pill tone="neutral" word="Disabled" /> : <HealthLine health={endpoint.health!} />}
@@ -33,5 +34,3 @@ export function EndpointList({ endpoints, chosenId, onChoose }: EndpointListProp
     </ul>
   )
 }
-
-export const nameOf = ({ description, url }: Endpoint) => description ?? new URL(url).host
