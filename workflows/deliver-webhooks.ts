@@ -212,8 +212,7 @@ function progressOf(
 ): DispatchProgress {
   if (result.busy.includes(id)) return before
   if (result.failed.includes(id)) return { status: 'waiting', lastResponse: result.answers?.[id] ?? result.lastAnswer }
-  const isAcknowledged = result.over === 0 || result.acknowledgedIds?.includes(id)
-  return isAcknowledged
+  return result.acknowledgedIds?.includes(id)
     ? { status: 'acknowledged', lastResponse: 'HTTP 200' }
     : { ...before, status: 'over before its attempt' }
 }

@@ -16,7 +16,8 @@ const CHAIN_MS = 7 * 86_400_000
 
 /**
  * Repeats a stored send with curl, as a new send: without its idempotency key, which would return the first response.
- * When recipients can be retried, it is a retry of these. The body is valid in a POSIX shell and holds printable ASCII only, so that nothing in a terminal is hidden.
+ * When recipients can be retried, it is a retry of these. The body is valid in a POSIX shell and holds printable ASCII
+ * only, so that nothing in a terminal is hidden.
  */
 export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
   const { sandbox } = email

@@ -203,5 +203,5 @@ const RECIPIENT = new RegExp(`^(?:"(?:[ !#-\\[\\]-~${LETTERS}]|\\\\[ -~])*"|[!#-
 
 /** Makes sure that no address can ever be a command; its syntax was checked long before. Empty is the null sender. */
 function checkAddress(address: string, syntax: RegExp): void {
-  if (!syntax.test(address)) throw new TypeError('not an address that can stand in an SMTP command')
+  if (!syntax.test(address)) throw new TypeError('not an address that an SMTP command can carry')
 }

@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 
 /** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site and its time. */
 export interface CheckedRecipient extends Recipient {
-  /** What the address stands for when it is one of the simulator's. */
+  /** What the simulator does with the address; undefined for an address of others. */
   simulated?: Simulated
   outcome?: RecipientOutcome
   site?: Site

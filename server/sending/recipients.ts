@@ -80,7 +80,7 @@ export function readFrom(text: string, faults: SendFaults): Mailbox | undefined 
   return from
 }
 
-export function readMailbox(field: string, text: string, faults: SendFaults): Mailbox | undefined {
+function readMailbox(field: string, text: string, faults: SendFaults): Mailbox | undefined {
   const mailbox = parseMailbox(text)
   if (!mailbox) faults.addresses.push({ field, message: addressFault(field, text) })
   return mailbox

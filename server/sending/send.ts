@@ -125,15 +125,16 @@ export function createSend(parts: SendParts): Send {
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
     const { retryOf } = message
-    const retry =
-      retryOf && (await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox })))
+    const retry = retryOf
+      ? await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox }))
+      : undefined
     const claimOf = () =>
       newClaim(parts, message, {
         accountId,
         key,
         recipientKeys,
         trace,
-        retry: sandbox ? undefined : retry || undefined,
+        retry: sandbox ? undefined : retry,
       })
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)

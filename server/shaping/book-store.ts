@@ -95,5 +95,3 @@ export function createBookStore(db: Database) {
 
   return { exchangeAll, contended, keyOf }
 }
-
-export type BookStore = ReturnType<typeof createBookStore>

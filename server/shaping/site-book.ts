@@ -10,7 +10,7 @@ export const HOLD_MS = 20_000
 /** Others take the places of a holder this long after its time: clocks of processes differ by less. */
 const GRACE_MS = 2_000
 /** Messages are given out this far ahead of their time. */
-export const AHEAD_MS = 2_000
+const AHEAD_MS = 2_000
 /**
  * The share of `perMinute` that is given out over time. A message is counted before its connection is dialled, so a
  * site may see the messages of a little over a minute within one.

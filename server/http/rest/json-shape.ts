@@ -7,7 +7,7 @@ import { type JsonShape, json } from '../../../gen/verdict/v1/options_pb.ts'
 export const TIMESTAMP = 'google.protobuf.Timestamp'
 
 /** A field of this type names the fields that a request changes. JSON has no member for it: it names those given. */
-export const FIELD_MASK = 'google.protobuf.FieldMask'
+const FIELD_MASK = 'google.protobuf.FieldMask'
 
 /** The fields of a message that JSON has a member for. */
 export const jsonFields = (desc: DescMessage): DescField[] =>
