@@ -5,8 +5,11 @@ import { fairTargets, type PlaceClaim } from './fair-targets.ts'
 // What all processes that send from one address do at one site. A row of `site_books` holds it, and every process
 // changes it by `exchangeBook`: it says what it needs and what has happened, and gets places until a time.
 
-/** How long places are held without another exchange. The holder stops using them by then. */
-export const HOLD_MS = 20_000
+/**
+ * How long places are held without another exchange. The holder stops using them by then. A send may wait for a place
+ * for 15 s: what a crashed process held is free before that.
+ */
+export const HOLD_MS = 10_000
 /** Others take the places of a holder this long after its time: clocks of processes differ by less. */
 const GRACE_MS = 2_000
 /** Messages are given out this far ahead of their time. */
