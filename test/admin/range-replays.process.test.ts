@@ -8,7 +8,7 @@ import { createReplayService } from '../../server/admin/replays.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
-import { putFirst } from '../../server/webhooks/change-endpoints.ts'
+import { type EndpointWithSecret, putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -27,6 +27,7 @@ let port: number
 let temporal: TestTemporal
 let worker: RunningProcess
 let connection: ReturnType<typeof lazyConnection>
+let endpointId: string
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let replays: ReturnType<typeof connect>
 const connect = (person: Awaited<ReturnType<typeof dashboard.person>>) => person.client(ReplayService)
@@ -51,7 +52,8 @@ beforeAll(async () => {
   dashboard = await startDashboard({ ...world, services })
   replays = connect(await dashboard.person({ accountId: world.accountId }))
   const sealer = createSealer([{ id: 'k1', key }])
-  await putFirst({ db: world.db, sealer }, world.accountId, { url: receiver.url })
+  const put = (await putFirst({ db: world.db, sealer }, world.accountId, { url: receiver.url })) as EndpointWithSecret
+  endpointId = put.endpoint.id
   worker = startWorker()
   await waitForOutput(worker, /"msg":"ready"/)
 })
@@ -164,7 +166,7 @@ test('a cancelled replay stops, and its dispatched events still arrive', async (
 
 test('the next attempt of a waiting dispatch is made when a person asks for it', async () => {
   receiver.script = { status: 503 }
-  const event = newEvent(world.accountId)
+  const event = newEvent(world.accountId, { endpointId })
   await storeDispatches(world, [event])
   await until(() => receiver.requests.length === 1)
   const dispatchId = publicId('dsp', event.id)

@@ -4,7 +4,7 @@ import { freePort } from '../../dev/ports.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { putFirst } from '../../server/webhooks/change-endpoints.ts'
+import { type EndpointWithSecret, putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -17,6 +17,7 @@ import { until } from './world.ts'
 let database: TestDatabase
 let receiver: Receiver
 let accountId: string
+let endpointId: string
 let env: NodeJS.ProcessEnv
 let port: number
 let temporal: TestTemporal | undefined
@@ -37,7 +38,9 @@ beforeAll(async () => {
   const account = await createAccount(database.db, clock, 'Test')
   clock.stop()
   accountId = account.id
-  await putFirst({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, { url: receiver.url })
+  const parts = { db: database.db, sealer: createSealer([{ id: 'k1', key }]) }
+  const put = (await putFirst(parts, accountId, { url: receiver.url })) as EndpointWithSecret
+  endpointId = put.endpoint.id
   worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
 })
 afterAll(async () => {
@@ -48,7 +51,7 @@ afterAll(async () => {
 })
 
 async function anEventThatWaits() {
-  const event = newEvent(accountId)
+  const event = newEvent(accountId, { endpointId })
   await storeDispatches(database, [event])
   return event
 }
