@@ -23,11 +23,13 @@ async function offeredByFish(line: string): Promise<string[]> {
   return linesOf('fish', `${text}\ncomplete -C ${JSON.stringify(line)}`, [])
 }
 
+const ATTACH = 'A file to attach, such as invoice.pdf or "data.bin;type=application/pdf"'
+
 test('zsh completes commands with their descriptions, options, and values', async () => {
   expect(await offeredByZsh('verdict ')).toContain('emails:List sent emails')
   const get = await offeredByZsh('verdict --json email ')
   expect(get[0]).toMatch(/^get:Show an email/)
-  expect(await offeredByZsh('verdict send --to a@b.example ')).toContain('--attach:A file to attach')
+  expect(await offeredByZsh('verdict send --to a@b.example ')).toContain(`--attach:${ATTACH}`)
   expect(await offeredByZsh('verdict emails --status ')).toEqual(['delivered', 'bounced', 'rejected'])
   expect(await offeredByZsh('verdict emails --tag ')).toEqual([])
   expect(await offeredByZsh('npx verdict emails --status ')).toEqual(['delivered', 'bounced', 'rejected'])
@@ -37,7 +39,7 @@ test('zsh completes commands with their descriptions, options, and values', asyn
 test('fish completes commands with their descriptions, options, and values', async () => {
   expect(await offeredByFish('verdict em')).toEqual(['email\tShow a sent email: get', 'emails\tList sent emails'])
   expect(await offeredByFish('verdict --json email g')).toEqual([expect.stringMatching(/^get\tShow an email/)])
-  expect(await offeredByFish('verdict send --at')).toEqual(['--attach\tA file to attach'])
+  expect(await offeredByFish('verdict send --at')).toEqual([`--attach\t${ATTACH}`])
   expect(await offeredByFish('verdict emails --status bo')).toEqual([expect.stringMatching(/^bounced\t/)])
   expect(await offeredByFish('npx verdict em')).toEqual(await offeredByFish('verdict em'))
   expect(await offeredByFish('npx verdict emails --status bo')).toEqual([expect.stringMatching(/^bounced\t/)])

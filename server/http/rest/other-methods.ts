@@ -21,7 +21,7 @@ export function collectPaths(fastify: FastifyInstance): () => Path[] {
       const verbs = verbsOf.get(url) ?? []
       verbsOf.set(url, [...verbs, ...[method].flat().filter((verb) => verb !== 'HEAD')])
     }
-    return Array.from(verbsOf, ([url, verbs]) => ({ path: url.replaceAll(/:([^/(]+)\(\.\+\)/g, '{$1}'), verbs }))
+    return Array.from(verbsOf, ([url, verbs]) => ({ path: url.replaceAll(/:([^/(]+)\(\[\^\]\+\)/g, '{$1}'), verbs }))
   }
 }
 
@@ -75,8 +75,8 @@ export function createNotFoundHandler(paths: Path[], visit: Admit) {
   }
 }
 
-/** The path in the router's notation, in which a parameter may not be empty: `:id(.+)` for `{id}`. */
-export const routeOf = (path: string) => path.replaceAll(/\{([^}]*)\}/g, ':$1(.+)')
+/** The path in the router's notation: `:id([^]+)` for `{id}`, which is any text but the empty one, also line breaks. */
+export const routeOf = (path: string) => path.replaceAll(/\{([^}]*)\}/g, ':$1([^]+)')
 
 function allowedOf({ verbs }: Path): string[] {
   return [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']

@@ -243,6 +243,10 @@ test.each([
   ['/api/v1/emails/a/b', 404],
   ['/api/v1/emails/msg_unknown', 404],
   [`/api/v1/emails/${'a'.repeat(600)}`, 404],
+  ['/api/v1/emails/%0D', 404],
+  ['/api/v1/emails/%0A', 404],
+  ['/api/v1/emails/%E2%80%A8', 404],
+  ['/api/v1/emails/I%C2%83%0D', 404],
   ['/api/v1/emails/%zz', 400],
   ['/api/v1/emails/a%00b', 400],
 ])('GET %s is a %i', async (path, status) => {

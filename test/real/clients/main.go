@@ -17,13 +17,17 @@ func main() {
 	ctx := context.WithValue(context.Background(), verdict.ContextAccessToken, os.Getenv("VERDICT_API_KEY"))
 
 	from, one := os.Getenv("FROM"), "delivered@simulator.test"
-	message := verdict.NewSendRequest(verdict.SendRequestTo{String: &one}, from, "Hello")
+	message := verdict.NewSendRequest(verdict.SendRequestTo{String: &one})
+	message.SetFrom(from)
+	message.SetSubject("Hello")
 	message.SetText("It works.")
 	sent, _, err := client.EmailsAPI.SendEmail(ctx).SendRequest(*message).Execute()
 	must(err)
 
 	several := []string{"mailbox_full@simulator.test", one}
-	item := verdict.NewBatchItem(verdict.BatchItemTo{ArrayOfString: &several}, from, "Hello")
+	item := verdict.NewBatchItem(verdict.BatchItemTo{ArrayOfString: &several})
+	item.SetFrom(from)
+	item.SetSubject("Hello")
 	item.SetText("It works.")
 	batch, _, err := client.EmailsAPI.SendEmailBatch(ctx).SendBatchRequest(*verdict.NewSendBatchRequest([]verdict.BatchItem{*item})).Execute()
 	must(err)
