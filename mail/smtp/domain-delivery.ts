@@ -6,7 +6,7 @@ import type { LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { createLedger } from './ledger.ts'
 import { isRefusedPlace } from './next-hosts.ts'
-import type { createPool } from './pool.ts'
+import type { ConnectionSlot, createPool } from './pool.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
 import type { SiteOfAddress } from './site-places.ts'
@@ -59,6 +59,12 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   /** The caller was asked for permission to send a dot, and may have noted that. */
   let isPermissionAsked = false
   const lanes: Promise<void>[] = []
+  let running = 0
+  const start = async (slot: ConnectionSlot, isFirst: boolean) => {
+    running++
+    await runLane(shared, slot, isFirst)
+    running--
+  }
   const shared: LaneTools = {
     site,
     limits,
@@ -73,6 +79,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     content: delivery.content,
     nextTransaction: delivery.nextTransaction,
     atATime: Infinity,
+    transacting: 0,
     isStopped: false,
     async beforeDot(recipients) {
       isPermissionAsked = true
@@ -88,10 +95,10 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     phaseReport: (host) => phaseReportOf(delivery, host),
     waitForLateReply: (session) => void lateReplies.waitFor(session, delivery),
     spread(count) {
-      while (lanes.length < count) {
-        const spare = pool.tryAcquire(siteOfAddress, accountId)
+      while (running < count) {
+        const spare = pool.tryAcquire(siteOfAddress, accountId, count - running)
         if (!spare) return
-        lanes.push(runLane(shared, spare, false))
+        lanes.push(start(spare, false))
       }
     },
     async nextSlot() {
@@ -103,7 +110,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       return next.kind === 'slot' ? next : undefined
     },
   }
-  lanes.push(runLane(shared, slot, true))
+  lanes.push(start(slot, true))
   for (const lane of lanes) await lane
   return ledger.close('no time was left', isPermissionAsked)
 }

@@ -23,6 +23,8 @@ export interface LaneTools {
   content: WireContent
   /** The most recipients of a transaction that the server was seen to take. */
   atATime: number
+  /** The lanes that are in a transaction. */
+  transacting: number
   /** Permission was refused: no further transaction begins. */
   isStopped: boolean
   /** As in `Delivery`. */
@@ -33,7 +35,7 @@ export interface LaneTools {
   nextTransaction(): number | undefined
   /** Reads the reply to the dot when it comes after the deadline. */
   waitForLateReply(session: Session): void
-  /** Starts further lanes over free places of the site, until there are this many lanes. */
+  /** Starts further lanes over free places of the site, until this many run. */
   spread(lanes: number): void
   /** Waits for a place, after the site has refused a connection because of their number. */
   nextSlot(): Promise<ConnectionSlot | undefined>

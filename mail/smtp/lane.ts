@@ -106,9 +106,10 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
     session.failedTls = undefined
   }
 
-  const lanes = () => tools.spread(1 + Math.ceil(ledger.queued().size / max))
-  if (slowMax < Infinity) lanes()
-  const timer = ledger.queued().size > 0 ? setTimeout(lanes, tools.opening.limits.spreadMs) : undefined
+  tools.transacting++
+  const spread = () => tools.spread(tools.transacting + Math.ceil(ledger.queued().size / max))
+  if (slowMax < Infinity) spread()
+  const timer = ledger.queued().size > 0 ? setInterval(spread, tools.opening.limits.spreadMs) : undefined
   const result = await transact(session, {
     sender: tools.sender,
     from: tools.from,
@@ -121,7 +122,8 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
     signal: tools.signal(),
     stopwatch,
   })
-  clearTimeout(timer)
+  clearInterval(timer)
+  tools.transacting--
   stopwatch.end()
   lane.stopwatch = undefined
   lane.isUnproven = false

@@ -98,11 +98,13 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
     return sites.get(site.key)?.idle.length === 0 ? tryAcquire(site, accountId) : undefined
   }
 
-  /** A slot that is free at this moment. */
-  function tryAcquire({ key }: SiteOfAddress, accountId?: string): ConnectionSlot | undefined {
+  /** A slot that is free at this moment. When none is, the site's places learn how many more could be used. */
+  function tryAcquire({ key }: SiteOfAddress, accountId?: string, couldUse = 0): ConnectionSlot | undefined {
     const connections = sites.get(key)
-    const releaseSlot = isClosed ? undefined : connections?.slots.tryAcquire(accountId)
-    return connections && releaseSlot && connectionSlot(connections, releaseSlot, false)
+    if (isClosed || !connections) return
+    const releaseSlot = connections.slots.tryAcquire(accountId)
+    if (releaseSlot) return connectionSlot(connections, releaseSlot, false)
+    if (couldUse > 0) report(connections, couldUse)
   }
 
   function addSite(site: SiteOfAddress): SiteConnections {
@@ -169,10 +171,10 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
   }
 
   /** Says what the site's connections do and could do. */
-  function report({ slots, idle, closing, accepted, places }: SiteConnections): void {
+  function report({ slots, idle, closing, accepted, places }: SiteConnections, couldUse = 0): void {
     const { inUse, waiting } = slots.load()
     const open = inUse + idle.length + closing
-    places.need({ open, accepted, wanted: open + waiting })
+    places.need({ open, accepted, wanted: open + waiting + couldUse })
   }
 
   /** Follows the number of places. What is open beyond it is closed as soon as it is idle. */

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import type { OpenSitePlaces } from '../../../mail/smtp/site-places.ts'
 import type { Act, Script } from '../../harness/exchanger.ts'
 import { deliveryTo, engineWith, exchangerWith, outcomeOf, siteOf } from './deliver.ts'
 
@@ -94,6 +95,32 @@ test.concurrent('a server that takes its time over each RCPT gets one recipient 
   expect(exchanger.sessions.flatMap(({ commands }) => commands).filter((line) => line === '.')).toHaveLength(7)
   expect(exchanger.sessions.length).toBe(sessions)
 })
+
+test.concurrent('transactions side by side get the places that other processes leave, and not only those at hand', async () => {
+  const exchanger = await exchangerWith({ rcpt: { after: 2_600, act: '250 2.1.5 ok' } })
+  const engine = engineWith({ limits: THIRD, openPlaces: placesOnDemand })
+  const site = siteOf(exchanger)
+  await deliverTo(engine, site, addresses(1))
+  expect((await deliverTo(engine, site, addresses(5))).map(outcomeOf)).toEqual(Array(5).fill('delivered'))
+  expect(exchanger.sessions).toHaveLength(5)
+})
+
+/** Two places at first, and twice as many as are wanted a moment later. */
+const placesOnDemand: OpenSitePlaces = (_, onChange) => {
+  let places = 2
+  return {
+    count: () => places,
+    need({ wanted }) {
+      if (wanted <= places) return
+      places = wanted * 2
+      setImmediate(onChange)
+    },
+    refused() {},
+    succeeded() {},
+    mayMail: () => true,
+    leave() {},
+  }
+}
 
 test.concurrent('a server that is slow but on time gets all recipients in one transaction', async () => {
   const exchanger = await exchangerWith({ rcpt: { after: 300, act: '250 2.1.5 ok' } })
