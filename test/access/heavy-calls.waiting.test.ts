@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import {
   type ConnectError,
   createClient,
@@ -21,6 +21,7 @@ import { sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
+import { outlast } from '../harness/waits.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // Four heavy reads of an account run at a time in a process. Others wait for a moment.
@@ -175,7 +176,7 @@ test('a person who was removed while the start of a replay waited for its turn s
     .not.toEqual(new Date(0))
   await sql`delete from members where person_id = ${removed.personId}`
   // A wait under 100 ms is no wait.
-  await sleep(150)
+  await outlast(150)
   await letGo()
   expect(await second).toMatchObject({ error: 'not_found' })
   await first

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
@@ -26,6 +25,7 @@ import { reasonOf } from '../../server/errors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { outlast, pauseFor, quietFor } from '../harness/waits.ts'
 
 let account: TestAccount
 let db: Database
@@ -294,8 +294,9 @@ test.concurrent('a revocation takes effect within 5 s under steady use', async (
   const watch = stopwatch()
   const refused = async () => (await refusal(gate(call(key)))).startsWith('invalid_api_key')
   while (!(await refused())) {
+    // The promised time.
     expect(watch.ms()).toBeLessThan(5000)
-    await sleep(10)
+    await pauseFor(10)
   }
 })
 
@@ -305,7 +306,7 @@ test.concurrent('a key that was tried before it existed works within 2 s of its 
   const gate = gateOf({ db, clock })
   expect(await refusal(gate(call(key)))).toContain('invalid_api_key')
   await db.insert(apiKeys).values(row!)
-  await sleep(1500)
+  await outlast(1500)
   expect(await gate(call(key))).toMatchObject({ keyId: apiKey.id })
 })
 
@@ -350,7 +351,7 @@ test.concurrent('the last use of a key is stored at most once a minute, and no c
     .update(apiKeys)
     .set({ lastUsedAt: new Date(start) })
     .where(eq(apiKeys.id, apiKey.id))
-  await sleep(1500)
+  await quietFor(1500)
   expect(await lastUse()).toBe(Math.floor(start))
   now = start + 61_000
   await gate(call(key))

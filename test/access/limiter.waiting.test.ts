@@ -141,6 +141,7 @@ test('a request that cannot be counted is refused as transient_failure within 5 
   const watch = stopwatch()
   const errors = await Promise.all([1, 2].map(() => count(account, 5).catch((error) => error)))
   expect(errors.map(reasonOf)).toEqual(['transient_failure', 'transient_failure'])
+  // The promised time, and half a second for the two refusals.
   expect(watch.ms()).toBeLessThan(5_500)
   await lock`rollback`
   lock.release()

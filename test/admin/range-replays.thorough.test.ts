@@ -322,6 +322,7 @@ test('events of the last seconds are dispatched when none can be committed behin
   const { state, waitMs } = await dispatchNext(uuidOf(replay!))
   expect([state, await dispatched(id)]).toEqual(['running', idsOf(old)])
   expect(waitMs).toBeGreaterThan(15_000)
+  // A replay leaves an event alone for 20 s.
   expect(waitMs).toBeLessThanOrEqual(20_000)
 })
 

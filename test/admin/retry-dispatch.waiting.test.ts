@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
@@ -9,6 +8,7 @@ import { finishDispatches } from '../../server/webhooks/end.ts'
 import { markHandedOver } from '../../server/webhooks/hand-over.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
+import { quietFor } from '../harness/waits.ts'
 import { newEvent, openDispatches, storeDispatches, storeEndpoints } from '../webhooks/rows.ts'
 
 // Attempts that do not wait for their time.
@@ -60,7 +60,7 @@ test('a dispatch that no workflow has yet becomes due at once, for the hand-over
 test('a retry waits for a workflow that is being started', async () => {
   const { event, dispatchId } = await waiting({ workflowId: 'webhook-1' })
   const retry = (await person()).retryDispatch({ dispatchId })
-  await setTimeout(300)
+  await quietFor(300)
   expect(retried).toEqual([])
   await markHandedOver(world.db, ['webhook-1'])
   await retry

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createReadCache } from '../../server/async/read-cache.ts'
+import { outlast, takes } from '../harness/waits.ts'
 
 const KEEP = { keepMs: 200, missingMs: 50, maxEntries: 3 }
 
@@ -23,13 +23,13 @@ test('concurrent calls with the same key share one read', async () => {
 
 test('a value is read again when its time is over, counted from the beginning of its read', async () => {
   const slow = async (_: string, reads: number) => {
-    await sleep(1_000)
+    await takes(1_000)
     return String(reads)
   }
   const { find } = countingCache(slow, { keepMs: 2_000 })
   expect(await find('a')).toBe('1')
   expect(await find('a')).toBe('1')
-  await sleep(1_100)
+  await outlast(1_100)
   expect(await find('a')).toBe('2')
 })
 
@@ -38,7 +38,7 @@ test('no call waits for a read that began too long ago', async () => {
     keepMs: 30,
   })
   void find('a').catch(() => {})
-  await sleep(40)
+  await outlast(40)
   expect(await find('a')).toBe('second')
 })
 
@@ -47,7 +47,7 @@ test('a missing value is kept for a shorter time', async () => {
   expect(await find('a')).toBeUndefined()
   expect(await find('a')).toBeUndefined()
   expect(reads).toHaveLength(1)
-  await sleep(60)
+  await outlast(60)
   expect(await find('a')).toBe('made since')
 })
 

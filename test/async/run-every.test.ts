@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { runEvery } from '../../server/async/run-every.ts'
+import { quietFor } from '../harness/waits.ts'
 
 /** Work that is done every millisecond. Each run ends when the test says how. */
 function workEveryMillisecond() {
@@ -15,12 +16,10 @@ function workEveryMillisecond() {
   return { runs, errors, stop }
 }
 
-const aWhile = () => new Promise((resolve) => setTimeout(resolve, 20))
-
 test('no run begins before the one before has ended', async () => {
   const { runs } = workEveryMillisecond()
   await expect.poll(() => runs.length).toBe(1)
-  await aWhile()
+  await quietFor(20)
   expect(runs).toHaveLength(1)
   runs[0]!.resolve()
   await expect.poll(() => runs.length).toBe(2)
@@ -39,7 +38,7 @@ test('after the stop no run begins, and one that fails because of the stop is no
   await expect.poll(() => runs.length).toBe(1)
   stop()
   runs[0]!.reject('closed')
-  await aWhile()
+  await quietFor(20)
   expect(runs).toHaveLength(1)
   expect(errors).toEqual([])
 })

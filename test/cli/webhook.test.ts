@@ -4,6 +4,7 @@ import { run } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { within } from '../harness/waits.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The commands against the whole API and a real receiver.
@@ -166,7 +167,7 @@ test('events are followed as they are stored, each once, by their filters', asyn
   // The events that are there when the first poll ends are not new.
   while (firstId === undefined) {
     await send('followed')
-    await Promise.race([first, new Promise((done) => setTimeout(done, 100))])
+    await within(100, first, undefined)
   }
   for (const tag of ['other', 'followed', 'followed']) await send(tag)
   const followed = sent.slice(sent.indexOf(firstId))

@@ -13,6 +13,7 @@ test('a read that found no place among those of its account is repeated after th
   expect(isRepeated(5, over(1))).toBe(false)
   for (let i = 0; i < 20; i++) {
     expect(repeatAfterMs(0, over(2))).toBeGreaterThanOrEqual(2_000)
+    // The two seconds that the error names, and less than one of chance.
     expect(repeatAfterMs(0, over(2))).toBeLessThan(3_000)
   }
 })

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createCollector } from '../../server/db/collector.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { outlast } from '../harness/waits.ts'
 
 const row = (id: number) => ({ json: JSON.stringify({ id }), id })
 const sqlError = (code: string) => Object.assign(new Error(code), { code })
@@ -40,7 +41,7 @@ test('with a linger time, a row waits that long for others; a full batch does no
   )
   const startedMs = performance.now()
   const first = add(row(1))
-  await new Promise((done) => setTimeout(done, 10))
+  await outlast(10)
   await Promise.all([first, add(row(2))])
   expect(batches).toEqual([2])
   expect(performance.now() - startedMs).toBeGreaterThan(45)
@@ -136,6 +137,7 @@ test('a slow statement, or one whose result is lost, does not delay the others',
   const stuck = add(row(1))
   const watch = stopwatch()
   expect(await Promise.all([3, 4].map((id) => add(row(id))))).toEqual([30, 40])
+  // Behind the statement that is stuck they would wait for ever.
   expect(watch.ms()).toBeLessThan(1_000)
   expect(await add(row(5))).toBe(50)
   gate.resolve()

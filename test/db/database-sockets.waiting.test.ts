@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { proxiedDatabase } from '../harness/proxied-database.ts'
+import { outlast, within } from '../harness/waits.ts'
 
 /** Opens a pool of one connection through a proxy. Its statements may take half a second by default. */
 async function setUp(statementMs = 500) {
@@ -19,16 +19,13 @@ async function setUp(statementMs = 500) {
   return { sql, proxy, url }
 }
 
-const isHung = new Error('hung')
-const within = <T>(ms: number, work: Promise<T>) => Promise.race([work, sleep(ms).then(() => Promise.reject(isHung))])
-
 test('a statement whose connection goes silent fails, and the next one runs on a new connection', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
   proxy.onMessage = ({ direction }) => (direction === 'down' ? 'hang' : undefined)
-  await expect(within(3_000, sql`select 2`)).rejects.toThrow('CONNECTION_CLOSED')
+  await expect(within(3_000, sql`select 2`, 'hung')).rejects.toThrow('CONNECTION_CLOSED')
   proxy.onMessage = () => undefined
-  expect(await within(3_000, sql`select 3 as three`)).toEqual([{ three: 3 }])
+  expect(await within(3_000, sql`select 3 as three`, 'hung')).toEqual([{ three: 3 }])
 })
 
 test('an idle connection is closed properly, and its end is not an error', async () => {
@@ -36,7 +33,7 @@ test('an idle connection is closed properly, and its end is not an error', async
   await sql`select 1`
   // A busy machine may need a second try to connect.
   const { length: before } = proxy.ports
-  await sleep(1_200)
+  await outlast(1_200)
   expect(await sql`select 2 as two`).toEqual([{ two: 2 }])
   expect(proxy.ports.length).toBeGreaterThan(before)
 })
@@ -44,7 +41,7 @@ test('an idle connection is closed properly, and its end is not an error', async
 test('a statement has its whole time, however long its connection was idle', async () => {
   const { sql } = await setUp()
   await sql`select 1`
-  await sleep(400)
+  await outlast(400)
   expect(await sql`select 2 as two from pg_sleep(0.25)`).toEqual([{ two: 2 }])
 })
 
@@ -58,9 +55,9 @@ test('a connection that died while idle does not occupy a place in the pool', as
   const { sql, proxy } = await setUp()
   await sql`select 1`
   proxy.onMessage = () => 'hang'
-  await sleep(1_300)
+  await outlast(1_300)
   proxy.onMessage = () => undefined
-  expect(await within(3_000, sql`select 2 as two`)).toEqual([{ two: 2 }])
+  expect(await within(3_000, sql`select 2 as two`, 'hung')).toEqual([{ two: 2 }])
 })
 
 test('a statement that takes too long fails by the timeout of the server, not as a silent connection', async () => {
@@ -86,9 +83,9 @@ test('a silent connection is noticed under TLS too', async () => {
   const { $client: sql } = connect(`${url.href}?sslmode=require`, { connections: 1, statementMs: 500 })
   await sql`select 1`
   proxy.onMessage = () => 'hang'
-  await expect(within(3_000, sql`select 2`)).rejects.toThrow('CONNECTION_CLOSED')
+  await expect(within(3_000, sql`select 2`, 'hung')).rejects.toThrow('CONNECTION_CLOSED')
   proxy.onMessage = () => undefined
-  expect(await within(3_000, sql`select 3 as three`)).toEqual([{ three: 3 }])
+  expect(await within(3_000, sql`select 3 as three`, 'hung')).toEqual([{ three: 3 }])
   await sql.end({ timeout: 0 })
   front.close()
 })
@@ -99,7 +96,7 @@ test('a statement that starts while a connection breaks is not lost', async () =
   proxy.onMessage = ({ direction }) => (direction === 'down' ? 'reset' : undefined)
   const next = sql`select 2`.catch(() => {
     proxy.onMessage = () => undefined
-    return within(3_000, sql`select 3 as three`)
+    return within(3_000, sql`select 3 as three`, 'hung')
   })
   expect(await next).toEqual([{ three: 3 }])
 })

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { removeContents } from '../../server/db/contents.ts'
@@ -10,6 +9,7 @@ import { attempts, dispatches, HISTORY, hourlyStats, messages } from '../../serv
 import { run } from '../../server/db/statement.ts'
 import { waitForDayOf } from '../harness/periods.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { letRun } from '../harness/waits.ts'
 
 const DAY_MS = 86_400_000
 
@@ -74,10 +74,11 @@ test("days that ended more than 90 days ago by the database's clock are dropped 
 test('sends go on while days are dropped: no insert waits longer than usual', async () => {
   await makeDay(-100)
   await makeDay(-101)
-  const undisturbed = await insertsDuring(() => sleep(2_000))
+  const undisturbed = await insertsDuring(() => letRun(2_000))
   const dropping = await insertsDuring(() => dropExpired(database.url))
   expect(dropping.result).toHaveLength(2 * Object.keys(HISTORY).length)
   expect(dropping.waits.length).toBeGreaterThan(10)
+  // A second of waiting for a lock, beside a busy machine's own slowness.
   expect(Math.max(...dropping.waits)).toBeLessThan(1_000 + 3 * Math.max(...undisturbed.waits))
 })
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPrimary, type Primary, type ServerState } from '../../server/db/primary.ts'
+import { quietFor } from '../harness/waits.ts'
 
 const servers = Array.from({ length: 2 }, () => createServer((socket) => socket.resume()))
 let hosts: { host: string; port: number }[]
@@ -51,7 +51,7 @@ test('a socket that is being opened while a search finds the same server again s
   others.push(await open(primary))
   primary.suspect()
   await Promise.all(others.map((socket) => once(socket, 'connect')))
-  await sleep(50)
+  await quietFor(50)
   expect([first, ...others].map(({ destroyed }) => destroyed)).toEqual([false, false, false, false])
   for (const socket of [first, ...others]) socket.destroy()
 })

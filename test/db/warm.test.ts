@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { run } from '../../server/db/statement.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { outlast } from '../harness/waits.ts'
 
 let db: Database
 /** Beside the connections of the test. */
@@ -46,8 +46,9 @@ test('a statement does not wait for a connection that has just closed', async ()
   await expect.poll(() => db.load.open).toBe(9)
   const startedMs = performance.now()
   expect(await backend()).not.toBe(first)
+  // Less than REOPEN_MS, the time until a closed connection may be opened again.
   expect(performance.now() - startedMs).toBeLessThan(400)
-  await sleep(600)
+  await outlast(600)
   expect((await backends(5)).size).toBe(1)
   expect(db.load.open).toBe(10)
 })

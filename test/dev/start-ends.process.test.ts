@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { waitForOutput } from '../harness/process.ts'
+import { outlast, quietFor } from '../harness/waits.ts'
 import { type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
 
 let npm: NpmStart
@@ -27,7 +27,7 @@ test('an accepted send gets its response even when SIGTERM comes in the middle',
 test('npm start keeps serving when its terminal closes, and SIGTERM still ends it', async () => {
   const { program, ready } = await npm.startAndWait()
   process.kill(-program.pid, 'SIGHUP')
-  await sleep(500)
+  await quietFor(500)
   expect(await send(ready, 'delivered@simulator.test')).toMatchObject({ status: 'delivered' })
   expect(await program.kill()).toBe(0)
   await npm.expectNoProcess()
@@ -98,7 +98,7 @@ test('a second Ctrl-C does not wait for accepted requests', async () => {
   const { response } = await npm.openSend(ready)
   program.kill('SIGINT')
   await waitForOutput(program, /Press Ctrl-C again/)
-  await sleep(600)
+  await outlast(600)
   program.kill('SIGINT')
   expect(await response).toBe('cut')
   expect(await program.ended).toBe(0)

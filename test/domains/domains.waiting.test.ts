@@ -1,5 +1,4 @@
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
@@ -12,6 +11,7 @@ import { createSenderDomains } from '../../server/domains/sender.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { outlast, pauseFor } from '../harness/waits.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 let mine: TestAccount
@@ -48,7 +48,7 @@ test('the same name again returns the same domain and key; once vouched for, it 
   expect(await add('again.example', 'pending')).toEqual(first)
   const verified = await add('again.example', 'verified')
   expect(verified).toEqual({ ...first, status: 'verified', verifiedAt: expect.any(Date), nextCheckAt: null })
-  await sleep(5)
+  await outlast(5)
   expect(await add('again.example', 'verified')).toEqual(verified)
   expect(await add('again.example', 'pending')).toEqual(verified)
 })
@@ -168,8 +168,9 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
   await db.update(domains).set({ status: 'lapsed' }).where(eq(domains.id, id))
   const watch = stopwatch()
   while ((await senders.find(accountId, 'busy.example'))!.status !== 'lapsed') {
+    // A domain is kept for 5 s.
     expect(watch.ms()).toBeLessThan(5100)
-    await sleep(20)
+    await pauseFor(20)
   }
 })
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
@@ -21,6 +20,7 @@ import { makeNextDkimKey } from '../../server/domains/rotation.ts'
 import { createDomainVerification } from '../../server/domains/verification.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { takes } from '../harness/waits.ts'
 import { HOSTS } from './verifying.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
@@ -151,6 +151,7 @@ test('a next key signs once its record is seen; until then it is looked up as of
   expect(await apply(both, found(both, missing))).toBe('verified')
   // The database dates the row.
   const waiting = await read(domain)
+  // A new domain is checked again within five minutes.
   expect(waiting.nextCheckAt!.getTime() - nowMs).toBeLessThanOrEqual(5 * 60_000)
   expect(waiting.failingSince).toBeNull()
   expect(await apply(both, found(both))).toBe('verified')
@@ -190,7 +191,7 @@ function verification(tookMs = 5, findings = found, by = clock) {
       seen.most = Math.max(seen.most, ++now)
       running[domain.accountId] = (running[domain.accountId] ?? 0) + 1
       most[domain.accountId] = Math.max(most[domain.accountId] ?? 0, running[domain.accountId]!)
-      await sleep(tookMs)
+      await takes(tookMs)
       now--
       running[domain.accountId]!--
       return findings(domain)
@@ -267,7 +268,7 @@ test('an aborted run begins no further check, and stores nothing of the aborted 
   const stopping = new AbortController()
   const { verifyDue, seen } = verification(5_000)
   const run = verifyDue({ signal: stopping.signal, onChange, onError })
-  while (seen.checked.length < 3) await sleep(5)
+  await expect.poll(() => seen.checked.length, { interval: 5 }).toBe(3)
   stopping.abort()
   expect(await run).toEqual({})
   expect(seen.checked).toHaveLength(3)
@@ -292,7 +293,7 @@ test('a verification while another process checks the domain has the result of t
   const domain = await add()
   const [scheduled, asked] = [verification(600, found, REAL), verification(1, found, REAL)]
   const run = scheduled.verifyDue({ signal: never, onChange, onError })
-  while (scheduled.seen.checked.length === 0) await sleep(5)
+  await expect.poll(() => scheduled.seen.checked.length, { interval: 5 }).toBe(1)
   await asked.verifyNow(domain.id)
   expect((await read(domain)).status).toBe('verified')
   expect(asked.seen.checked).toEqual([])

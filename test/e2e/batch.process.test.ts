@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { batchKeys, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startApiProcess } from '../harness/process.ts'
+import { letArrive } from '../harness/waits.ts'
 import { startInstance } from './instance.ts'
 
 const PATH = '/api/v1/emails/batch'
@@ -56,7 +56,7 @@ test('a batch whose process is killed half-way is taken over by another process,
   await expect.poll(() => acceptedRecipients().length).toBeGreaterThan(20)
   await instance.api.kill('SIGKILL')
   expect(await response).toBe('cut')
-  await sleep(500)
+  await letArrive(500)
   const { db } = instance.database
   const expired = { leaseUntil: sql`now() - interval '1 second'` }
   for (const leased of [batchKeys, openMessages, openRecipients]) await db.update(leased).set(expired)

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { apiKeys, messages, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { startExchanger } from '../harness/exchanger.ts'
+import { letArrive, outlast, quietFor } from '../harness/waits.ts'
 import { startInstance } from './instance.ts'
 
 /** Starts an instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
@@ -55,7 +55,7 @@ test('SIGHUP does not stop the API', async () => {
   const instance = await startInstance()
   onTestFinished(() => instance.stop())
   process.kill(instance.api.pid, 'SIGHUP')
-  await sleep(500)
+  await quietFor(500)
   expect((await instance.send()).status).toBe(200)
   expect(await instance.api.kill('SIGTERM')).toBe(0)
 })
@@ -65,9 +65,9 @@ test('a second signal ends the API at once, unless it comes within 500 ms of the
   const send = instance.send({ to: 'ann@slow.test' }).catch(() => 'cut')
   await expect.poll(() => exchanger.messages.length, { timeout: 10_000 }).toBe(1)
   process.kill(instance.api.pid, 'SIGINT')
-  await sleep(50)
+  await letArrive(50)
   process.kill(instance.api.pid, 'SIGINT')
-  await sleep(1_000)
+  await outlast(1_000)
   expect(await Promise.race([instance.api.ended, 'draining'])).toBe('draining')
   expect(await instance.api.kill('SIGINT')).toBe(130)
   expect(await send).toBe('cut')

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { killTheOldest } from './duplicates.ts'
 import { type Letter, letters } from './letters.ts'
@@ -16,7 +16,7 @@ async function sendUntilOk(batch: Letter[], key: string, nodeOf: () => Node): Pr
   for (;;) {
     const entries = await nodeOf().client.sendBatch(batch, key)
     if (entries.every(({ status }) => status === 200)) return entries
-    await sleep(50)
+    await pauseFor(50)
   }
 }
 
@@ -39,7 +39,7 @@ test('each message of a batch is accepted at most once, after 12 random kills un
       const tries = Array.from({ length: dice.between(1, 2) }, () => sendUntilOk(batch, key, nodeOf))
       responses.push(...(await Promise.all(tries))[0]!)
       // Callers without a pause would leave no processor to the processes that start.
-      await sleep(dice.between(0, 400))
+      await pauseFor(dice.between(0, 400))
     }
   }
   const load = Promise.all(Array.from({ length: 10 }, call))

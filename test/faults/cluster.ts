@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Postgres, startPostgres } from '../../dev/postgres/server.ts'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
+import { pauseFor } from '../harness/waits.ts'
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
@@ -43,7 +43,7 @@ export async function startServer(dataDir: string) {
         break
       } catch (error) {
         if (tries === 0) throw error
-        await sleep(250)
+        await pauseFor(250)
       }
     }
     proxy.target = addressOf(server)

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { letRun } from '../harness/waits.ts'
 import { startCluster } from './cluster.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
@@ -46,7 +46,7 @@ test('everything reconciles after Postgres is killed under load and killed again
   await underLoad('killed', async ({ kill, start }, failures) => {
     await kill()
     await start()
-    await sleep(300)
+    await letRun(300)
     await kill()
     await expect.poll(failures).toBeGreaterThan(0)
     await start()
@@ -65,7 +65,7 @@ test('everything reconciles after all database sessions are ended ten times unde
   await underLoad('ended', async (_, failures) => {
     for (let i = 0; i < 10 || (i < 100 && failures() === 0); i++) {
       await world.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'verdict%'`
-      await sleep(200)
+      await letRun(200)
     }
   })
 })
@@ -75,7 +75,7 @@ test('everything reconciles when database connections are reset at random messag
   await underLoad('resets', async (_, failures) => {
     const [node] = world.nodes
     node!.wire.onEvent = ({ place }) => (place === 'postgres' && dice.chance(0.04) ? 'reset' : undefined)
-    await sleep(6_000)
+    await letRun(6_000)
     await expect.poll(failures).toBeGreaterThan(0)
     node!.wire.onEvent = () => undefined
   })
@@ -101,6 +101,7 @@ test('a send gets no response, rather than a 500, when the database is away for 
   const { lost, sentAtMs, endedAtMs } = await send
   proxy.target = target
   expect(lost).toBeDefined()
+  // The budget of a send is 30 s. Its caller is cut off when it is over.
   expect(endedAtMs! - sentAtMs).toBeLessThan(35_000)
   expect(world.logs.mail.dots.map(({ request }) => request)).toEqual(['away'])
   expect(await world.verdict()).toEqual([])

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Script } from '../harness/exchanger.ts'
+import { letRun } from '../harness/waits.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import type { Dice } from './seed.ts'
@@ -22,7 +22,7 @@ export async function terminateUnderLoad(world: World, times: number, dice: Dice
     const node = await next
     next = world.start()
     const load = runLoad(20, letters(`drain-${i}`, 5_000, dice), () => node)
-    await sleep(dice.between(300, 900))
+    await letRun(dice.between(300, 900))
     // On a busy machine the process may not have accepted the first requests by then.
     await expect.poll(() => load.entries.length).toBeGreaterThan(20)
     await node.terminate()

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { letArrive, letRun, pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
@@ -12,7 +12,7 @@ export async function sendUntilOk(letter: Letter, nodeOf: (tries: number) => Nod
     const entry = await nodeOf(tries).client.send(letter)
     if (entry.status === 200) return entry
     if (entry.status !== undefined && entry.status !== 500) throw new Error(JSON.stringify(entry))
-    await sleep(50)
+    await pauseFor(50)
   }
 }
 
@@ -65,7 +65,7 @@ export async function killTheWinner(callers: number, endsLeases: boolean): Promi
   const nodeOf = (i: number) => (tries: number) => (tries === 0 ? nodes[i % 3]! : others[i % 2]!)
   const crowd = (letter: Letter) => Array.from({ length: callers }, (_, i) => sendUntilOk(letter, nodeOf(i)))
   const crowds = { before: crowd(WINNERS.before), after: crowd(WINNERS.after) }
-  await sleep(500)
+  await letArrive(500)
   winner.kill()
   await winner.cleanUp({ endsLeases })
   const responses = {
@@ -94,7 +94,7 @@ export async function expectOneMailOrInDoubt({ world, responses }: KillOutcome):
 export async function killTheOldest(world: World, times: number, dice: Dice): Promise<void> {
   for (let kills = 0; kills < times; kills++) {
     const [oldest] = world.nodes
-    await Promise.all([world.start(), sleep(dice.between(0, 500))])
+    await Promise.all([world.start(), letRun(dice.between(0, 500))])
     oldest!.kill()
     await oldest!.cleanUp()
   }

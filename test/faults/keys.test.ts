@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import {
   bodiesOf,
@@ -31,6 +31,7 @@ test('1,000 concurrent requests with one key over two processes send one mail an
   const repeats = await sendDuplicates(nodes, letter, 1_000)
   expect(bodiesOf([...entries, ...repeats])).toHaveLength(1)
   expect(world.logs.mail.dots).toHaveLength(1)
+  // The send itself takes 2 s. A busy machine needs as long for repeats as for duplicates.
   expect(durationOf(entries)).toBeLessThan(Math.max(7_000, 2_000 + 3 * durationOf(repeats)))
   expect(await world.verdict()).toEqual([])
 })
@@ -41,6 +42,7 @@ test('when the process that sends is killed under 1,000 duplicates, all get one 
   const repeats = await sendDuplicates([...world.nodes], WINNERS.before, 1_000)
   console.log(`responses after ${Math.round(outcome.tookMs)} ms, the lease is 30,000 ms; repeats`, durationOf(repeats))
   expect(outcome.tookMs).toBeGreaterThan(29_000)
+  // The lease is 30 s. A busy machine needs longer to answer all duplicates.
   expect(outcome.tookMs).toBeLessThan(Math.max(45_000, 35_000 + 5 * durationOf(repeats)))
   await expectOneMailOrInDoubt(outcome)
 })
@@ -84,7 +86,7 @@ test('each key is accepted at most once, after 25 random kills under callers who
       const tries = Array.from({ length: dice.between(1, 3) }, () => sendUntilOk(letter, nodeOf))
       responses.push((await Promise.all(tries))[0]!)
       // Callers without a pause would leave no processor to the processes that start.
-      await sleep(dice.between(0, 400))
+      await pauseFor(dice.between(0, 400))
     }
   }
   const load = Promise.all(Array.from({ length: 30 }, call))

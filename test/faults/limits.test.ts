@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { waitForDayOf } from '../harness/periods.ts'
+import { letRun, pauseFor } from '../harness/waits.ts'
 import type { Letter } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import type { Node } from './node.ts'
@@ -31,11 +31,11 @@ test.concurrent('no window admits more requests than the tier allows, over two p
       if (response) rates.push(rateOf(response))
       // The second window is used up, too.
       isOver ||= rates.some(({ admitted, reset }) => !admitted && reset !== rates[0]!.reset)
-      await sleep(dice.between(100, 500))
+      await pauseFor(dice.between(100, 500))
     }
   }
   const calls = Array.from({ length: 20 }, call)
-  await sleep(300)
+  await letRun(300)
   const [victim] = world.nodes
   await world.start()
   victim!.kill()
@@ -85,7 +85,7 @@ test.concurrent('a warm-up never exceeds its cap and counts no released send, af
   let released = 0
   for (let kills = 0; kills < 10; kills++) {
     const [oldest] = world.nodes
-    await sleep(dice.between(0, 500))
+    await letRun(dice.between(0, 500))
     oldest!.kill()
     const [open] = await Promise.all([oldest!.cleanUp(), world.start()])
     released += open.filter(({ message }) => !open.some((row) => row.message === message && row.marked)).length

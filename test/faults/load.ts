@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
@@ -16,7 +16,7 @@ export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () =
       const entry = await nodeOf().client.send(next.value, leaveAfterMs?.())
       entries.push(entry)
       // A real caller also waits before it tries again after an error.
-      if (entry.status !== 200) await sleep(50)
+      if (entry.status !== 200) await pauseFor(50)
     }
   }
 

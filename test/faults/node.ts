@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import { pauseFor } from '../harness/waits.ts'
 import type { Logs, OpenRow, ProcessEvent } from '../reliability/logs.ts'
 import { type Client, createClient } from './client.ts'
 import { endLeases, openRows, waitForSessionsToEnd } from './snapshot.ts'
@@ -82,7 +82,7 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     // The last responses may still be in transit: this process carries them, and may be busy. A cut request ends at
     // once.
     const untilMs = performance.now() + 30_000
-    while (inFlight.some((entry) => client.running.has(entry)) && performance.now() < untilMs) await sleep(10)
+    while (inFlight.some((entry) => client.running.has(entry)) && performance.now() < untilMs) await pauseFor(10)
     client.close()
     await wire.close()
   }

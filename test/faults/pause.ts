@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { endOf, MARKER, messageOf, type Point, startOf } from './points.ts'
 import { endLeases, openRows } from './snapshot.ts'
@@ -54,6 +54,6 @@ async function waitUntilSettled({ sql }: World, request: string): Promise<void> 
   const deadline = performance.now() + 60_000
   while ((await openRows(sql)).some((row) => row.request === request)) {
     if (performance.now() > deadline) throw new Error(`no process settles ${request}`)
-    await sleep(50)
+    await pauseFor(50)
   }
 }

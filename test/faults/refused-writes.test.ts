@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { databaseAt } from '../harness/template.ts'
+import { letArrive, quietFor } from '../harness/waits.ts'
 import { newDataDir, startCluster, startServer } from './cluster.ts'
 import { runKeyedLoad } from './keyed-load.ts'
 import { tally } from './load.ts'
@@ -49,10 +49,11 @@ async function refuseWrites(word: string, begin: () => Promise<unknown>, end: ()
   const readiness = () => node.client.get('/readyz')
   await expect.poll(readiness).toMatchObject({ status: 503, body: { checks: { database: word } } })
   console.log(`readiness fails ${Math.round(performance.now() - failedMs)} ms after the first response of 500`)
+  // Readiness asks the database once a second.
   expect(performance.now() - failedMs).toBeLessThan(5_000)
-  await sleep(1_000)
+  await letArrive(1_000)
   const dots = run.logs.mail.dots.length
-  await sleep(3_000)
+  await quietFor(3_000)
   // All callers may be waiting for the keys of sends that had begun before.
   const meanwhile = { request: 'meanwhile', to: ['ann.meanwhile@one.example'], text: 'All is well.' }
   expect(await node.client.send(meanwhile)).toMatchObject({ status: 500, body: { error: 'transient_failure' } })

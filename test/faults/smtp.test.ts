@@ -62,6 +62,7 @@ test('each fault of a mail server at each verb has its own outcome in time, also
   )
   const results = await Promise.all(sends)
   expect(results.filter(({ expected, outcome }) => outcome !== expected)).toEqual([])
+  // The budget of a send is 30 s.
   expect(Math.max(...results.map(({ tookMs }) => tookMs))).toBeLessThan(35_000)
   expect(await world.verdict()).toEqual([])
 })

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { publicId } from '../../server/db/ids.ts'
+import { pauseFor } from '../harness/waits.ts'
 import type { OpenRow, Snapshot, WebhookRows } from '../reliability/logs.ts'
 
 /** Reads everything that is stored, of all accounts or of one, in one transaction. */
@@ -125,6 +126,6 @@ export async function waitForSessionsToEnd(sql: Sql, ports: number[]): Promise<v
       where datname = current_database() and client_port = any(${ports}::int[])`
     if (row!.sessions === 0) return
     if (performance.now() > deadline) throw new Error(`${row!.sessions} sessions of a dead process do not end`)
-    await new Promise((done) => setTimeout(done, 10))
+    await pauseFor(10)
   }
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import type { Database } from '../../server/db/connect.ts'
 import { publicId } from '../../server/db/ids.ts'
@@ -10,6 +9,7 @@ import { openAccount } from '../harness/account.ts'
 import { startDns } from '../harness/dns.ts'
 import type { Script } from '../harness/exchanger.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry, Logs } from '../reliability/logs.ts'
 import { reconcile } from '../reliability/reconcile.ts'
 import type { Violation } from '../reliability/statements.ts'
@@ -90,7 +90,7 @@ export async function startFaultWorld(options: WorldOptions = {}) {
     // No caller waits any more. What is still open waits for its lease to expire and for the sweeper.
     if (logs.requests.length > 0) await endLeases(sql, { requests: logs.requests.map(({ request }) => request) })
     const deadline = performance.now() + SWEEP_TIMEOUT_MS
-    while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
+    while ((await openRows(sql)).length > 0 && performance.now() < deadline) await pauseFor(50)
     await waitUntilSettled?.()
     const readBacks = new Map<string, ClientEntry['readBack']>()
     const foreignRows = await sql`select id from messages where account_id <> ${account.id}`

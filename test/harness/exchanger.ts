@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { TLSSocket, type TlsOptions } from 'node:tls'
+import { takes } from './waits.ts'
 
 /** What the server does in reply to a verb. */
 export type Act =
@@ -241,13 +241,13 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
       say(step.raw)
       return step.act === undefined ? step.raw.toString('latin1') : act(step.act)
     } else if (typeof step === 'object' && 'act' in step) {
-      await (typeof step.after === 'number' ? sleep(step.after) : step.after)
+      await (typeof step.after === 'number' ? takes(step.after) : step.after)
       return act(step.act)
     } else if (typeof step === 'object') {
       for (const byte of step.drip) {
         if (session.closed) return undefined
         say(byte)
-        await sleep(step.everyMs)
+        await takes(step.everyMs)
       }
       return step.drip
     }

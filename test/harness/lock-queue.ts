@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { letArrive, pauseFor } from './waits.ts'
 
 /** How many queries like `pattern` wait for a lock of the database, 200 ms after the first one does. */
 export async function countWaiting(sql: Sql, pattern: string): Promise<number> {
@@ -8,7 +8,7 @@ export async function countWaiting(sql: Sql, pattern: string): Promise<number> {
       where datname = current_database() and wait_event_type = 'Lock' and query like ${pattern}`
     return row!.waiting
   }
-  while ((await count()) === 0) await sleep(50)
-  await sleep(200)
+  while ((await count()) === 0) await pauseFor(50)
+  await letArrive(200)
   return count()
 }

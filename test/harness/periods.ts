@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { outlast } from './waits.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -10,5 +10,5 @@ export const waitForHourOf = (ms: number) => waitForNext(HOUR_MS, ms)
 
 async function waitForNext(periodMs: number, ms: number): Promise<void> {
   const leftMs = periodMs - (Date.now() % periodMs)
-  if (leftMs < ms) await sleep(leftMs + 1_000)
+  if (leftMs < ms) await outlast(leftMs + 1_000)
 }

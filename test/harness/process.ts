@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from './end-with-us.ts'
+import { pauseFor, within } from './waits.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** How long a process has to become ready, or to write the expected output. */
+const LATE = Symbol('late')
 const TIMEOUT_MS = 90_000
 
 export interface RunningProcess {
@@ -69,7 +70,7 @@ export function startProgram(command: string, args: string[], env: NodeJS.Proces
  */
 export function waitForOutput(running: RunningProcess, pattern: RegExp): Promise<void> {
   const match = async () => {
-    while (!pattern.test(running.stdout())) await sleep(20)
+    while (!pattern.test(running.stdout())) await pauseFor(20)
   }
   return beforeDeadline(running, match())
 }
@@ -91,17 +92,10 @@ function observe(child: ChildProcess): RunningProcess {
 }
 
 async function beforeDeadline<T>(running: RunningProcess, result: Promise<T>): Promise<T> {
-  const deadline = new AbortController()
-  const timeout = sleep(TIMEOUT_MS, `not ready, or no match, within ${TIMEOUT_MS / 1_000} s`, {
-    signal: deadline.signal,
-  }).catch(() => '')
-  const failure = Promise.race([timeout, running.ended]).then((reason) => {
+  const fail = (reason: unknown): never => {
     throw new Error(`${reason}\n${running.stdout()}\n${running.stderr()}`)
-  })
-  try {
-    return await Promise.race([result, failure])
-  } finally {
-    failure.catch(() => {})
-    deadline.abort()
   }
+  const early = Promise.race([result, running.ended.then(fail)])
+  const value = await within(TIMEOUT_MS, early, LATE)
+  return value === LATE ? fail(`not ready, or no match, within ${TIMEOUT_MS / 1_000} s`) : value
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProxy, type TcpProxy } from './proxy.ts'
+import { letArrive, quietFor } from './waits.ts'
 
 /** Starts an echo server that adds angle brackets, behind a proxy. `log` records what each end notices. */
 async function setUp(onMessage?: TcpProxy['onMessage']) {
@@ -72,7 +72,7 @@ test('drop loses one message and passes those that follow', async () => {
   const client = dial()
   await say(client, 'a')
   client.write('b')
-  await sleep(50)
+  await letArrive(50)
   await say(client, 'c')
   expect(log.received).toBe('ac')
 })
@@ -100,9 +100,9 @@ test('hang stops everything on the connection, even its end', async () => {
   client.write('a')
   await expect.poll(() => log.received).toBe('a')
   client.end('b')
-  await sleep(50)
+  await quietFor(50)
   client.resetAndDestroy()
-  await sleep(50)
+  await quietFor(50)
   expect(log).toEqual({ received: 'a', echoed: '', ends: [] })
 })
 
@@ -117,7 +117,7 @@ test('a delay keeps the order of messages in its direction', async () => {
   const { log, dial } = await setUp(on('a', { afterMs: 100, act: 'pass' }))
   const client = dial()
   client.write('a')
-  await sleep(20)
+  await letArrive(20)
   client.write('b')
   await expect.poll(() => log.received).not.toBe('')
   await expect.poll(() => log.received).toBe('ab')

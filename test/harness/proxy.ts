@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { takes } from './waits.ts'
 
 /** `up` is from the client to the server. */
 export type Direction = 'up' | 'down'
@@ -117,7 +118,7 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
         to.write(bytes.subarray(0, act.bytes), () => perform(act.act, bytes))
         return
       }
-      if (typeof act === 'object') return wait(act.afterMs).then(() => perform(act.act, bytes))
+      if (typeof act === 'object') return takes(act.afterMs).then(() => perform(act.act, bytes))
       if (!to.writable) return
       if (act === 'half_close') to.end(bytes)
       else if (!to.write(bytes)) return drain(to)
@@ -133,5 +134,3 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
 
   return { reset }
 }
-
-const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

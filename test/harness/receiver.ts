@@ -8,6 +8,7 @@ import {
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { RECEIVER_CERTIFICATE } from './certificates.ts'
+import { takes } from './waits.ts'
 
 /** A request as it arrived. */
 export interface ReceivedRequest {
@@ -87,7 +88,7 @@ export async function startReceiver({ tls = false, port = 0 }: Options = {}): Pr
     receiver.requests.push(receivedRequest)
     const { script } = receiver
     const scripted = typeof script === 'function' ? await script(receivedRequest) : script
-    if (scripted.delayMs) await new Promise((resolve) => setTimeout(resolve, scripted.delayMs))
+    if (scripted.delayMs) await takes(scripted.delayMs)
     if (scripted.fault) return FAULTS[scripted.fault](request.socket, scripted)
     response.writeHead(scripted.status ?? 200, scripted.headers).end(scripted.body)
   })

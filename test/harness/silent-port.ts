@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { endWithUs } from './end-with-us.ts'
+import { within } from './waits.ts'
 
 export interface SilentPort {
   host: string
@@ -25,7 +26,7 @@ export async function startSilentPort(): Promise<SilentPort> {
   while (isAccepted) {
     const socket = connect(address).on('error', () => {})
     backlog.push(socket)
-    await Promise.race([once(socket, 'connect'), sleep(300)])
+    await within(300, once(socket, 'connect'), undefined)
     // After a stall the timer is over first, although the connection was accepted meanwhile.
     await new Promise(setImmediate)
     isAccepted = !socket.connecting
@@ -38,8 +39,4 @@ export async function startSilentPort(): Promise<SilentPort> {
       listener.kill('SIGKILL')
     },
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

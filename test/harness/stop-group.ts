@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { pauseFor } from './waits.ts'
 
 /** Stops a process group with SIGSTOP. Resolves when all its threads have stopped, which takes a moment. */
 export async function stopGroup(group: number): Promise<void> {
   process.kill(-group, 'SIGSTOP')
-  while (!(await hasStopped(group))) await sleep(10)
+  while (!(await hasStopped(group))) await pauseFor(10)
 }
 
 async function hasStopped(group: number): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { devNull } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection, isGrpcServiceError } from '@temporalio/client'
 import { inject } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { startTemporalServer, type TemporalServer } from '../../dev/temporal/server.ts'
 import { stopGroup } from './stop-group.ts'
+import { pauseFor } from './waits.ts'
 
 export interface TestTemporal {
   /** `host:port` */
@@ -65,7 +65,7 @@ async function serves({ address, ready }: TemporalServer): Promise<boolean> {
     isServing = await connection
       .withDeadline(Date.now() + CALL_MS, () => workflowsAnswer(connection))
       .catch(() => false)
-    if (!isServing) await sleep(20)
+    if (!isServing) await pauseFor(20)
   }
   await connection.close()
   return isServing

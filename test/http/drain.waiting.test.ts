@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
 import { duplexPair } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
@@ -10,6 +9,7 @@ import { Health, HealthCheckResponse_ServingStatus } from '../../gen/grpc/health
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { outlast, pauseFor, takes, within } from '../harness/waits.ts'
 import { delivered, firstResponse, KEY, MAIL, open, receive, send, startGateway, startSlow, talk } from './gateway.ts'
 
 const body = JSON.stringify(MAIL)
@@ -44,7 +44,7 @@ test('accepted requests get their responses on every protocol, then every connec
   await expect.poll(() => gateway.sent.length).toBe(3)
 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
-  await delay(400)
+  await outlast(400)
   gateway.letGo()
   const received = receive(raw, undefined, () => false)
   expect((await rest).status).toBe(200)
@@ -62,7 +62,7 @@ test('idle connections are served for a moment after the listener has closed, th
 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   const idleEnds = once(idle, 'end')
-  while (await accepts(gateway.port)) await delay(10)
+  while (await accepts(gateway.port)) await pauseFor(10)
   used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   const { status, head } = firstResponse(await receive(used))
   expect(status).toBe(200)
@@ -178,7 +178,7 @@ test('an HTTP/2 connection does not end with a response before its PING is answe
   expect((await once(stream, 'response'))[0][':status']).toBe(200)
   await once(stream.resume(), 'end')
   const ended = once(socket, 'end')
-  expect(await Promise.race([ended, delay(1_000, 'open')])).toBe('open')
+  expect(await within(1_000, ended, 'open')).toBe('open')
   far.pipe(socket)
   await ended
   await closing
@@ -193,6 +193,7 @@ test('an HTTP/2 caller that answers no PING delays the shutdown by five seconds 
   await once(socket, 'data')
   const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 20_000 })
+  // The promised five seconds, and two of a busy machine.
   expect(watch.ms()).toBeLessThan(7_000)
 })
 
@@ -207,6 +208,7 @@ test('an open reflection stream does not delay the shutdown', async () => {
   expect((await responses.next()).value.messageResponse.case).toBe('listServicesResponse')
   const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 10_000 })
+  // Without its end the stream holds the shutdown up for 10 s.
   expect(watch.ms()).toBeLessThan(2_000)
 })
 
@@ -216,6 +218,7 @@ test('calls that outlast the time are cut', async () => {
   await expect.poll(() => gateway.sent.length).toBe(1)
   const watch = stopwatch()
   await Promise.all([gateway.listener.close({ timeoutMs: 300 }), expect(cut).rejects.toThrow('fetch failed')])
+  // The time is 300 ms. The call itself never ends.
   expect(watch.ms()).toBeLessThan(1_500)
 })
 
@@ -224,13 +227,14 @@ test('an idle server closes at once', async () => {
   await fetch(`${gateway.url}/healthz`)
   const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 10_000 })
+  // Far less than the 10 s that it may wait.
   expect(watch.ms()).toBeLessThan(1_000)
 })
 
 test('under load every request gets a response, other than those that cannot connect', async () => {
   const gateway = await startGateway({
     async send() {
-      await delay(5)
+      await takes(5)
       return delivered()
     },
   })

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import { text as textOf } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
+import { letArrive, pauseFor } from '../harness/waits.ts'
 import {
   ask,
   firstResponse,
@@ -127,6 +127,7 @@ test('100 Continue is sent for a valid key, and not for a wrong one', async () =
 test('a connection that sends nothing is closed', async () => {
   const watch = stopwatch()
   for (const bytes of ['', 'PRI * HT']) expect(await talk(gateway.port, bytes, 2_000)).toBe('')
+  // Both limits together. A connection that is left open is waited for 2 s.
   expect(watch.ms()).toBeLessThan(1_500)
 })
 
@@ -188,7 +189,7 @@ test('a caller that leaves aborts the call, and gets no response', async () => {
 test('a caller that leaves in the middle of a body leaves nothing behind', async () => {
   const socket = await open(gateway.port)
   socket.write(`${HEAD}Content-Length: 1000000\r\n\r\n{"to":`)
-  await delay(50)
+  await letArrive(50)
   socket.destroy()
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)
   expect(gateway.lines.filter((line) => line.level === 50)).toEqual([])
@@ -212,7 +213,7 @@ test('rapid reset on HTTP/2: no cancelled request reaches the service, and the c
     stream.on('error', () => {})
     stream.write('{')
     stream.close(http2.constants.NGHTTP2_CANCEL)
-    if (i % 50 === 0) await delay(1)
+    if (i % 50 === 0) await pauseFor(1)
   }
   await closed
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)

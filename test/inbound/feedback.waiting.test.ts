@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
@@ -197,7 +196,7 @@ test('the sender of a bounce that is faster than the outcome is told to try agai
   const isToldToWait = Promise.withResolvers<void>()
   script(world, { dot: { after: isToldToWait.promise, act: '250 queued' } })
   const sending = world.sendMessage()
-  while (world.exchanger.messages.length === 0) await sleep(10)
+  await expect.poll(() => world.exchanger.messages.length, { interval: 10 }).toBe(1)
   const early = world.exchanger.messages[0]!.from
   expect(await world.bounce(early, reports.POSTFIX)).toBe('451 4.3.0 Not now, come again')
   isToldToWait.resolve()

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
@@ -7,6 +6,7 @@ import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
+import { letArrive, quietFor } from '../harness/waits.ts'
 import { type Client, deliver, openClient } from './client.ts'
 
 const KEYS = [randomBytes(32), randomBytes(32)] as const
@@ -117,7 +117,7 @@ test('the reply 250 comes after the mail is processed, not before', async () => 
   const reply = say('x\r\n.').then((line) => {
     said = line
   })
-  await sleep(200)
+  await quietFor(200)
   expect(said).toBe('')
   resolve()
   await reply
@@ -198,8 +198,7 @@ test('one address may have a few connections and all together some more, and clo
   onTestFinished(more.close)
   expect(await more.say()).toMatch(/^421 .*Too many connected/)
   for (const { close } of held) close()
-  await sleep(100)
-  expect(await (await client(port)).say()).toMatch(/^220/)
+  await expect.poll(async () => (await client(port)).say()).toMatch(/^220/)
 })
 
 test('a client that tries recipient after recipient, or mail after mail, is disconnected', async () => {
@@ -224,27 +223,32 @@ test('mails that are being read share a limit on memory; a sender over the limit
   const first = await greeted(port, TO)
   await first.say('DATA')
   first.write(LINES)
-  await sleep(50)
+  await letArrive(50)
   expect(await deliver(port, TO, LINES)).toBe('451 4.3.0 Not now, come again')
   expect(await first.say('.')).toMatch(/^250/)
   expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   const gone = await greeted(port, TO)
   await gone.say('DATA')
   gone.write(LINES)
-  await sleep(50)
+  await letArrive(50)
   gone.close()
-  await sleep(50)
+  await letArrive(50)
   expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   expect(mails).toHaveLength(3)
 })
 
 test('while the listener closes, it accepts no new connection, and replies to a mail in progress', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const { port, close } = await listener({ receive: () => promise })
+  const isReceived = Promise.withResolvers<void>()
+  const receive = () => {
+    isReceived.resolve()
+    return promise
+  }
+  const { port, close } = await listener({ receive })
   const { say } = await greeted(port, TO)
   await say('DATA')
   const reply = say('x\r\n.')
-  await sleep(50)
+  await isReceived.promise
   const closed = close()
   expect(await deliver(port, TO, 'x')).toBe('')
   resolve()

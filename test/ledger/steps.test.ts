@@ -24,6 +24,7 @@ import { createRecordUntilStored, createSettleUntilStored } from '../../server/s
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
+import { letArrive } from '../harness/waits.ts'
 
 // Claim, marker, record, settle, release and sweep: the commits of a send, against a real PostgreSQL.
 
@@ -294,7 +295,7 @@ test('a marker that is set while the sweeper already waits for its row is seen',
     const second = and(eq(openRecipients.messageId, c.messageId), eq(openRecipients.position, 1))
     await tx.update(openRecipients).set({ markedAt: sql`now()` }).where(second)
     sweep(database.db).then(resolve)
-    await new Promise((done) => setTimeout(done, 100))
+    await letArrive(100)
   })
   expect(await swept).toEqual({ settled: 1, released: 0 })
   expect((await storedOutcomes(database.db, c.messageId)).map(({ inDoubt }) => inDoubt)).toEqual([undefined, true])

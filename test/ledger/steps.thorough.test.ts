@@ -8,6 +8,7 @@ import { sweep } from '../../server/ledger/sweep.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { letRun, outlast } from '../harness/waits.ts'
 
 let database: TestDatabase
 let claim: ReturnType<typeof createClaim>
@@ -40,12 +41,12 @@ test('markers race with the sweeper: a marker that was set is never lost', async
   const swept = sweepFor(1_200)
   const marks = await Promise.all(
     claims.map(async (c) => {
-      await new Promise((done) => setTimeout(done, Math.random() * 1_000))
+      await letRun(Math.random() * 1_000)
       return mark(c.messageId, c.claimId, [0, 1])
     }),
   )
   await swept
-  await new Promise((done) => setTimeout(done, 200))
+  await outlast(200)
   await sweep(database.db)
   await sweep(database.db)
   for (const [i, c] of claims.entries()) {

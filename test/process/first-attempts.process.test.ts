@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openAccount } from '../harness/account.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startApiProcess } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { within } from '../harness/waits.ts'
 
 // The thread of first attempts, in a process of the API.
 
@@ -26,11 +26,12 @@ afterAll(async () => {
 /** Every other thread than the main one says that it starts, and starts once `gate` exists. */
 const HELD_THREADS = (gate: string) => `
 import { existsSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
+import { within } from '../harness/waits.ts'
 if (!isMainThread) {
   console.error('a thread starts')
-  while (!existsSync(${JSON.stringify(gate)})) await sleep(20)
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  while (!existsSync(${JSON.stringify(gate)})) Atomics.wait(never, 0, 0, 20)
 }`
 
 /** Longer than the API needs for the rest of its start on an idle machine. */
@@ -48,7 +49,13 @@ test('the API is ready only when its thread of first attempts is, so the first e
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
     NODE_OPTIONS: `--import ${preload}`,
   })
-  expect(await Promise.race([starting.then(() => 'ready'), sleep(START_MS, 'held')])).toBe('held')
+  expect(
+    await within(
+      START_MS,
+      starting.then(() => 'ready'),
+      'held',
+    ),
+  ).toBe('held')
   await writeFile(gate, '')
   const api = await starting
   const call = (method: string, path: string, body: object) =>

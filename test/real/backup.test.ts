@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
@@ -13,6 +12,7 @@ import { diceFor } from '../faults/seed.ts'
 import { recipientOf } from '../faults/webhooks/receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../faults/webhooks/world.ts'
 import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { letArrive, letRun } from '../harness/waits.ts'
 import type { ClientEntry, Logs, PostEntry } from '../reliability/logs.ts'
 import { runCommands, startCommand } from './backup-commands.ts'
 import { eventually, openFolder } from './daemon.ts'
@@ -59,7 +59,7 @@ beforeAll(async () => {
   async function whilePaused<T>(action: () => Promise<T>): Promise<T> {
     node.pause()
     process.kill(worker.pid, 'SIGSTOP')
-    await sleep(100)
+    await letArrive(100)
     const result = await action()
     process.kill(worker.pid, 'SIGCONT')
     node.resume()
@@ -70,7 +70,7 @@ beforeAll(async () => {
   await eventually(async () => (await admin`select from pg_stat_replication where state = 'streaming'`)[0])
   await runCommands('Make commits wait for the receiver', { DATABASE_URL })
   const load = runLoad(6, keyedLetters(), () => node)
-  await sleep(1_500)
+  await letRun(1_500)
   await runCommands('Take a base back-up', { DATABASE_URL, BACKUP: backup })
   const dump = await whilePaused(async () => {
     const ended = runCommands('Dump', { DATABASE_URL, BACKUP: backup })
@@ -79,13 +79,13 @@ beforeAll(async () => {
     return { ended }
   })
   await dump.ended
-  await sleep(2_000)
+  await letRun(2_000)
   const [now] = await whilePaused(() => {
     moment = { ...momentNow(), time: '' }
     return admin`select clock_timestamp()::text as time`
   })
   moment.time = now!.time
-  await sleep(3_000)
+  await letRun(3_000)
 
   // The machine of the database dies, and the product with it.
   place.target = undefined

@@ -4,7 +4,7 @@ import { chmod, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseFor } from '../harness/waits.ts'
 
 export interface Daemon {
   /** All output of the server so far. */
@@ -50,7 +50,7 @@ export async function startDaemon(
     keeper.stdin.end()
     await end
   }
-  for (const deadline = Date.now() + READY_WITHIN_MS; !(await accepts(address, port)); await sleep(50)) {
+  for (const deadline = Date.now() + READY_WITHIN_MS; !(await accepts(address, port)); await pauseFor(50)) {
     if (!hasEnded && Date.now() < deadline) continue
     await stop()
     throw new Error(`${command.join(' ')} did not start on ${address}:${port}\n${log}`)
@@ -77,7 +77,7 @@ export async function openFolder(name: string): Promise<string> {
 
 /** Calls `read` until it returns a value. Throws after the timeout. */
 export async function eventually<T>(read: () => Promise<T | undefined>, withinMs = 15_000): Promise<T> {
-  for (const deadline = Date.now() + withinMs; ; await sleep(100)) {
+  for (const deadline = Date.now() + withinMs; ; await pauseFor(100)) {
     const value = await read()
     if (value !== undefined) return value
     if (Date.now() > deadline) throw new Error(`nothing within ${withinMs} ms`)

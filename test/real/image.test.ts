@@ -4,13 +4,13 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
 import { endWithUs } from '../harness/end-with-us.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { quietFor } from '../harness/waits.ts'
 import { eventually, openFolder } from './daemon.ts'
 import { buildImage, copyContext, type Image, PATH, USER } from './image.ts'
 
@@ -130,7 +130,7 @@ test('the health check fails when the API does not answer', async () => {
 test('the worker bundles its workflows and works', async () => {
   const worker = start(['node', 'workflows/worker.ts'])
   await expect.poll(() => worker.output(), { timeout: 60_000 }).toContain('"msg":"ready"')
-  await sleep(3_000)
+  await quietFor(3_000)
   expect(worker.output()).not.toMatch(/"level":(40|50|60)/)
   await worker.end()
   expect(await worker.ended).toBe(0)

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient as createRpcClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { EmailService, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
@@ -6,6 +5,7 @@ import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { writeMessage } from '../../server/http/rest/json-writer.ts'
 import { createClient } from '../faults/client.ts'
 import type { Letter } from '../faults/letters.ts'
+import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 
 export interface MixedLoad {
@@ -76,7 +76,7 @@ export function startMixedLoad({ urls, key, requestsPerSecond, letters, log }: M
       const pending = request(nth).finally(() => running.delete(pending))
       running.add(pending)
       while (running.size >= MOST_AT_ONCE) await Promise.race(running)
-      await sleep(Math.max(0, startedAtMs + ((nth + 1) * 1_000) / requestsPerSecond - performance.now()))
+      await pauseFor(Math.max(0, startedAtMs + ((nth + 1) * 1_000) / requestsPerSecond - performance.now()))
     }
   })()
   return {

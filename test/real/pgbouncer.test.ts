@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
@@ -153,12 +152,7 @@ test('an erasure, which holds a lock for its session, says that it needs Postgre
 
 test('sends go on when the pooler is started again', async () => {
   await bouncer.restart()
-  const deadline = Date.now() + 10_000
-  for (;;) {
-    const { status } = await products[0]!.send({ to: 'delivered@simulator.test' })
-    if (status === 200) break
-    expect(Date.now()).toBeLessThan(deadline)
-    await sleep(100)
-  }
+  const status = async () => (await products[0]!.send({ to: 'delivered@simulator.test' })).status
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
   expect(await products[1]!.get('/readyz')).toMatchObject({ status: 'ready' })
 })

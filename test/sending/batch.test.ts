@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
@@ -12,6 +11,7 @@ import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { takes } from '../harness/waits.ts'
 
 // A batch whose sends end as each test defines.
 
@@ -60,13 +60,13 @@ function batchOf(
 const NOT_STARTED = { error: ErrorReason.TRANSIENT_FAILURE, message: expect.stringContaining('not started') }
 
 test('25 messages of a batch are sent at a time, and no more', async () => {
-  const { run, most } = batchOf(() => sleep(5))
+  const { run, most } = batchOf(() => takes(5))
   const { response, isFinal } = await run(100)
   expect([most(), response.summary!.delivered, isFinal]).toEqual([25, 100, true])
 })
 
 test('a message that is not started within the time of its batch is transient_failure, and a repeat may send it', async () => {
-  const { run, started } = batchOf(() => sleep(600), { startMs: 500 })
+  const { run, started } = batchOf(() => takes(600), { startMs: 500 })
   const { response, isFinal } = await run(40)
   expect([started(), isFinal]).toEqual([25, false])
   expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })
@@ -114,7 +114,7 @@ test.each([
 test('when a message ends with OutcomeUnknown, so does the whole batch, after all others have ended', async () => {
   const ends: number[] = []
   const { run } = batchOf(async (_, index) => {
-    await sleep(index * 10)
+    await takes(index * 10)
     ends.push(index)
     if (index === 0) throw new OutcomeUnknown({ cause: new Error('gone') })
   })
@@ -133,6 +133,7 @@ test('a key whose batch ended with OutcomeUnknown is free at once: a repeat send
   const watch = stopwatch()
   const { response, replayed } = await batchIdempotency.once(key, () => run(1))
   expect([response.summary!.delivered, replayed]).toEqual([1, false])
+  // The lease of the failed claim is 30 s.
   expect(watch.ms()).toBeLessThan(1_000)
   expect((await batchIdempotency.once(key, () => run(1))).replayed).toBe(true)
 })
@@ -153,5 +154,6 @@ test('a key is free at once when the response to its taking was lost', async () 
   expect(started()).toBe(0)
   const watch = stopwatch()
   expect((await batchIdempotency.once(key, () => run(1))).replayed).toBe(false)
+  // The lease of the lost claim is 30 s.
   expect(watch.ms()).toBeLessThan(1_000)
 })

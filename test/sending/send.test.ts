@@ -251,6 +251,7 @@ test.each(SIMULATED)(
     const watch = stopwatch()
     const real = await send({ to })
     expect([real.status, real.reason]).toEqual([status, reason])
+    // The simulator's promise: the longest of its silences ends within 3 s.
     expect(watch.ms()).toBeLessThan(3_000)
     const dryRun = await send({ to }, { sandbox: true })
     expect([dryRun.status, dryRun.reason, dryRun.sandbox]).toEqual([status, reason, true])

@@ -116,6 +116,7 @@ test('simulator: connection_timeout@ gives the outcome of its name, through the 
   const watch = stopwatch()
   const real = await send({ to })
   expect([real.status, real.reason]).toEqual(timeout)
+  // The simulator's promise: its silence ends within 3 s.
   expect(watch.ms()).toBeLessThan(3_000)
   const dryRun = await send({ to }, { sandbox: true })
   expect([dryRun.status, dryRun.reason, dryRun.sandbox]).toEqual([...timeout, true])

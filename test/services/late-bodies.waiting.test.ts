@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -9,6 +8,7 @@ import { and, eq } from '../../server/db/drizzle.ts'
 import { members, people, sessions } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
+import { outlast } from '../harness/waits.ts'
 import { type Api, startApi } from './api.ts'
 import { everyRow } from './every-row.ts'
 import { type Held, holdBack, PROTOCOLS, requestsOf, servedMethods } from './held-calls.ts'
@@ -66,7 +66,7 @@ for (const [how, lose] of Object.entries(LOST_KEYS)) {
       async () => {
         await lose(apiKey.id)
         // A right that was taken away more than a second before the body had arrived.
-        await sleep(1_001)
+        await outlast(1_001)
       },
     )
     expect(codes).toEqual(Object.fromEntries(calls.map(({ name }) => [name, 'invalid_api_key'])))
@@ -77,7 +77,7 @@ test('a key that is valid passes, however late the body is', async () => {
   const { key } = await newKey()
   const [request] = requestsOf(methods.find(({ name }) => name === 'GetLimits')!, 'gRPC')
   const held = await holdBack(api.url, request!, { authorization: `Bearer ${key}` })
-  await sleep(1_001)
+  await outlast(1_001)
   expect(await held.finish()).toBe('ok')
 })
 

@@ -38,6 +38,7 @@ test('a receipt states what Get email shows, and anyone can verify it with the p
     created_at: email.createdAt,
     sandbox: false,
   })
+  // Two clocks on a busy machine, not another day or a unit mistaken.
   expect(Math.abs(claims.iat * 1_000 - Date.now())).toBeLessThan(60_000)
   for (const [i, recipient] of claims.recipients.entries()) {
     const { email: address, status, reason, smtp } = email.recipients[i]

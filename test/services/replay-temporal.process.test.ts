@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { finishDispatches } from '../../server/webhooks/end.ts'
@@ -9,6 +8,7 @@ import { lazyConnection } from '../../workflows/connection.ts'
 import { bundleWorkflows, runWorkers } from '../../workflows/run-workers.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { quietFor } from '../harness/waits.ts'
 import { NO_REPLAYS } from '../workflows/world.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -149,7 +149,7 @@ test('a refused replay posts nothing, even if a silent Temporal took it after al
     'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.',
   ])
   expect((await dispatchesOf(event_ids[0]!)).length).toBe(1)
-  await sleep(1_500)
+  await quietFor(1_500)
   expect(receiver.requests).toEqual([])
 
   await expect.poll(async () => (await replay(event_ids[0]!)).status).toBe(200)

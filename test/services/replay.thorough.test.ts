@@ -95,6 +95,7 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
       deadlineMs: atMs + 86_400_000,
     },
   ])
+  // Two clocks on a busy machine. A first attempt is due at once.
   expect(Math.abs(atMs - api.world.clock.now())).toBeLessThan(10_000)
 })
 

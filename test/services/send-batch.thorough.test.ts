@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { createClient, createContextValues, createHandlerContext } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
@@ -22,6 +21,7 @@ import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { hashOf } from '../../server/sending/idempotency-key.ts'
 import { readSendRequest } from '../../server/sending/message.ts'
 import { createSendBatch } from '../../server/services/send-batch.ts'
+import { takes } from '../harness/waits.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -229,7 +229,7 @@ async function keyedElsewhere(elsewhere: BatchIdempotency, key: string, ms: numb
   const begun = Promise.withResolvers<void>()
   const first = elsewhere.once({ ...batchKey(key), requestHash: '00', sandbox: false }, async () => {
     begun.resolve()
-    await sleep(ms)
+    await takes(ms)
     const response = create(SendBatchResponseSchema, { results, summary: { total: 1, delivered: 1 } })
     return { response, isFinal: true, mismatch: false }
   })

@@ -97,6 +97,7 @@ test('a send to connection_timeout@ meets silence and ends within 3 s', async ()
   const [attempt] = await deliver('connection_timeout@simulator.test')
   expect(attempt!.outcome).toMatchObject({ kind: 'bounced', reason: 'connection_timeout' })
   expect(attempt!.reply).toBeUndefined()
+  // The promised time.
   expect(watch.ms()).toBeLessThan(3_000)
 })
 
@@ -135,6 +136,7 @@ test('closing does not wait for clients that stay connected', async () => {
   await once(socket, 'data')
   const watch = stopwatch()
   await other.close()
+  // A client that stays would hold it up for ever.
   expect(watch.ms()).toBeLessThan(1000)
   socket.destroy()
 })

@@ -9,6 +9,7 @@ import { type Collector, type ReceivedSpan, startCollector } from '../harness/ot
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { outlast } from '../harness/waits.ts'
 
 // The API and the worker as separate processes, Temporal, and a collector that decodes what they export.
 
@@ -227,7 +228,7 @@ test('a collector that refuses is told once in the log, and harms neither sends 
   for (let round = 0; round < 3; round++) {
     const { traceparent } = newTrace()
     expect((await instance.send({}, { traceparent })).status).toBe(200)
-    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    await outlast(1_200)
   }
   // The thread of first attempts exports its own spans and logs its own line.
   await expect.poll(failures).toBe(2)

@@ -20,6 +20,7 @@ import type { PostResult } from '../../server/webhooks/post.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { letArrive, outlast } from '../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches } from './rows.ts'
 
 let database: TestDatabase
@@ -96,7 +97,7 @@ test('the body has the same bytes on every attempt, the timestamp and signatures
   const event = await one({ lease: 30 }, { status: 'bounced', reason: 'mailbox_full' })
   receiver.script = { status: 503 }
   await (await attempts.attemptFirst(event, 0))!.stored
-  await new Promise((done) => setTimeout(done, 1_100))
+  await outlast(1_100)
   await deliver(event, 2)
   const [first, second] = receiver.requests
   expect(first!.body).toEqual(payloadOf(event))
@@ -310,7 +311,7 @@ test('200 acknowledges also when a workflow has taken the dispatch over in the m
   const event = await one({ lease: 30 })
   receiver.script = { delayMs: 300 }
   const first = attempts.attemptFirst(event, 60_000)
-  await new Promise((done) => setTimeout(done, 100))
+  await letArrive(100)
   await database.db
     .update(openDispatchRows)
     .set({ leaseUntil: null, workflowId: 'webhook-x-1' })

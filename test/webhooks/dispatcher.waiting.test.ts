@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
 import { createDispatcher, type DispatcherParts } from '../../server/webhooks/dispatcher.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { letArrive, takes } from '../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, storeDispatches } from './rows.ts'
 
 let database: TestDatabase
@@ -60,21 +60,21 @@ async function grown(count: number) {
   const pending = Promise.withResolvers<Posting>()
   let isHanging = false
   const all = dispatcherOver(({ accountId }) =>
-    isHanging && accounts.has(accountId) ? pending.promise : sleep(2, acked),
+    isHanging && accounts.has(accountId) ? pending.promise : takes(2, acked),
   )
   const { dispatcher, seen } = all
   const offered = [...accounts].map((account) => events(2_000, account))
   for (let i = 0; i < 2_000; i++) for (const those of offered) if (i < 10_000 / count - 1) dispatcher.offer(those[i]!)
   const enough = count * Math.min(1_000, 5_000 / count)
-  while (seen.order.length < enough) await sleep(1)
+  await vi.waitUntil(() => seen.order.length >= enough, { timeout: 20_000, interval: 1 })
   isHanging = true
   await eventually(() => expect(all.inFlight()).toBeGreaterThan(60))
-  await sleep(50)
+  await letArrive(50)
   return { ...all, release: () => pending.resolve(refused) }
 }
 
 test('attempts to one endpoint start at 10 at a time, and grow to 64 while it acknowledges at once', async () => {
-  const { dispatcher, seen } = dispatcherOver(() => sleep(2, acked))
+  const { dispatcher, seen } = dispatcherOver(() => takes(2, acked))
   const [first, ...others] = events(1_500)
   for (const event of [first!, ...others.slice(0, 9), ...others.slice(9, 19)]) dispatcher.offer(event)
   expect(seen.inFlight.get(first!.accountId)).toBe(10)
@@ -86,7 +86,7 @@ test('attempts to one endpoint start at 10 at a time, and grow to 64 while it ac
 
 test('an endpoint that acknowledges late has no more than 10 attempts at a time, however many it had before', async () => {
   let delayMs = 600
-  const { dispatcher, seen } = dispatcherOver(() => sleep(delayMs, acked))
+  const { dispatcher, seen } = dispatcherOver(() => takes(delayMs, acked))
   const accountId = newId(Date.now())
   const offer = (count: number) => {
     for (const event of events(count, accountId)) dispatcher.offer(event)
@@ -111,7 +111,7 @@ test('an endpoint that acknowledges late has no more than 10 attempts at a time,
 test('an endpoint that does not answer 200 has one attempt at a time in the end', async () => {
   const { dispatcher, seen } = dispatcherOver(() => {
     if (seen.order.length === 30) seen.most.clear()
-    return sleep(1, refused)
+    return takes(1, refused)
   })
   const some = events(60)
   for (const event of some) dispatcher.offer(event)
@@ -121,7 +121,7 @@ test('an endpoint that does not answer 200 has one attempt at a time in the end'
 })
 
 test('no more than 200 attempts are in flight, and accounts are served round-robin', async () => {
-  const { dispatcher, seen } = dispatcherOver(() => sleep(20, acked))
+  const { dispatcher, seen } = dispatcherOver(() => takes(20, acked))
   const accounts = Array.from({ length: 40 }, () => events(20))
   for (const event of accounts.flat()) dispatcher.offer(event)
   await eventually(() => expect(seen.order).toHaveLength(800))

@@ -30,6 +30,7 @@ test('a group has one account and one attempt, at most 50 dispatches, all due wi
       for (const group of groups) {
         expect(new Set(group.map((row) => `${row.endpointId} ${row.attempt}`)).size).toBe(1)
         expect(group.length).toBeLessThanOrEqual(50)
+        // The documented span of a group.
         expect(group.at(-1)!.dueMs - group[0]!.dueMs).toBeLessThanOrEqual(2_000)
       }
       const grouped = groups.flat()

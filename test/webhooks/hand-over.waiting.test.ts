@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -7,6 +6,7 @@ import { type HandOverPass, keepHandingOver } from '../../server/webhooks/hand-o
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { quietFor } from '../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEndpoints } from './rows.ts'
 
 // The loop over a real database. A list takes the calls to Temporal; test/e2e runs the loop with Temporal itself.
@@ -97,7 +97,7 @@ test('an attempt that another process may be making is left alone until its leas
   const [event] = some(1)
   await store([event!], { lease: 1.2 })
   const { started } = loop()
-  await sleep(900)
+  await quietFor(900)
   expect(started).toEqual([])
   await eventually(() => expect(started).toHaveLength(1))
   expect(started[0]).toMatchObject({ attempt: 1, dispatchIds: [event!.id] })
@@ -194,6 +194,6 @@ test('a replay whose caller was killed before its workflow was started is starte
   await store(old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
   const { started } = loop()
   await eventually(() => expect(started).toHaveLength(1))
-  await sleep(700)
+  await quietFor(700)
   expect(started).toMatchObject([{ workflowId: id(old[0]!), kind: 'replay' }])
 })

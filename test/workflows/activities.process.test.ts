@@ -7,6 +7,7 @@ import type { AttemptOnce } from '../../server/webhooks/attempt-once.ts'
 import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
 import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { takes } from '../harness/waits.ts'
 import { acked, http, NO_REPLAYS, until } from './world.ts'
 
 const stopping = new AbortController()
@@ -41,7 +42,7 @@ test('the groups of one endpoint share a limit of POSTs in flight', async () => 
   let most = 0
   const activities = activitiesOf(async () => {
     most = Math.max(most, ++inFlight)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await takes(5)
     inFlight--
     return acked
   })
@@ -60,6 +61,7 @@ test('a hanging endpoint has at most a tenth of the slots; a group that finds no
   const late = group(3)
   const watch = stopwatch()
   expect(await run(activities, late)).toEqual({ acknowledged: 0, over: 0, failed: [], busy: late.dispatchIds })
+  // The promised second, and half of one for the rest.
   expect(watch.ms()).toBeLessThan(1_500)
   const other = run(activities, group(1, 'other.example.com'))
   const replay = run(activities, group(1), 'webhook-replays')
@@ -94,7 +96,7 @@ test('a fault of the service is thrown after all other attempts have ended, and 
   let attempts = 0
   const activities = activitiesOf(async () => {
     if (attempts++ === 0) throw new Error('Failed query: select 1\nparams: ann@example.net,whsec_c2VjcmV0')
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await takes(50)
     attempts++
     return acked
   })

@@ -234,6 +234,7 @@ test('a group that gets no slot, or is not due by the database, waits about five
   expect(calls[1]!.atMs - calls[0]!.atMs).toBeGreaterThanOrEqual(2_400)
   const [timer] = await timersOf(handle)
   expect(timer).toBeGreaterThanOrEqual(2_400)
+  // Five seconds, plus or minus half.
   expect(timer).toBeLessThanOrEqual(7_500)
 })
 

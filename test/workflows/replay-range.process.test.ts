@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { ReplayStep } from '../../server/webhooks/replays/range-replays.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { takes } from '../harness/waits.ts'
 import { createWorkflowWorld, until, type World } from './world.ts'
 
 // The workflow of a replay of many events, on a real Temporal. Each test decides what the steps return.
@@ -59,7 +59,7 @@ const hurried = () => times.filter(({ beganMs }, i) => i > 0 && beganMs < times[
 
 test('each step waits after the one before, however slow that was, until the replay has finished', async () => {
   step = async (n) => {
-    await sleep(n === 1 ? 600 : 0)
+    await takes(n === 1 ? 600 : 0)
     return n < 4 ? running(n * 100, 400) : finished
   }
   const { handle } = await start()

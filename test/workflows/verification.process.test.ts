@@ -124,6 +124,7 @@ test('when a worker dies during a check, the next worker makes the check', async
   await worker.kill('SIGKILL')
   const { nextCheckAt, checks } = await read(domain)
   expect(checks).toBeNull()
+  // A check that ended without a result is due again within a minute.
   expect(nextCheckAt!.getTime() - clock.now()).toBeLessThanOrEqual(60_000)
 
   Object.assign(dns.zone, zoneOf(domain))
@@ -141,6 +142,7 @@ test('SIGTERM ends a worker during checks within seconds', async () => {
   await until(() => dns.count('TXT rp.slow.example') > 0)
   const watch = stopwatch()
   expect(await worker.kill('SIGTERM')).toBe(0)
+  // All queries of a silent domain take longer.
   expect(watch.ms()).toBeLessThan(10_000)
   expect((await read(domain)).checks).toBeNull()
 })

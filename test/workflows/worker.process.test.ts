@@ -9,6 +9,7 @@ import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { letRun, quietFor } from '../harness/waits.ts'
 import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
 import { until } from './world.ts'
 
@@ -69,7 +70,7 @@ test('a worker starts without Temporal, logs that once, and works as soon as Tem
   await waitForOutput(worker, /"msg":"ready"/)
   const event = await anEventThatWaits()
   await waitForOutput(worker, /"msg":"Temporal: trouble, trying again"/)
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  await quietFor(3_000)
   expect(troubles()).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('waiting')
   temporal = await startTemporal({ port })
@@ -79,7 +80,7 @@ test('a worker starts without Temporal, logs that once, and works as soon as Tem
 test('a worker continues with a Temporal that comes back with an empty store', async () => {
   await temporal!.stop()
   const event = await anEventThatWaits()
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  await letRun(2_000)
   temporal = await startTemporal({ port })
   await acknowledged(event)
 })
@@ -87,7 +88,7 @@ test('a worker continues with a Temporal that comes back with an empty store', a
 test('a worker continues with a Temporal that was paused', async () => {
   await temporal!.pause()
   const event = await anEventThatWaits()
-  await new Promise((resolve) => setTimeout(resolve, 8_000))
+  await letRun(8_000)
   temporal!.resume()
   await acknowledged(event)
 })

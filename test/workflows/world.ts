@@ -9,6 +9,7 @@ import { lazyConnection } from '../../workflows/connection.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import type { Round } from '../../workflows/rounds.ts'
 import { type Bundle, runWorkers } from '../../workflows/run-workers.ts'
+import { pauseFor } from '../harness/waits.ts'
 
 // Workflows and their activities on a real Temporal. There are no POSTs and no rows: each test decides how attempts
 // end.
@@ -152,6 +153,6 @@ export async function until(holds: () => boolean | Promise<boolean>, withinMs = 
   const giveUpAt = Date.now() + withinMs
   while (!(await holds())) {
     if (Date.now() > giveUpAt) throw new Error('it never came about')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pauseFor(20)
   }
 }

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs'
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startPostgres } from '../../../dev/postgres/server.ts'
 import { Problem } from '../../../dev/problem.ts'
 import { endWithUs } from '../../harness/end-with-us.ts'
 import { makeFilesSlow } from '../../harness/slow-files.ts'
+import { outlast } from '../../harness/waits.ts'
 
 let dataDir: string
 
@@ -91,7 +91,7 @@ test.each(['its own', "another process's"])(
     if (owner !== 'its own') await writePid('1')
     const starting = startPostgres({ dataDir })
     // Longer than a start waits for a server that responds.
-    await sleep(2_500)
+    await outlast(2_500)
     process.kill(child!.pid, 'SIGCONT')
     const next = await starting
     expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }])

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { letArrive, within } from '../../harness/waits.ts'
 
 export interface Body {
   path: string
@@ -84,8 +84,8 @@ export async function sendAndHangUp(url: string, key: string, idempotencyKey: st
     `Idempotency-Key: ${idempotencyKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
   )
   const upload = new Promise((resolve) => socket.write(body, resolve))
-  await Promise.race([upload, sleep(300)])
-  await sleep(50)
+  await within(300, upload, undefined)
+  await letArrive(50)
   socket.destroy()
   return () => socket.destroy()
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { forgetPeak, usageOf } from '../../harness/usage.ts'
+import { letArrive, letRun } from '../../harness/waits.ts'
 import { type Body, callGrpc, post, sendAndHangUp, uploadSlowly } from './attacker.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
@@ -84,7 +84,7 @@ const BODIES: Record<string, Body> = {
 /** Posts a body. Returns what it cost the process. */
 async function costOf(body: Body) {
   const { api, attacker } = world
-  await sleep(300)
+  await letArrive(300)
   await forgetPeak(api.pid)
   const before = await usageOf(api.pid)
   const status = await post(api.url, attacker.key, body)
@@ -132,12 +132,12 @@ test('20 slow uploads harm no other account, whose send of 1 MB starts within 1 
   const large = json(Buffer.from(JSON.stringify(email)))
   const comparison = await world.compare(async () => {
     const uploads = await Promise.all(Array.from({ length: 20 }, () => uploadSlowly(api.url, attacker.key)))
-    await sleep(500)
+    await letRun(500)
     for (let i = 0; i < 10; i++) {
       const beganMs = performance.now()
       expect(await post(api.url, victim.key, large)).toBe(200)
       largeMs.push(Math.round(performance.now() - beganMs))
-      await sleep(500)
+      await letRun(500)
     }
     for (const close of uploads) close()
   })
@@ -156,7 +156,7 @@ test('60 abandoned sends of 10 MB to a slow server take bounded memory and harm 
   const comparison = await world.compare(async () => {
     const closes = []
     for (let i = 0; i < 60; i++) closes.push(await sendAndHangUp(api.url, attacker.key, `hung-up-${i}`, large))
-    await sleep(10_000)
+    await letRun(10_000)
     for (const close of closes) close()
   })
   const { peakBytes } = await usageOf(api.pid)

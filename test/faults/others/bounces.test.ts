@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endWithUs } from '../../harness/end-with-us.ts'
+import { letRun } from '../../harness/waits.ts'
 import { POSTFIX } from '../../inbound/reports.ts'
 import { type InboundWorld, startInboundWorld } from '../../inbound/world.ts'
 
@@ -30,7 +30,7 @@ async function sendTimes(count: number): Promise<number[]> {
 test('10,000 concurrent connections delay no send, and bounces are accepted again when they are closed', async () => {
   const { returnPath } = await world.sendMessage()
   const flood = endWithUs(fork(FLOOD, [String(world.port), String(CONNECTIONS)], { stdio: 'ignore' }))
-  await sleep(200)
+  await letRun(200)
   const ask = async (text: 'count' | 'end') => {
     const answer = once(flood, 'message')
     flood.send(text)
@@ -44,6 +44,7 @@ test('10,000 concurrent connections delay no send, and bounces are accepted agai
   await once(flood, 'exit')
 
   expect(counts.greeted).toBeLessThanOrEqual(400)
+  // Without the limit on connections a send waits for thousands of greetings.
   expect(Math.max(...sendTimesMs)).toBeLessThan(2_000)
   expect(world.exchanger.messages).toHaveLength(1 + sendTimesMs.length)
 
@@ -62,5 +63,6 @@ test('reports that are expensive to parse delay no send', async () => {
   stopping.abort()
   await Promise.all(attackers)
   expect(world.received.length).toBeGreaterThan(8)
+  // A report that is parsed on the sends' thread stops them for longer.
   expect(Math.max(...sendTimesMs)).toBeLessThan(2_000)
 })

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { letRun } from '../../harness/waits.ts'
 import { bodiesOf, sendDuplicates } from '../duplicates.ts'
 import type { Letter } from '../letters.ts'
 import { runLoad } from '../load.ts'
@@ -13,7 +13,7 @@ afterEach(() => world.stop())
 async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
   let count = 0
   const load = runLoad(4, lettersFor(purpose), () => nodes[count++ % 2]!)
-  await sleep(forMs)
+  await letRun(forMs)
   await expect.poll(() => count, { timeout: 30_000 }).toBeGreaterThan(104)
   const times = (await load.stop()).map(({ sentAtMs, endedAtMs }) => endedAtMs! - sentAtMs).sort((a, b) => a - b)
   return times[Math.floor(times.length * 0.99)]!
@@ -31,7 +31,7 @@ test('1,000 waiting duplicates do not delay other sends', async () => {
   const before = await p99Of(nodes, 'before', 4_000)
   const letter = { request: 'crowd', to: ['ann@one.example'], text: 'All is well.', key: 'crowd' }
   const crowd = sendDuplicates(nodes, letter, 1_000)
-  await sleep(2_500)
+  await letRun(2_500)
   const meanwhile = await p99Of(nodes, 'meanwhile', 4_000)
   console.log(`p99 of unrelated sends: ${before.toFixed(1)} ms, with 1,000 waiting ${meanwhile.toFixed(1)} ms`)
   expect(bodiesOf(await crowd)).toHaveLength(1)

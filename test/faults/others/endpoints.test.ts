@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
+import { letRun } from '../../harness/waits.ts'
 import { type Bar, harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 // The endpoints of some accounts attack all others. Each test measures the victim's sends, first attempts and health
@@ -108,7 +108,7 @@ async function round(attackers: Attacker[], forMs: number): Promise<void> {
   const sendAll = (count: number) => Promise.all(attackers.map(({ send }) => send(count)))
   await sendAll(AT_START / 2)
   await sendAll(AT_START / 2)
-  while (performance.now() < untilMs) await Promise.all([sleep(1_000), sendAll(PER_SECOND)])
+  while (performance.now() < untilMs) await Promise.all([letRun(1_000), sendAll(PER_SECOND)])
 }
 
 /** Starts a server that accepts connections and reads nothing. Returns its URL. */

@@ -1,11 +1,11 @@
 import http2, { type ClientHttp2Session } from 'node:http2'
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { HealthCheckRequestSchema } from '../../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflectionRequestSchema } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { forgetPeak, usageOf } from '../../harness/usage.ts'
+import { letArrive, letRun, pauseFor, within } from '../../harness/waits.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 // A stranger attacks the services that need no key: health and reflection.
@@ -100,7 +100,7 @@ test('calls to health that announce a large body and send none take no memory fr
           .on('error', () => {})
           .resume()
           .write(head)
-      await sleep(100)
+      await letArrive(100)
       statuses.push(await sendLarge())
       for (const socket of sockets) socket.destroy()
     }
@@ -120,7 +120,7 @@ test('4,000 streams that watch health, on 40 connections from 40 addresses, harm
         watchers.push(...calls)
       }
     }
-    await sleep(ATTACK_MS)
+    await letRun(ATTACK_MS)
     for (const one of sessions) one.destroy()
   })
   // 8 is RESOURCE_EXHAUSTED.
@@ -138,10 +138,10 @@ test('floods of requests to reflection get bounded responses and harm no account
     const until = performance.now() + ATTACK_MS
     const attack = async (_: unknown, i: number) => {
       const newSession = session(FLOODERS + i)
-      for (; performance.now() < until; await sleep(50)) {
+      for (; performance.now() < until; await pauseFor(50)) {
         const one = call(newSession, REFLECTION, flood)
         calls.push(one)
-        await Promise.race([one.ended, sleep(until - performance.now())])
+        await within(until - performance.now(), one.ended, undefined)
       }
       newSession.destroy()
     }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DATA, frame, openFrames, openStream, repeated } from '../../harness/http2-frames.ts'
+import { within } from '../../harness/waits.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 // A stranger sends few bytes in very many pieces. Limits of bytes do not see that.
@@ -57,7 +57,7 @@ async function flood(opens: () => Promise<Connection>, pieces: Buffer): Promise<
       sent++
       const aheadMs = ((sent * pieces.length) / BYTES_PER_SECOND) * 1_000 - (performance.now() - startMs)
       // A server that reads no further ends the connection within seconds.
-      await Promise.race([closed, sleep(Math.max(1, isTaken ? aheadMs : 100))])
+      await within(Math.max(1, isTaken ? aheadMs : 100), closed, undefined)
     }
     socket.destroy()
   }

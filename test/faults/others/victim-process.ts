@@ -1,7 +1,7 @@
 import http from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startExchanger } from '../../harness/exchanger.ts'
 import { startReceiver } from '../../harness/receiver.ts'
+import { within } from '../../harness/waits.ts'
 
 // `node victim-process.ts` is an account that uses the service while another one attacks it. It has its own mail
 // server, webhook receiver and event loop, so the attacker in the test's process does not delay its measurements. It
@@ -85,7 +85,7 @@ async function begin({ url, key, from, domain }: { url: string; key: string; fro
     const fault = status === 'delivered' ? undefined : `${response.status} ${response.body}`
     samples.push({ kind: 'send', ms: endedMs - beganMs, fault })
     if (fault) return
-    const arrivedMs = await Promise.race([arrivalOf(message_id).atMs, sleep(TIMEOUT_MS, undefined, { ref: false })])
+    const arrivedMs = await within(TIMEOUT_MS, arrivalOf(message_id).atMs, undefined)
     const ms = Math.max(0, (arrivedMs ?? performance.now()) - endedMs)
     samples.push({ kind: 'firstAttempt', ms, fault: arrivedMs === undefined ? 'never arrived' : undefined })
   }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { letRun } from '../../harness/waits.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 let world: VictimWorld
@@ -9,13 +9,13 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 
 test('an attacker that does nothing passes all bars', async () => {
-  expect(harm(await world.compare(() => sleep(5_000)))).toEqual([])
+  expect(harm(await world.compare(() => letRun(5_000)))).toEqual([])
 })
 
 test('a service that stops for 5 s fails the bar of health checks', async () => {
   const standstill = async () => {
     process.kill(world.api.pid, 'SIGSTOP')
-    await sleep(5_000)
+    await letRun(5_000)
     process.kill(world.api.pid, 'SIGCONT')
   }
   const kinds = harm(await world.compare(standstill)).map((sentence) => sentence.split(':')[0])

@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { startApiProcess } from '../../harness/process.ts'
+import { letRun } from '../../harness/waits.ts'
 import { startFaultWorld, type WorldOptions } from '../world.ts'
 import type { FromVictim, Sample, ToVictim } from './victim-process.ts'
 
@@ -93,10 +93,10 @@ export async function startVictimWorld(options: WorldOptions = {}) {
    */
   async function compare(
     attack: () => Promise<unknown>,
-    calm: () => Promise<unknown> = () => sleep(5_000),
+    calm: () => Promise<unknown> = () => letRun(5_000),
   ): Promise<Comparison> {
     if (!isWarm) {
-      await measure(() => sleep(6_000))
+      await measure(() => letRun(6_000))
       isWarm = true
     } else await expect.poll(openWork).toBe(0)
     const comparison = { calm: await measure(calm), attacked: await measure(attack) }

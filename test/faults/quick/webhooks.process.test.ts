@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
+import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
 import { startOf } from '../points.ts'
@@ -25,14 +25,14 @@ test('every event is dispatched and every dispatch ends when the API and a worke
   let node: Node = first
   const load = sendPaced(20, letters('quick-webhooks', 120, dice), () => node)
   const end = killProcessAt(worker, { name: 'before its outcome is stored', is: startOf(END), act: 'reset' })
-  await sleep(1_000)
+  await letRun(1_000)
   first.kill()
   node = second
   await Promise.all([first.cleanUp(), end])
   await run.work()
   await run.snapshot()
   await run.temporal.stop()
-  await sleep(500)
+  await letRun(500)
   await run.temporal.start()
   await load
   expect(await run.verdict()).toEqual([])

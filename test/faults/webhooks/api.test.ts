@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
 import { runLoad, tally } from '../load.ts'
 import type { Node } from '../node.ts'
@@ -56,7 +56,7 @@ test('every dispatch ends when the API is killed six times under load, with a re
   let next = run.start()
   for (let i = 0; i < 6; i++) {
     const load = runLoad(8, letters(`kill-${i}`, 2_000, dice), () => node)
-    await sleep(dice.between(300, 1_200))
+    await letRun(dice.between(300, 1_200))
     // A slow machine may have delivered nothing by then.
     const postsBefore = run.webhooks.posts.length
     await expect.poll(() => run.webhooks.posts.length).toBeGreaterThan(postsBefore + 20)

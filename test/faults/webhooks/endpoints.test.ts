@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { ScriptedResponse } from '../../harness/receiver.ts'
+import { letRun } from '../../harness/waits.ts'
 import { createClient } from '../client.ts'
 import { letters } from '../letters.ts'
 import { diceFor } from '../seed.ts'
@@ -28,7 +28,7 @@ test('deleting an endpoint under load cancels its waiting attempts, and a new en
   await expect.poll(() => run.posts().length).toBeGreaterThan(40)
   await endpoint.delete(node.client)
   await run.snapshot()
-  await sleep(3_000)
+  await letRun(3_000)
   const other = await run.openHook()
   await endpoint.put(node.client, other.url)
   await sendPaced(20, letters('later', 40, dice), () => node)
@@ -50,10 +50,10 @@ test('each attempt uses the current URL and secret when the endpoint changes whi
   await run.work()
   const load = sendPaced(15, letters('rotated', 120, dice), () => node)
   for (const change of [() => endpoint.rotate(node.client), () => endpoint.put(node.client, other.url)]) {
-    await sleep(2_000)
+    await letRun(2_000)
     await change()
   }
-  await sleep(2_000)
+  await letRun(2_000)
   await endpoint.rotate(node.client)
   await load
   expect(await run.verdict()).toEqual([])

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseFor } from '../../harness/waits.ts'
 import type { Letter } from '../letters.ts'
 import type { Node } from '../node.ts'
 
@@ -7,7 +7,7 @@ export async function sendPaced(perSecond: number, letters: Letter[], nodeOf: ()
   const beganMs = performance.now()
   const sends = []
   for (const [i, letter] of letters.entries()) {
-    await sleep(Math.max(0, beganMs + (i * 1_000) / perSecond - performance.now()))
+    await pauseFor(Math.max(0, beganMs + (i * 1_000) / perSecond - performance.now()))
     sends.push(nodeOf().client.send(letter))
   }
   await Promise.all(sends)

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client'
 import { afterEach, expect, test, vi } from 'vitest'
 import { publicId } from '../../../server/db/ids.ts'
+import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
 import { tally } from '../load.ts'
 import type { Node } from '../node.ts'
@@ -39,10 +39,10 @@ test.each(OUTAGES)(
     await expect.poll(() => run.posts().length, { timeout: 30_000 }).toBeGreaterThan(20)
     await outage.begin(run)
     const awayMs = Date.now()
-    await sleep(5_000)
+    await letRun(5_000)
     await expect.poll(() => readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'degraded' } } })
     await run.snapshot()
-    await sleep(5_000)
+    await letRun(5_000)
     const backMs = Date.now()
     await outage.end(run)
     await load

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { quietFor } from '../../harness/waits.ts'
 import type { DispatchRow } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
@@ -64,7 +64,7 @@ test('a replay while Temporal is silent is refused and never made, even when the
   const refusals = await Promise.all(ids.events.slice(0, 3).map((id) => replay(run, node.client, id)))
   run.temporal.resume()
   for (const entry of refusals) expect(entry).toMatchObject(REFUSED)
-  await sleep(3_000)
+  await quietFor(3_000)
   expect(await replays()).toEqual(before)
 })
 

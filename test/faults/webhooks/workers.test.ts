@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { letRun } from '../../harness/waits.ts'
 import type { PostEntry } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
 import { diceFor } from '../seed.ts'
@@ -55,7 +55,7 @@ test('after SIGTERM to a worker and to the API under load, the outcomes of runni
   await endpointOf(run, run.account.id).put(first.client, hook.url)
   let node = first
   const load = sendPaced(20, letters('webhook-drains', 80, dice), () => node)
-  await sleep(2_500)
+  await letRun(2_500)
   node = second
   await Promise.all([worker.terminate(), first.terminate(), run.work()])
   await load

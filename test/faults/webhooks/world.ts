@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseFor } from '../../harness/waits.ts'
 import type { PostEntry, WebhookLogs } from '../../reliability/logs.ts'
 import type { Client } from '../client.ts'
 import { startFaultWorld, type WorldOptions } from '../world.ts'
@@ -56,7 +56,7 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
    */
   async function waitUntilSettled(): Promise<void> {
     const deadline = performance.now() + SETTLE_TIMEOUT_MS
-    for (; performance.now() < deadline; await sleep(100)) {
+    for (; performance.now() < deadline; await pauseFor(100)) {
       const [row] = await world.sql`
         select count(*)::int as waiting from open_dispatches
         where handed_over_at is null or due_at < clock_timestamp() + interval '5 seconds'`

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
@@ -9,6 +8,7 @@ import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
+import { letArrive, pauseFor, quietFor, takes } from '../../harness/waits.ts'
 import {
   firstResponse,
   type Gateway,
@@ -36,7 +36,7 @@ test('shares are given in the order of the requests for them, a large one before
   const first = await note('first', 60)
   const large = note('large', 90)
   const small = note('small', 10)
-  await delay(10)
+  await quietFor(10)
   expect([order, inUse()]).toEqual([['first'], 60])
   first()
   first()
@@ -93,7 +93,7 @@ test('no more is given than the budget holds, and all of it is returned, in any 
         if (leaveMs !== null) setTimeout(() => leaver.abort(), leaveMs)
         const release = await take(bytes, holder, leaver.signal).catch(() => undefined)
         expect(inUse()).toBeLessThanOrEqual(100)
-        await delay(holdMs)
+        await takes(holdMs)
         release?.()
       }
       await Promise.all(steps.map(run))
@@ -180,7 +180,7 @@ test('callers that leave return their shares, while they wait, send or read', as
     const socket = await open(gateway.port)
     socket.write(written)
     leavers.push(socket)
-    await delay(30)
+    await letArrive(30)
   }
   for (const socket of leavers) socket.destroy()
   gateway.letGo()
@@ -229,7 +229,7 @@ test('the first share of a holder needs only room, and is not overtaken while it
   const release = await take(60, 'a', stays())
   const large = take(90, 'b', stays())
   const small = take(10, 'c', stays())
-  await delay(10)
+  await quietFor(10)
   expect(inUse()).toBe(60)
   release()
   await Promise.all([large, small])
@@ -258,6 +258,7 @@ test('with 20 slow uploads of one account running, a send of 1 MB of another acc
   const alone = performance.now()
   expect((await large).status).toBe(200)
   expect((await send(gateway.url, { ...MAIL, html: 'x'.repeat(1_000_000) })).status).toBe(200)
+  // The promised second, and the time of such a send alone.
   expect(startedMs).toBeLessThan(1_000 + performance.now() - alone)
   clearInterval(drip)
   for (const socket of slow) socket.destroy()
@@ -287,7 +288,7 @@ test('a large body that keeps the pace is read, however long it takes', async ()
   socket.write(BIG_HEAD(KEY).replace(/\d+\r\n\r\n$/, `${text.length}\r\n\r\n`))
   for (let at = 0; at < text.length; at += 20_000) {
     socket.write(text.slice(at, at + 20_000))
-    await delay(20)
+    await pauseFor(20)
   }
   expect(firstResponse(await receive(socket, 4_000)).status).toBe(200)
 })

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import tls from 'node:tls'
 import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../../harness/certificates.ts'
+import { letArrive, outlast, quietFor, takes } from '../../harness/waits.ts'
 import {
   delivered,
   firstResponse,
@@ -93,7 +93,7 @@ test('HTTP/2: a stream that the caller never reads is closed, and the other stre
   stalled.end(BODY)
   await once(stalled, 'response')
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)
-  await delay(500)
+  await outlast(500)
   const other = session.request({ ':path': '/healthz' })
   expect((await once(other, 'response'))[0][':status']).toBe(200)
   session.destroy()
@@ -121,7 +121,7 @@ test('a slow response is not a stalled one: a caller may wait longer for a respo
   await using gateway = await startGateway({
     listen: { stalledResponseMs: 50 },
     send: async () => {
-      await delay(500)
+      await takes(500)
       return delivered()
     },
   })
@@ -172,7 +172,7 @@ test('a caller that ends its side after the request gets its response', async ()
   const socket = await openHalf(gateway.port)
   socket.end(SEND)
   await expect.poll(() => gateway.sent.length).toBe(1)
-  await delay(500)
+  await quietFor(500)
   expect(gateway.app.inFlight.size).toBe(1)
   gateway.letGo()
   const received = await receive(socket, 20_000, (text) => / 200 OK/.test(text))
@@ -234,7 +234,7 @@ test.each([
   const socket = await open(gateway.port)
   socket.write(SEND + second)
   await expect.poll(() => gateway.sent.length).toBe(1)
-  await delay(100)
+  await letArrive(100)
   const received = receive(socket, 20_000, (text) => (text.match(/^HTTP\/1\.1 /gm) ?? []).length === 2)
   gateway.letGo()
   expect((await received).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])

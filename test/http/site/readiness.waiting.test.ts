@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Checks, shareReadiness } from '../../../server/http/site/readiness.ts'
+import { outlast, quietFor, takes } from '../../harness/waits.ts'
 
 /** Checks that a test sets, with the number of their runs, and of runs at a time. */
 function scriptedChecks(checkMs = 0) {
@@ -11,7 +11,7 @@ function scriptedChecks(checkMs = 0) {
     asked.now++
     asked.atOnce = Math.max(asked.atOnce, asked.now)
     const { database } = script
-    await delay(checkMs)
+    await takes(checkMs)
     asked.now--
     return { database }
   }
@@ -27,7 +27,7 @@ test('the checks run once a second, for any number of callers', async () => {
   await Promise.all(Array.from({ length: 1_000 }, () => readiness.read()))
   await readiness.read()
   expect(asked.times).toBe(1)
-  await delay(1_000)
+  await outlast(1_000)
   await readiness.read()
   expect(asked.times).toBe(2)
 })
@@ -36,7 +36,7 @@ test('a check that takes longer than a second never runs twice at a time', async
   const { check, asked } = scriptedChecks(1_500)
   const readiness = shareReadiness({ check, draining: NO_DRAIN })
   const first = readiness.read()
-  await delay(1_200)
+  await outlast(1_200)
   await Promise.all([first, readiness.read()])
   expect(asked).toMatchObject({ times: 1, atOnce: 1 })
 })
@@ -50,7 +50,7 @@ test('a fault and its end show within a second and the duration of a check', asy
     ['ok', 'ready'],
   ] as const) {
     script.database = database
-    await delay(1_000)
+    await outlast(1_000)
     expect(await statusOf(readiness)).toBe(status)
   }
 })
@@ -92,6 +92,6 @@ test('no check runs for a follower that has left', async () => {
   const leaving = new AbortController()
   for await (const _ of follow(leaving.signal)) leaving.abort()
   const { times } = asked
-  await delay(2_200)
+  await quietFor(2_200)
   expect(asked.times).toBe(times)
 })

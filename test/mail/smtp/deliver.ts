@@ -101,7 +101,3 @@ export async function closedPort(): Promise<{ host: string; port: number }> {
 export function eventually<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, { timeout: 10_000, interval: 10 })
 }
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}

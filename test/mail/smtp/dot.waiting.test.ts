@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import type { SmtpAttempt } from '../../../mail/smtp/attempt.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf, sleep } from './deliver.ts'
+import { takes } from '../../harness/waits.ts'
+import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -20,7 +21,7 @@ test.concurrent.each([
     },
   ],
   ['says something else', async () => 'yes' as unknown as boolean],
-  ['says yes too late', () => sleep(2_500).then(() => true)],
+  ['says yes too late', () => takes(2_500, true)],
   ['never answers', () => new Promise<boolean>(() => {})],
 ])(
   'when the caller %s, no dot is sent, the attempt is a temporary failure and no other host is tried',
@@ -77,7 +78,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
       beforeDot: async () => {
         expect(++running).toBe(1)
         // The server closes before the permission is given, also on a busy machine.
-        await sleep(1_000)
+        await takes(1_000)
         running--
         return ++asked > 0
       },
@@ -89,7 +90,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
 
 test.concurrent('when the server closes while the caller refuses permission, no other host is tried', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
-  const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => sleep(50).then(() => false) })
+  const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => takes(50, false) })
   expect(outcomeOf(attempt)).toBe('temporary_failure')
   expect(second.sessions).toEqual([])
 })
@@ -107,6 +108,7 @@ test.concurrent.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
     const watch = stopwatch()
     caller.abort()
     expect(await sending).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
+    // The timeout of a command is 10 s here.
     expect(watch.ms()).toBeLessThan(1_500)
     expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
     await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
@@ -128,7 +130,7 @@ test.concurrent('once the caller was asked for permission, its giving up does no
       signal: caller.signal,
       beforeDot: async () => {
         setTimeout(() => caller.abort(), when)
-        await sleep(40)
+        await takes(40)
         return true
       },
     })
@@ -143,7 +145,7 @@ test.concurrent('a caller that gives up after it was asked does not stop the nex
     signal: caller.signal,
     beforeDot: async () => {
       caller.abort()
-      return sleep(500).then(() => true)
+      return takes(500, true)
     },
   })
   expect(outcomeOf(attempt)).toBe('delivered')
@@ -179,6 +181,7 @@ test.concurrent('each command has its own timeout, and all commands before the d
   const attempt = await send(engineWith(), siteOf(exchanger), { budgetMs: 700 })
   expect(attempt).toMatchObject({ outcome: { reason: 'connection_timeout' }, detail: 'out of time' })
   expect(performance.now() - startedAt).toBeGreaterThan(340)
+  // Less than the budget.
   expect(watch.ms()).toBeLessThan(690)
 })
 
@@ -187,6 +190,7 @@ test.concurrent('a site may have a command timeout of its own', async () => {
   const watch = stopwatch()
   const attempt = await send(patient(), { ...siteOf(exchanger), commandTimeoutMs: 1_000 })
   expect(attempt).toMatchObject({ phase: 'rcpt', outcome: { reason: 'connection_timeout' } })
+  // The engine's own timeout is 10 s here.
   expect(watch.ms()).toBeLessThan(5_000)
 })
 
@@ -262,6 +266,7 @@ test('a server that stops reading meets the deadline, and gets no dot', async ()
   const watch = stopwatch()
   const attempt = await send(patient(), siteOf(first, second), { content, budgetMs: 6_000 })
   expect(attempt).toMatchObject({ phase: 'data', outcome: { reason: 'connection_timeout' } })
+  // Less than the budget.
   expect(watch.ms()).toBeLessThan(5_500)
   expect(first.messages).toEqual([])
 })

@@ -3,17 +3,8 @@ import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { a, mx, startDns } from '../../harness/dns.ts'
 import type { Exchanger } from '../../harness/exchanger.ts'
-import {
-  closedPort,
-  deliveryTo,
-  engineWith,
-  eventually,
-  exchangerWith,
-  outcomeOf,
-  send,
-  siteOf,
-  sleep,
-} from './deliver.ts'
+import { quietFor, takes } from '../../harness/waits.ts'
+import { closedPort, deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 const NO_PIPELINING = { ehlo: '250 mx.test' }
 
@@ -353,7 +344,7 @@ test.each([
     const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
     expect(outcomeOf(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
     await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
-    await sleep(20)
+    await quietFor(20)
     expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
   },
 )
@@ -392,7 +383,7 @@ test('a refused sender needs no reset', async () => {
 
 test('a refusal while the content is on its way is the outcome, and no dot follows', async () => {
   const exchanger = await exchangerWith({ content: '552 5.3.4 too big' })
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => takes(500, true) })
   expect(attempt).toMatchObject({ phase: 'data', reply: { code: 552 }, outcome: { reason: 'policy_block' } })
   expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([0, 1])
 })
@@ -403,7 +394,7 @@ test.each([
   ['in part', { content: { raw: '250 2.0' } }],
 ])('an acceptance %s, before the dot, is no acceptance', async (_, script) => {
   const exchanger = await exchangerWith(script)
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => takes(500, true) })
   expect(outcomeOf(attempt)).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
   expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)
@@ -475,7 +466,7 @@ test('a send that is running when the engine is closed completes', async () => {
   const exchanger = await exchangerWith({ dot: { after: 80, act: '250 2.0.0 ok' } })
   const engine = engineWith()
   const running = send(engine, siteOf(exchanger))
-  await sleep(30)
+  await eventually(() => expect(exchanger.sessions).toHaveLength(1))
   engine.close()
   expect(outcomeOf(await running)).toBe('delivered')
   await eventually(() => expect(linesOf(exchanger).at(-1)).toBe('QUIT'))

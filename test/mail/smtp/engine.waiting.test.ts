@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { stopwatch } from '../../harness/stopwatch.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf, sleep } from './deliver.ts'
+import { quietFor } from '../../harness/waits.ts'
+import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', async () => {
   const exchanger = await exchangerWith()
@@ -37,6 +38,7 @@ test('sites are served side by side, each with its own transaction and its own p
     'delivered',
     'delivered',
   ])
+  // One reply after 1 s. One after the other they would take 2 s.
   expect(watch.ms()).toBeLessThan(1_900)
   expect(asked.sort()).toEqual([
     [0, 3],
@@ -52,6 +54,7 @@ test('the domains of one site are served side by side', async () => {
   const recipients = ['a', 'b', 'c', 'd'].map((name) => ({ address: `user@${name}.test`, site }))
   const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
   expect(attempts.map(outcomeOf)).toEqual(['delivered', 'delivered', 'delivered', 'delivered'])
+  // One reply after 1 s. One after the other they would take 4 s.
   expect(watch.ms()).toBeLessThan(1_900)
 })
 
@@ -71,7 +74,7 @@ test.each([['is silent', 'stall']] as const)(
     const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
     expect(outcomeOf(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
     await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
-    await sleep(20)
+    await quietFor(20)
     expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
   },
 )
@@ -83,5 +86,6 @@ test('a server that refuses the sender and then falls silent costs one timeout, 
   const watch = stopwatch()
   const attempts = await engineWith({ limits: { commandMs: 1_000 } }).deliver(deliveryTo(site, { recipients }))
   expect(attempts.map(outcomeOf)).toEqual(Array(4).fill('policy_block'))
+  // Two timeouts would take 2 s.
   expect(watch.ms()).toBeLessThan(1_900)
 })

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Act, Verb } from '../../harness/exchanger.ts'
-import { engineWith, exchangerWith, outcomeOf, send, siteOf, sleep } from './deliver.ts'
+import { takes } from '../../harness/waits.ts'
+import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 // Every fault at every verb, against an exchanger that has it each time and one that has it the first time only.
 
@@ -50,7 +51,7 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
   const beforeDot = async () => {
     asked++
     // The fault must come before the dot, also on a busy machine.
-    await sleep(verb === 'content' ? 1_000 : 0)
+    await takes(verb === 'content' ? 1_000 : 0)
     return true
   }
   const isContent = verb === 'content'
@@ -75,7 +76,7 @@ const ONCE = FAULTS.filter(([, , expected]) => expected === 'temporary_failure')
 
 test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers the message', async ({ verb, act }) => {
   const exchanger = await exchangerWith({ [verb]: (_line: string, times: number) => (times === 0 ? act : undefined) })
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(1_000).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => takes(1_000, true) })
   expect(outcomeOf(attempt)).toBe('delivered')
   expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 1])
 })

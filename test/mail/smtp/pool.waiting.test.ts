@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import type { Exchanger } from '../../harness/exchanger.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
-import { engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf, sleep } from './deliver.ts'
+import { letArrive } from '../../harness/waits.ts'
+import { engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -98,6 +99,7 @@ test.concurrent('a send that gets no slot in time is our fault, and ends while t
     tls: null,
   })
   expect(performance.now() - startedAt).toBeGreaterThan(590)
+  // Less than the budget: the caller gets a response within it.
   expect(watch.ms()).toBeLessThan(1_780)
   engine.close()
   await busy
@@ -110,7 +112,7 @@ test.concurrent('a caller may give up while it waits for a slot, and the slot go
   const caller = new AbortController()
   const left = send(engine, site, { signal: caller.signal })
   const next = send(engine, site)
-  await sleep(10)
+  await letArrive(10)
   caller.abort()
   expect(await left).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
   expect(outcomeOf(await next)).toBe('delivered')
@@ -123,7 +125,7 @@ test.concurrent('a send that waits for a slot when the engine is closed ends as 
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
   const waiting = send(engine, site)
-  await sleep(10)
+  await letArrive(10)
   engine.close()
   expect(await waiting).toMatchObject({ outcome: { kind: 'our_fault', cause: 'draining' } })
   expect((await busy).map(outcomeOf)).toEqual(Array(20).fill('delivered'))

@@ -13,6 +13,7 @@ import {
   WEAK_DH,
 } from '../../harness/certificates.ts'
 import type { Exchanger, Script } from '../../harness/exchanger.ts'
+import { outlast } from '../../harness/waits.ts'
 import {
   closedPort,
   deliveryTo,
@@ -23,7 +24,6 @@ import {
   outcomeOf,
   send,
   siteOf,
-  sleep,
 } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
@@ -157,7 +157,7 @@ test('the broken TLS of a host is forgotten after a while', async () => {
   const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
   const engine = engineWith({ limits: { cleartextMs: 1_000 } })
   expect(await send(engine, { ...siteOf(exchanger), key: '1' })).toMatchObject({ tls: null })
-  await sleep(1_050)
+  await outlast(1_050)
   expect(await send(engine, { ...siteOf(exchanger), key: '2' })).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 

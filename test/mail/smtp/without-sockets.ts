@@ -1,10 +1,10 @@
 // A process of its own: it uses up all of its file descriptors, goes on sending, and prints the outcomes.
 import { closeSync, openSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { createEngine } from '../../../mail/smtp/engine.ts'
 import { startExchanger } from '../../harness/exchanger.ts'
+import { takes } from '../../harness/waits.ts'
 
 const exchanger = await startExchanger({ content: { after: 50, act: 'close' } })
 const resolver = createResolver({ servers: ['127.0.0.1:9'], queryTimeoutMs: 50 })
@@ -29,7 +29,7 @@ async function deliver(site: Site, whenAsked: () => void) {
     budgetMs: 20_000,
     beforeDot: async () => {
       // Until the close has arrived.
-      await setTimeout(1_000)
+      await takes(1_000)
       whenAsked()
       return true
     },

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { create, type Message, type Registry } from '@bufbuild/protobuf'
 import { type Any, anyPack } from '@bufbuild/protobuf/wkt'
 import { ConnectError, type HandlerContext } from '@connectrpc/connect'
+import { takes } from '../../harness/waits.ts'
 
 // The service of Connect's conformance suite, as its docs/testing_servers.md describes it. The descriptors come with
 // the suite, so these are the few fields that are read here.
@@ -71,7 +71,7 @@ export function conformanceService(registry: Registry) {
   async function respond(definition: UnaryDefinition | undefined, requests: Any[], context: HandlerContext) {
     addMetadata(definition, context)
     const info = infoOf(context, requests)
-    await sleep(definition?.responseDelayMs ?? 0)
+    await takes(definition?.responseDelayMs ?? 0)
     if (definition?.response.case === 'error') throw errorOf(definition.response.value, info)
     const data = definition?.response.case === 'responseData' ? definition.response.value : undefined
     return { payload: { data, requestInfo: info } }
@@ -95,7 +95,7 @@ export function conformanceService(registry: Registry) {
       addMetadata(definition, context)
       let info: Message | undefined = infoOf(context, [packed(request)])
       for (const data of definition?.responseData ?? []) {
-        await sleep(definition!.responseDelayMs)
+        await takes(definition!.responseDelayMs)
         yield { payload: { data, requestInfo: info } }
         info = undefined
       }
@@ -108,7 +108,7 @@ export function conformanceService(registry: Registry) {
       let unechoed: Any[] = []
       let sent = 0
       const next = async () => {
-        await sleep(definition!.responseDelayMs)
+        await takes(definition!.responseDelayMs)
         const info = unechoed.length > 0 || sent === 0 ? infoOf(context, unechoed) : undefined
         unechoed = []
         return { payload: { data: definition!.responseData[sent++], requestInfo: info } }

@@ -60,6 +60,7 @@ test('the webhook is set, less than a minute after the link was opened', async (
   await shows('Copy the secret now.')
   await button('I have copied the secret').click()
   await shows('Not used yet')
+  // The promised minute.
   expect(Date.now() - setUpStartedAtMs).toBeLessThan(60_000)
 })
 
