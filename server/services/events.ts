@@ -34,7 +34,7 @@ import {
   refuse,
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
-import { receiversOfEvent, receiversOfMessage } from './replay-receivers.ts'
+import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
 export interface EventServiceParts {
   db: Database
@@ -97,6 +97,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     },
 
     async replayEvent({ eventId, endpointId }, context) {
+      refuseEmptyName(endpointId)
       const { accountId } = context.values.get(callerKey)!
       const row = await readWholeEvent(accountId, eventId)
       const endpointIds = await receiversOfEvent(db, row, endpointId)
@@ -105,6 +106,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     },
 
     async replayMessage({ messageId, endpointId }, context) {
+      refuseEmptyName(endpointId)
       const { accountId } = context.values.get(callerKey)!
       const rows = await eventsInOrder(db, accountId, readKeptId(KEPT_MESSAGE, messageId, clock))
       if (rows.length === 0) throw unknownId(KEPT_MESSAGE, messageId)

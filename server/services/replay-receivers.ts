@@ -3,6 +3,7 @@ import { parsePublicId } from '../db/ids.ts'
 import type { events } from '../db/schema.ts'
 import { type Endpoint, findAskingIds, findEndpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import { noEnabledEndpoint } from '../webhooks/replays/replay.ts'
+import { refuse } from './listing.ts'
 import { noSuchEndpoint } from './webhooks.ts'
 
 type EventRow = typeof events.$inferSelect
@@ -34,6 +35,11 @@ export async function receiversOfMessage(db: Database, accountId: string, rows: 
     const endpointIds = enabled.filter(({ events }) => events.includes(row.event)).map(({ id }) => id)
     return endpointIds.length === 0 ? [] : [{ ...row, endpointIds }]
   })
+}
+
+/** An empty name is a variable without a value: to send to all endpoints then could surprise. */
+export function refuseEmptyName(named: string | undefined): void {
+  if (named === '') throw refuse('endpoint_id', 'must be the id of an endpoint, or absent for all that ask for it')
 }
 
 async function readNamed(db: Database, accountId: string, named: string): Promise<string> {

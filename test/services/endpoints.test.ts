@@ -282,6 +282,14 @@ test('a replay goes to every enabled endpoint that asks for the event, or to all
   expect(await replay()).toMatchObject({ status: 409, json: { error: 'webhook_not_configured' } })
 })
 
+test.each(['events/evt_01jx3c7w5fe9c8m0t1q2r3s4v5', 'messages/msg_01jx3c7w5fe9c8m0t1q2r3s4v5'])(
+  'an empty endpoint_id in a replay is refused, also for an expired id (%s)',
+  async (path) => {
+    const { status, json } = await api.call('POST', `/api/v1/${path}/replay`, { body: { endpoint_id: '' } })
+    expect([status, json.details]).toEqual([400, [{ field: 'endpoint_id', message: expect.any(String) }]])
+  },
+)
+
 test('a replay of a message sends each endpoint the kinds that it asks for, whatever its other filters are', async () => {
   await add('/feedback', { events: ['email.feedback'] })
   const bounces = await add('/bounces', { statuses: ['bounced'], tags: ['never'] })
