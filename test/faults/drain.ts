@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Script } from '../harness/exchanger.ts'
+import type { Script } from '../harness/smtp-script.ts'
 import { letRun } from '../harness/waits.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'

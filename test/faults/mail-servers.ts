@@ -1,4 +1,6 @@
-import { type Act, type Exchanger, type Script, type SeenMessage, startExchanger } from '../harness/exchanger.ts'
+import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import type { SeenMessage } from '../harness/smtp-conversation.ts'
+import type { Act, Script } from '../harness/smtp-script.ts'
 import type { MailLog } from '../reliability/logs.ts'
 
 /** Starts a mail exchanger that logs the addresses of RCPT commands, and every final dot with its reply. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { a, mx } from '../harness/dns.ts'
-import type { Act, Script, Verb } from '../harness/exchanger.ts'
+import type { Act, Script, Verb } from '../harness/smtp-script.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { startMailServer } from './mail-servers.ts'
 import { startFaultWorld, type World } from './world.ts'

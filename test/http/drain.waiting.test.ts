@@ -10,7 +10,9 @@ import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { outlast, pauseFor, takes, within } from '../harness/waits.ts'
-import { delivered, firstResponse, KEY, MAIL, open, receive, send, startGateway, startSlow, talk } from './gateway.ts'
+import { KEY, startGateway, startSlow } from './gateway.ts'
+import { firstResponse, MAIL, open, receive, send, talk } from './requests.ts'
+import { delivered } from './resources.ts'
 
 const body = JSON.stringify(MAIL)
 const REQUEST = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -6,19 +6,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
 import { letArrive, pauseFor } from '../harness/waits.ts'
-import {
-  ask,
-  firstResponse,
-  type Gateway,
-  KEY,
-  MAIL,
-  open,
-  receive,
-  send,
-  startEndless,
-  startGateway,
-  talk,
-} from './gateway.ts'
+import { type Gateway, KEY, startEndless, startGateway } from './gateway.ts'
+import { ask, firstResponse, MAIL, open, receive, send, talk } from './requests.ts'
 
 let gateway: Gateway
 beforeAll(async () => {

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { logFieldsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
-import { ask, delivered, KEY, MAIL, send, startGateway } from './gateway.ts'
+import { KEY, startGateway } from './gateway.ts'
+import { ask, MAIL, send } from './requests.ts'
+import { delivered } from './resources.ts'
 
 const requests = (lines: Record<string, unknown>[]) => lines.filter((line) => line.msg === 'request')
 

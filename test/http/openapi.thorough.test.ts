@@ -8,7 +8,9 @@ import type { FeedbackEvent, StoredEvent } from '../../server/db/delivery-event.
 import { createApp } from '../../server/http/app.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
 import { newEvent } from '../webhooks/rows.ts'
-import { ask, document, faultsAgainst, type Gateway, KEY, startGateway } from './gateway.ts'
+import { document, faultsAgainst } from './documented.ts'
+import { type Gateway, KEY, startGateway } from './gateway.ts'
+import { ask } from './requests.ts'
 
 let gateway: Gateway
 beforeAll(async () => {

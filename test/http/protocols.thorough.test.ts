@@ -17,7 +17,9 @@ import { fail, reasonOf } from '../../server/errors.ts'
 import { MAX_OBJECTS } from '../../server/http/body/request-bounds.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
-import { type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from './gateway.ts'
+import { type Gateway, KEY, startGateway } from './gateway.ts'
+import { MAIL } from './requests.ts'
+import { MESSAGE_ID } from './resources.ts'
 
 let gateway: Gateway
 beforeAll(async () => {

@@ -3,7 +3,8 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
-import { CALLER, type Gateway, KEY, MAIL, send, startGateway } from './gateway.ts'
+import { CALLER, type Gateway, KEY, startGateway } from './gateway.ts'
+import { MAIL, send } from './requests.ts'
 
 // The right of a call is checked again when its body has arrived. Here the gate says how long it may take.
 

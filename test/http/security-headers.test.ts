@@ -3,7 +3,8 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
-import { firstResponse, type Gateway, KEY, startGateway, talk } from './gateway.ts'
+import { type Gateway, KEY, startGateway } from './gateway.ts'
+import { firstResponse, talk } from './requests.ts'
 
 let plain: Gateway
 let own: Gateway

@@ -8,8 +8,8 @@ import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { script } from '../sending/world.ts'
-import * as reports from './reports.ts'
-import { arf, dsn } from './reports.ts'
+import * as bounces from './bounces.ts'
+import { arf, dsn } from './report-forms.ts'
 import { type InboundWorld, startInboundWorld } from './world.ts'
 
 const TAKEN = '250 2.0.0 Thank you'
@@ -54,7 +54,7 @@ const messageRows = (id: string) => world.db.select().from(messages).where(eq(me
 test('a late bounce is stored beside its message, suppresses the address and counts for the domain', async () => {
   const { id, returnPath } = await world.sendMessage()
   const before = await messageRows(id)
-  expect(await world.bounce(returnPath, reports.POSTFIX)).toBe(TAKEN)
+  expect(await world.bounce(returnPath, bounces.POSTFIX)).toBe(TAKEN)
   const detail = '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table'
   expect(await feedback()).toEqual([
     { messageId: id, recipient: 'ann@example.net', kind: 'late_bounce', reason: 'mailbox_does_not_exist', detail },
@@ -77,7 +77,7 @@ test('a complaint suppresses at once, and is no bounce', async () => {
 
 test('a report that comes twice, or from two servers, is stored once', async () => {
   const { returnPath } = await world.sendMessage()
-  for (const mail of [reports.POSTFIX, reports.POSTFIX, reports.SENDMAIL, complaint(), complaint()]) {
+  for (const mail of [bounces.POSTFIX, bounces.POSTFIX, bounces.SENDMAIL, complaint(), complaint()]) {
     expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
   }
   expect((await feedback()).map(({ kind }) => kind)).toEqual(['complaint', 'late_bounce'])
@@ -88,7 +88,7 @@ test('a report that comes twice, or from two servers, is stored once', async () 
 test('two reports at the same moment are stored once too', async () => {
   const { id } = await world.sendMessage()
   const to = `${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`
-  const replies = await Promise.all(Array.from({ length: 8 }, () => world.bounce(to, reports.POSTFIX)))
+  const replies = await Promise.all(Array.from({ length: 8 }, () => world.bounce(to, bounces.POSTFIX)))
   expect(new Set(replies)).toEqual(new Set([TAKEN]))
   expect(await feedback()).toHaveLength(1)
   expect(await counts()).toMatchObject([{ lateBounces: 1 }])
@@ -96,7 +96,7 @@ test('two reports at the same moment are stored once too', async () => {
 
 test('the feedback to a send with a tenant belongs to the tenant', async () => {
   const { returnPath } = await world.sendMessage({ tenantId: 'shop-1' })
-  await world.bounce(returnPath, reports.POSTFIX)
+  await world.bounce(returnPath, bounces.POSTFIX)
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenantId: 'shop-1' }])
   expect(await counts()).toEqual([
     { tenantId: '', domain: 'example.test', complaints: 0, lateBounces: 1 },
@@ -173,7 +173,7 @@ test('feedback to dry runs is ignored; that to the simulator is an event, and co
   const simulated = await world.sendMessage({ to: ['complaint@simulator.test'] })
   for (const { id } of [dry, simulated]) {
     const to = `${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`
-    expect(await world.bounce(to, reports.POSTFIX)).toBe(TAKEN)
+    expect(await world.bounce(to, bounces.POSTFIX)).toBe(TAKEN)
     expect(await world.bounce(to, complaint())).toBe(TAKEN)
   }
   expect(world.received.map(({ kept }) => kept)).toEqual(['no_recipient', 'no_recipient', 'kept', 'kept'])
@@ -186,7 +186,7 @@ test('a report about a message that is unknown or over 90 days old is accepted a
   const now = world.clock.now()
   for (const id of [newId(now), newId(now - 91 * 86_400_000)]) {
     expect(
-      await world.bounce(`${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`, reports.POSTFIX),
+      await world.bounce(`${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`, bounces.POSTFIX),
     ).toBe(TAKEN)
   }
   expect(world.received.map(({ kept }) => kept)).toEqual(['unknown', 'unknown'])
@@ -198,16 +198,16 @@ test('the sender of a bounce that is faster than the outcome is told to try agai
   const sending = world.sendMessage()
   await expect.poll(() => world.exchanger.messages.length, { interval: 10 }).toBe(1)
   const early = world.exchanger.messages[0]!.from
-  expect(await world.bounce(early, reports.POSTFIX)).toBe('451 4.3.0 Not now, come again')
+  expect(await world.bounce(early, bounces.POSTFIX)).toBe('451 4.3.0 Not now, come again')
   isToldToWait.resolve()
   await sending
-  expect(await world.bounce(early, reports.POSTFIX)).toBe(TAKEN)
+  expect(await world.bounce(early, bounces.POSTFIX)).toBe(TAKEN)
   expect(await feedback()).toHaveLength(1)
 })
 
 test('mail that is no report is accepted and ignored', async () => {
   const { returnPath } = await world.sendMessage()
-  expect(await world.bounce(returnPath, reports.OUT_OF_OFFICE, 'ann@example.net')).toBe(TAKEN)
+  expect(await world.bounce(returnPath, bounces.OUT_OF_OFFICE, 'ann@example.net')).toBe(TAKEN)
   expect(await world.bounce(returnPath, '')).toBe(TAKEN)
   expect(world.received.map(({ report }) => report)).toEqual(['none', 'none'])
 })
@@ -241,7 +241,7 @@ test('the id of a message is not enough: without its MAC no report is accepted',
   const { messageId } = await world.sendMessage()
   const id = messageId.slice(4)
   for (const local of [`b+${id}000123456789abcdef`, `b.${id}.0123456789abcdef`]) {
-    expect(await world.bounce(`${local}@rp.example.test`, reports.POSTFIX)).toBe('550 5.7.1 No relay')
+    expect(await world.bounce(`${local}@rp.example.test`, bounces.POSTFIX)).toBe('550 5.7.1 No relay')
   }
 })
 

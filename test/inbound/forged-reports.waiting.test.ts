@@ -9,7 +9,7 @@ import type { Report } from '../../server/inbound/report.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { mx } from '../harness/dns.ts'
 import { oldReturnPath } from './old-return-path.ts'
-import { arf, dsn } from './reports.ts'
+import { arf, dsn } from './report-forms.ts'
 import { type InboundWorld, startInboundWorld } from './world.ts'
 
 // A recipient knows the return path of the message that they got, and writes reports about other recipients.

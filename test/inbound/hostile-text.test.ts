@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readReport } from '../../server/inbound/report.ts'
 import { HOSTILE, hostile } from '../harness/hostile.ts'
-import { arf, dsn } from './reports.ts'
+import { arf, dsn } from './report-forms.ts'
 
 test('no harmful character of a report is stored, whatever its text is', async () => {
   await fc.assert(

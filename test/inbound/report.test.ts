@@ -3,32 +3,33 @@ import { expect, test } from 'vitest'
 import { matchingFormOf } from '../../mail/address.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { anyCharacter } from '../harness/text.ts'
-import * as reports from './reports.ts'
-import { arf, crlf, dsn, multipart } from './reports.ts'
+import * as bounces from './bounces.ts'
+import * as complaints from './complaints.ts'
+import { arf, crlf, dsn, multipart } from './report-forms.ts'
 
 const read = (mail: string) => readReport(Buffer.from(mail))
 
 const SHAPES: [string, string, object][] = [
   [
     'Postfix',
-    reports.POSTFIX,
+    bounces.POSTFIX,
     { reason: 'mailbox_does_not_exist', enhanced: '5.1.1', addresses: ['ann@example.net', 'ann@example.net'] },
   ],
   [
     'Postfix, of its own mailboxes',
-    reports.POSTFIX_LOCAL,
+    bounces.POSTFIX_LOCAL,
     { reason: 'mailbox_does_not_exist', detail: '5.1.1 unknown user: "ann"' },
   ],
-  ['Postfix, of a content', reports.POSTFIX_CONTENT, { reason: 'spam_blocked', enhanced: '5.7.1' }],
-  ['Postfix, given up', reports.POSTFIX_GIVEN_UP, { reason: 'mailbox_full', enhanced: '4.2.2' }],
+  ['Postfix, of a content', bounces.POSTFIX_CONTENT, { reason: 'spam_blocked', enhanced: '5.7.1' }],
+  ['Postfix, given up', bounces.POSTFIX_GIVEN_UP, { reason: 'mailbox_full', enhanced: '4.2.2' }],
   [
     'Exchange Online',
-    reports.EXCHANGE_ONLINE,
+    bounces.EXCHANGE_ONLINE,
     { reason: 'mailbox_does_not_exist', enhanced: '5.1.10', addresses: ['ann@example.net'] },
   ],
   [
     'Gmail',
-    reports.GMAIL,
+    bounces.GMAIL,
     {
       reason: 'mailbox_does_not_exist',
       detail:
@@ -38,13 +39,13 @@ const SHAPES: [string, string, object][] = [
   ],
   [
     'Sendmail',
-    reports.SENDMAIL,
+    bounces.SENDMAIL,
     { reason: 'mailbox_does_not_exist', addresses: ['ann@example.net', 'ann@inside.example.net'] },
   ],
-  ['Yahoo', reports.YAHOO, { reason: 'mailbox_does_not_exist', enhanced: undefined }],
+  ['Yahoo', bounces.YAHOO, { reason: 'mailbox_does_not_exist', enhanced: undefined }],
   [
     'Exim, without a route',
-    reports.EXIM_UNROUTEABLE,
+    bounces.EXIM_UNROUTEABLE,
     { reason: 'mailbox_does_not_exist', detail: 'Unrouteable address' },
   ],
 ]
@@ -103,7 +104,7 @@ test('Exim names the recipients in a field, and the text has the reason under ea
       detail: '554 5.7.1 This message looks like spam',
     },
   ]
-  expect(await read(reports.EXIM)).toMatchObject({ kind: 'bounce', failures })
+  expect(await read(bounces.EXIM)).toMatchObject({ kind: 'bounce', failures })
 })
 
 test('qmail writes a paragraph for each recipient', async () => {
@@ -116,7 +117,7 @@ test('qmail writes a paragraph for each recipient', async () => {
     },
     { addresses: ['cy@example.net'], reason: 'mailbox_full', enhanced: '5.2.2' },
   ]
-  expect(await read(reports.QMAIL)).toMatchObject({ kind: 'bounce', failures })
+  expect(await read(bounces.QMAIL)).toMatchObject({ kind: 'bounce', failures })
 })
 
 const field = (diagnostic: string, status = '5.0.0') =>
@@ -161,9 +162,9 @@ test('a notification about several recipients reports each of them', async () =>
 })
 
 test.each([
-  ['a delay', reports.POSTFIX_DELAYED],
-  ['a message that was passed on', reports.POSTFIX_DELIVERED],
-  ['an out-of-office reply', reports.OUT_OF_OFFICE],
+  ['a delay', bounces.POSTFIX_DELAYED],
+  ['a message that was passed on', bounces.POSTFIX_DELIVERED],
+  ['an out-of-office reply', bounces.OUT_OF_OFFICE],
   ['a report that a message is no spam', arf({ type: 'not-spam', fields: 'Original-Rcpt-To: ann@example.net\n' })],
   ['a report of failed authentication', arf({ type: 'auth-failure' })],
   ['nothing', ''],
@@ -174,9 +175,9 @@ test.each([
 })
 
 test.each([
-  ['Yahoo', reports.YAHOO_COMPLAINT, 'abuse'],
-  ['Comcast', reports.COMCAST_COMPLAINT, 'abuse'],
-  ['Microsoft', reports.MICROSOFT_COMPLAINT, 'abuse'],
+  ['Yahoo', complaints.YAHOO_COMPLAINT, 'abuse'],
+  ['Comcast', complaints.COMCAST_COMPLAINT, 'abuse'],
+  ['Microsoft', complaints.MICROSOFT_COMPLAINT, 'abuse'],
   ['fraud', arf({ type: 'fraud', fields: 'Original-Rcpt-To: ann@example.net\n' }), 'fraud'],
   ['virus', arf({ type: 'Virus', fields: 'Original-Rcpt-To: rfc822; ann@example.net\n' }), 'virus'],
   ['opt-out', arf({ type: 'opt-out', fields: 'Removal-Recipient: <ann@example.net>\n' }), 'opt-out'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readReport } from '../../server/inbound/report.ts'
-import { crlf, dsn } from './reports.ts'
+import { crlf, dsn } from './report-forms.ts'
 
 const read = (mail: string) => readReport(Buffer.from(mail))
 

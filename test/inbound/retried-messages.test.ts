@@ -6,7 +6,7 @@ import { run } from '../../server/db/statement.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { newClaim } from '../harness/claim.ts'
 import { mx } from '../harness/dns.ts'
-import { arf, dsn } from './reports.ts'
+import { arf, dsn } from './report-forms.ts'
 import { type InboundWorld, startInboundWorld } from './world.ts'
 
 // A chain of retries has one return path for each recipient domain. A report to it may be about any of its messages.

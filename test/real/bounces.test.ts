@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
-import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
+import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import type { Script } from '../harness/smtp-script.ts'
 import { eventually } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 

@@ -6,8 +6,8 @@ import { cleanJson, cleanText } from '../../net/clean-text.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
-import type { Verb } from '../harness/exchanger.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
+import type { Verb } from '../harness/smtp-script.ts'
 import { message, script, startSendingWorld, type World } from './world.ts'
 
 // Recipients' mail servers and DNS zones may send any text. Every outcome is stored, and none of the text harms a

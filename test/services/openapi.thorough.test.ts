@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { document, faultsAgainst } from '../http/gateway.ts'
+import { document, faultsAgainst } from '../http/documented.ts'
 import { type Api, startApi } from './api.ts'
 
 // Compares the limits in the OpenAPI document with the validation behind it.

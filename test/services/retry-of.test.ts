@@ -7,7 +7,7 @@ import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { mx } from '../harness/dns.ts'
-import type { Script } from '../harness/exchanger.ts'
+import type { Script } from '../harness/smtp-script.ts'
 import { type Api, startApi } from './api.ts'
 
 // `retry_of` through the API: what may be retried, by whom, and once.

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endWithUs } from '../../harness/end-with-us.ts'
 import { letRun } from '../../harness/waits.ts'
-import { POSTFIX } from '../../inbound/reports.ts'
+import { POSTFIX } from '../../inbound/bounces.ts'
 import { type InboundWorld, startInboundWorld } from '../../inbound/world.ts'
 
 const CONNECTIONS = 10_000

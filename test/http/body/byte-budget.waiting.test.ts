@@ -9,19 +9,9 @@ import { reasonOf } from '../../../server/errors.ts'
 import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
 import { letArrive, pauseFor, quietFor, takes } from '../../harness/waits.ts'
-import {
-  firstResponse,
-  type Gateway,
-  KEY,
-  MAIL,
-  open,
-  type Parts,
-  RATE,
-  receive,
-  send,
-  startGateway,
-  startSlow,
-} from '../gateway.ts'
+import { type Gateway, KEY, type Parts, startGateway, startSlow } from '../gateway.ts'
+import { RATE } from '../memory-services.ts'
+import { firstResponse, MAIL, open, receive, send } from '../requests.ts'
 
 const stays = () => new AbortController().signal
 

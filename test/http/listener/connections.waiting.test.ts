@@ -5,20 +5,9 @@ import tls from 'node:tls'
 import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../../harness/certificates.ts'
 import { letArrive, outlast, quietFor, takes } from '../../harness/waits.ts'
-import {
-  delivered,
-  firstResponse,
-  type Gateway,
-  KEY,
-  MAIL,
-  open,
-  receive,
-  send,
-  startEndless,
-  startGateway,
-  startSlow,
-  talk,
-} from '../gateway.ts'
+import { type Gateway, KEY, startEndless, startGateway, startSlow } from '../gateway.ts'
+import { firstResponse, MAIL, open, receive, send, talk } from '../requests.ts'
+import { delivered } from '../resources.ts'
 
 const BODY = JSON.stringify(MAIL)
 const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n`

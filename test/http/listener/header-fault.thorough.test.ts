@@ -10,7 +10,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SINGLE_HEADERS } from '../../../server/http/listener/header-fault.ts'
-import { expectErrorBody, type Gateway, KEY, MAIL, startGateway } from '../gateway.ts'
+import { expectErrorBody } from '../documented.ts'
+import { type Gateway, KEY, startGateway } from '../gateway.ts'
+import { MAIL } from '../requests.ts'
 
 const keys: (string | null)[] = []
 let gateway: Gateway

@@ -17,7 +17,8 @@ import {
   openStream,
   repeated,
 } from '../../harness/http2-frames.ts'
-import { firstResponse, type Gateway, KEY, MAIL, open, receive, send, startGateway } from '../gateway.ts'
+import { type Gateway, KEY, startGateway } from '../gateway.ts'
+import { firstResponse, MAIL, open, receive, send } from '../requests.ts'
 
 let gateway: Gateway
 beforeAll(async () => {

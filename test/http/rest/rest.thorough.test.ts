@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../../server/caller.ts'
 import { type ErrorReason, fail, PUBLIC_ERRORS } from '../../../server/errors.ts'
 import { cpuStopwatch } from '../../harness/stopwatch.ts'
-import { ADDRESS_RATE, ask, CALLER, type Gateway, MAIL, MESSAGE_ID, RATE, send, startGateway } from '../gateway.ts'
+import { ADDRESS_RATE, CALLER, type Gateway, startGateway } from '../gateway.ts'
+import { RATE } from '../memory-services.ts'
+import { ask, MAIL, send } from '../requests.ts'
+import { MESSAGE_ID } from '../resources.ts'
 
 let gateway: Gateway
 let url: string
@@ -398,12 +401,12 @@ test('an unexpected error is a 500 without detail for the caller, with all detai
   })
   const { status, json, text } = await send(own.url, MAIL)
   expect([status, json.error]).toEqual([500, 'transient_failure'])
-  expect(text).not.toMatch(/secret|RangeError|gateway\.ts/)
+  expect(text).not.toMatch(/secret|RangeError|memory-services\.ts/)
   expect(own.lines).toContainEqual(
     expect.objectContaining({
       msg: 'unexpected fault',
       request_id: json.request_id,
-      err: expect.objectContaining({ type: 'RangeError', stack: expect.stringContaining('gateway.ts') }),
+      err: expect.objectContaining({ type: 'RangeError', stack: expect.stringContaining('memory-services.ts') }),
     }),
   )
 })

@@ -10,7 +10,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { letArrive } from '../../harness/waits.ts'
-import { delivered, type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from '../gateway.ts'
+import { type Gateway, KEY, startGateway } from '../gateway.ts'
+import { MAIL } from '../requests.ts'
+import { delivered, MESSAGE_ID } from '../resources.ts'
 
 // Unary calls of plain gRPC do not pass through the protocol library.
 

@@ -18,7 +18,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
-import { delivered, type Gateway, KEY, MAIL, startGateway, startSlow } from '../gateway.ts'
+import { type Gateway, KEY, startGateway, startSlow } from '../gateway.ts'
+import { MAIL } from '../requests.ts'
+import { delivered } from '../resources.ts'
 
 /** The text of a reply, by the subject: long enough to be packed. */
 const REPLY = { short: 'OK', long: 'Accepted. '.repeat(500) }

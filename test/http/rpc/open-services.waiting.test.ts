@@ -18,7 +18,8 @@ import { ServerReflection as V1Alpha } from '../../../gen/grpc/reflection/v1alph
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { createReflectionServices } from '../../../server/http/rpc/reflection.ts'
-import { type Gateway, MAIL, open, receive, send, startGateway } from '../gateway.ts'
+import { type Gateway, startGateway } from '../gateway.ts'
+import { MAIL, open, receive, send } from '../requests.ts'
 
 // Health and reflection need no key. A caller without one must not use up what accounts need.
 

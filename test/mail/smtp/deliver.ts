@@ -2,7 +2,8 @@ import { afterAll, vi } from 'vitest'
 import type { Resolver } from '../../../mail/dns/resolver.ts'
 import type { Delivery, Engine, Host, Site, SmtpAttempt } from '../../../mail/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../../mail/smtp/engine.ts'
-import { type Exchanger, type Script, startExchanger } from '../../harness/exchanger.ts'
+import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
+import type { Script } from '../../harness/smtp-script.ts'
 
 const engines: Engine[] = []
 const exchangers: Exchanger[] = []

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { Act, Verb } from '../../harness/exchanger.ts'
+import type { Act, Verb } from '../../harness/smtp-script.ts'
 import { takes } from '../../harness/waits.ts'
 import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 

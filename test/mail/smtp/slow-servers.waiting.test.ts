@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { OpenSitePlaces } from '../../../mail/smtp/site-places.ts'
-import type { Act, Script } from '../../harness/exchanger.ts'
+import type { Act, Script } from '../../harness/smtp-script.ts'
 import { deliveryTo, engineWith, exchangerWith, outcomeOf, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 8 })

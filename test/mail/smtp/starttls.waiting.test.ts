@@ -12,7 +12,8 @@ import {
   WEAK_CERTIFICATE,
   WEAK_DH,
 } from '../../harness/certificates.ts'
-import type { Exchanger, Script } from '../../harness/exchanger.ts'
+import type { Exchanger } from '../../harness/exchanger.ts'
+import type { Script } from '../../harness/smtp-script.ts'
 import { outlast } from '../../harness/waits.ts'
 import {
   closedPort,

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { Script } from '../../harness/exchanger.ts'
+import type { Script } from '../../harness/smtp-script.ts'
 import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 8 })

@@ -1,5 +1,6 @@
-import { type Exchanger, type Script, startExchanger } from '../../harness/exchanger.ts'
+import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import type { Script } from '../../harness/smtp-script.ts'
 import type { Installation } from './installation.ts'
 
 // What the screenshots show: real sends to a mail server on this machine, whose mailboxes have outcomes of their own.

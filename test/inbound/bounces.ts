@@ -1,50 +1,7 @@
-// Reports as mail servers and mailbox providers write them, about a message to ann@example.net or to other recipients.
+import { crlf, dsn, multipart, RETURNED } from './report-forms.ts'
 
-const RETURNED = `Return-Path: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
-From: Verdict <hello@example.test>
-To: ann@example.net
-Subject: Hello
-Message-ID: <msg_01kctznv0zf3kanvqtfn6xkbd4@rp.example.test>
-
-Hi Ann
-`
-
-interface Part {
-  type: string
-  content: string
-  encoding?: string
-}
-
-export function multipart(type: string, parts: Part[], header = ''): string {
-  const body = parts.map(
-    ({ type, content, encoding = '7bit' }) =>
-      `--=_part\nContent-Type: ${type}\nContent-Transfer-Encoding: ${encoding}\n\n${content}\n`,
-  )
-  return crlf(
-    `From: MAILER-DAEMON@mx.example.net (Mail Delivery System)\nSubject: Undelivered Mail Returned to Sender\n${header}` +
-      `MIME-Version: 1.0\nContent-Type: ${type}; boundary="=_part"\n\nThis is a MIME-encapsulated message.\n\n${body.join('')}--=_part--\n`,
-  )
-}
-
-export const crlf = (text: string) => text.replace(/\r?\n/g, '\r\n')
-
-/** A delivery status notification with this text for people, and these fields for each recipient. */
-export function dsn({ notice = 'It did not work.', fields, original = RETURNED }: Dsn): string {
-  return multipart('multipart/report; report-type=delivery-status', [
-    { type: 'text/plain; charset=us-ascii', content: notice },
-    {
-      type: 'message/delivery-status',
-      content: `Reporting-MTA: dns; mx.example.net\nArrival-Date: Sat, 21 Nov 2026 10:00:00 +0000\n\n${fields.join('\n\n')}\n`,
-    },
-    { type: 'message/rfc822', content: original },
-  ])
-}
-
-interface Dsn {
-  notice?: string
-  fields: string[]
-  original?: string
-}
+// Bounces as mail servers write them, about a message to ann@example.net or to other recipients. The last one is an
+// automatic reply.
 
 export const POSTFIX = dsn({
   notice: `This is the mail system at host mail.example.net.
@@ -274,55 +231,6 @@ Remote host said: 552 5.2.2 Over quota
 --- Below this line is a copy of the message.
 
 ${RETURNED}`)
-
-interface Arf {
-  type?: string
-  fields?: string
-  original?: string
-  originalType?: string
-}
-
-/** A complaint in the form of RFC 5965. */
-export function arf({
-  type = 'abuse',
-  fields = '',
-  original = RETURNED,
-  originalType = 'message/rfc822',
-}: Arf): string {
-  return multipart('multipart/report; report-type=feedback-report', [
-    { type: 'text/plain; charset="US-ASCII"', content: 'This is an email abuse report.' },
-    {
-      type: 'message/feedback-report',
-      content: `Feedback-Type: ${type}\nUser-Agent: SomeGenerator/1.0\nVersion: 1\n${fields}`,
-    },
-    { type: originalType, content: original },
-  ])
-}
-
-export const YAHOO_COMPLAINT = arf({
-  fields: `Original-Rcpt-To: ann@example.net
-Arrival-Date: Sat, 21 Nov 2026 10:00:00 +0000
-Reported-Domain: example.test
-Source-IP: 192.0.2.25
-Original-Mail-From: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
-`,
-})
-
-export const COMCAST_COMPLAINT = arf({
-  fields: `Original-Mail-From: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
-Original-Rcpt-To: <ann@example.net>
-Removal-Recipient: ann@example.net
-Received-Date: Sat, 21 Nov 2026 10:00:00 +0000
-Abuse-Type: complaint
-Source: Comcast
-`,
-  originalType: 'text/rfc822-headers',
-})
-
-/** Microsoft's Junk Mail Reporting Program: only the message, with the recipient in its own field. */
-export const MICROSOFT_COMPLAINT = multipart('multipart/mixed', [
-  { type: 'message/rfc822', content: `X-HmXmrOriginalRecipient: <ann@example.net>\n${RETURNED}` },
-])
 
 export const OUT_OF_OFFICE = crlf(`From: Ann <ann@example.net>
 Auto-Submitted: auto-replied
