@@ -49,6 +49,8 @@ COPY net net
 COPY mail mail
 COPY server server
 COPY cli cli
+# The words for an outcome, which `verdict mcp` shows, too.
+COPY dashboard/messages/sentences.ts dashboard/messages/
 COPY workflows workflows
 COPY docs/openapi.json docs/
 COPY deploy/probe.ts deploy/

@@ -5,7 +5,7 @@ import { readAs } from '../mail/smtp/rules.ts'
 import { STRIKES, strikeOfReading } from '../server/reputation/strikes.ts'
 import { examples, Failure, type Print } from './command.ts'
 
-const PHASES = ['rcpt', 'dot', 'late'] as const
+export const PHASES = ['rcpt', 'dot', 'late'] as const
 const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
 
 export const explain = (print: Print) =>
@@ -50,7 +50,8 @@ interface Explanation {
   suppresses?: string
 }
 
-function explanationOf(text: string, { phase, mx, recipient, ours }: Placed): Explanation {
+/** Says how a reply is read. Throws a Failure when the text is no reply. */
+export function explanationOf(text: string, { phase, mx, recipient, ours }: Placed): Explanation {
   const [, code, words = ''] = REPLY.exec(text.trim()) ?? []
   if (code === undefined)
     throw new Failure('usage', 'reply: begins with no code. Write it as the server did: "550 5.1.1 no"')

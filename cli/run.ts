@@ -19,6 +19,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     stats: async () => (await import('./stats.ts')).stats,
     limits: async () => (await import('./limits.ts')).limits,
     status: async () => (await import('./status.ts')).status,
+    mcp: async () => (await import('./mcp.ts')).mcp,
   },
   'Commands that call the API, or work on the database for the operator:': {
     domains: async () => (await import('./domains.ts')).domains,

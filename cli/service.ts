@@ -46,10 +46,17 @@ export async function callPatiently(call: Call): Promise<Reply['body']> {
   }
 }
 
+/** The key to call the service with. That of a development instance is sent to that instance only. */
+function keyFor(url: string | undefined): string | undefined {
+  const isDevelopment = !url && !process.env.VERDICT_URL
+  return process.env.VERDICT_API_KEY || (isDevelopment ? developmentKey() : undefined)
+}
+
+/** Whether there is a key to call the service with. */
+export const hasKey = (url: string | undefined): boolean => Boolean(keyFor(url))
+
 async function askWithKey(call: Call): Promise<Reply> {
-  // The key of a development instance is sent to that instance only.
-  const isDevelopment = !call.url && !process.env.VERDICT_URL
-  const key = process.env.VERDICT_API_KEY || (isDevelopment && developmentKey())
+  const key = keyFor(call.url)
   if (!key) throw new Failure('configuration', 'VERDICT_API_KEY must be set. Create a key: verdict keys create <name>')
   return ask({ ...call, headers: { ...call.headers, authorization: `Bearer ${key}` } })
 }

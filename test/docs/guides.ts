@@ -22,6 +22,7 @@ export const README = [
 /** The guides that need only an account. */
 export const GUIDES = [
   'docs/retrying.md',
+  'docs/mcp.md',
   'docs/migrating/resend.md',
   'docs/migrating/postmark.md',
   'docs/migrating/ses.md',
