@@ -60,7 +60,7 @@ interface Request {
 export function createCall({ url, apiKey, timeoutMs, maxRetries, pause = pauseFor }: Connection): Call {
   return async (name, input, options = {}) => {
     const { takesKey } = ROUTES[name]
-    const idempotencyKey = takesKey ? (options.idempotencyKey ?? crypto.randomUUID()) : undefined
+    const idempotencyKey = takesKey ? checked(options.idempotencyKey ?? crypto.randomUUID()) : undefined
     const request = requestOf(url, apiKey, name, input, { ...options, idempotencyKey })
     const isRepeatable = takesKey || request.method === 'GET'
     for (let retries = 0; ; retries++) {
@@ -75,20 +75,31 @@ export function createCall({ url, apiKey, timeoutMs, maxRetries, pause = pauseFo
   }
 }
 
+/** `Headers` would drop spaces at the ends, and its own error shows the value. */
+function checked(key: string): string {
+  if (/^[!-~]([ -~]{0,254}[!-~])?$/.test(key)) return key
+  throw new TypeError('idempotencyKey: must have 1 to 256 printable ASCII characters, and no space at its ends')
+}
+
+function textOf(field: string, value: unknown): string {
+  if (!(value instanceof Date)) return String(value)
+  if (Number.isNaN(value.getTime())) throw new TypeError(`${field}: is not a valid time`)
+  return value.toISOString()
+}
+
 function requestOf(base: string, apiKey: string, name: keyof Calls, input: object, options: SendOptions): Request {
   const { method, path } = ROUTES[name]
   const {
     path: values = {},
     query = {},
     body,
-  } = input as Record<'path' | 'query', Record<string, string>> & { body?: object }
+  } = input as { path?: Record<string, string>; query?: Record<string, unknown>; body?: object }
   const filled = path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(values[field]!))
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-  const search = new URLSearchParams(given.map(([field, value]) => [field, String(value)])).toString()
+  const search = new URLSearchParams(given.map(([field, value]) => [field, textOf(field, value)])).toString()
   return {
     method,
     url: `${base}${filled}${search && '?'}${search}`,
-    // Throws here, and not as a fault of the connection, when a key cannot be the value of a header.
     headers: new Headers({
       accept: 'application/json',
       authorization: `Bearer ${apiKey}`,

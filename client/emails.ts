@@ -16,6 +16,14 @@ type WithFiles<Request> = Omit<Request, 'attachments' | 'raw'> & {
   raw?: string | Uint8Array | null
 }
 
+export interface RetryOptions extends SendOptions {
+  /**
+   * `message_id` of the message that this one sends again: its outcome had `retryable`. Use a new `idempotencyKey`, or
+   * none. It takes the place of the message's own `retry_of`.
+   */
+  retryOf?: string
+}
+
 /** A batch takes up to 100 seconds, and a repeat that waits for it 110. */
 const BATCH_TIMEOUT_MS = 120_000
 
@@ -23,8 +31,10 @@ export function emailsOf(call: Call) {
   const list = (query: contract.ListEmailsQuery = {}, options?: CallOptions) => call('listEmails', { query }, options)
   return {
     /** Sends a message and returns what the recipients' mail servers said. A bounce or a rejection is not an error. */
-    send: (message: Message, options?: SendOptions): Promise<contract.SendResponse & Replay> =>
-      call('sendEmail', { body: encoded(message) }, options),
+    send(message: Message, options: RetryOptions = {}): Promise<contract.SendResponse & Replay> {
+      const { retryOf: retry_of = message.retry_of, ...rest } = options
+      return call('sendEmail', { body: encoded({ ...message, retry_of }) }, rest)
+    },
 
     /** Makes every check of a send and sends nothing. */
     validate: (message: Message, options?: KeyedOptions): Promise<contract.SendResponse & Replay> =>

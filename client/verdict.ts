@@ -8,7 +8,7 @@ import { webhookOf } from './webhook.ts'
 import { webhooksOf } from './webhooks.ts'
 
 export type { CallOptions, KeyedOptions, Replay, SendOptions } from './call.ts'
-export type { Attachment, BatchMessage, Message } from './emails.ts'
+export type { Attachment, BatchMessage, Message, RetryOptions } from './emails.ts'
 export { type ErrorCode, VerdictError } from './error.ts'
 // The types above take the place of the contract's own `Attachment`.
 export type * from './gen/contract.ts'
@@ -46,7 +46,8 @@ export class Verdict {
 
   constructor({ url, apiKey, timeoutMs = 40_000, maxRetries = 2 }: VerdictOptions) {
     if (!/^https?:\/\//.test(url ?? '')) throw new TypeError('url: required, such as https://verdict.example.com')
-    if (!apiKey) throw new TypeError('apiKey: required, svc_live_... or svc_test_...')
+    if (!/^[!-~]+$/.test(apiKey ?? ''))
+      throw new TypeError('apiKey: required, svc_live_... or svc_test_..., without spaces and line breaks')
     const call = createCall({ url: url.replace(/\/+$/, ''), apiKey, timeoutMs, maxRetries })
     this.emails = emailsOf(call)
     this.events = eventsOf(call)

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 // hash in `server/access/windows.ts`. `bounded-memory.thorough.test.ts` floods them.
 const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'a number of entries and of characters': {
+    'cli/mcp/approval.ts': ['taken'],
     'server/access/windows.ts': ['windows'],
     'net/bounded-map.ts': ['entries'],
     'server/simulator/inbox.ts': ['kept'],
@@ -29,6 +30,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   },
   'the work in flight: an entry leaves with its work': {
     'server/access/identify.ts': ['pendingHashes'],
+    'cli/mcp/serve.ts': ['running'],
     'mail/dns/resolver.ts': ['inFlight'],
     'server/domains/verification.ts': ['checks', 'inFlight'],
     'server/http/app.ts': ['inFlight'],

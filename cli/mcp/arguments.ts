@@ -1,7 +1,7 @@
 import { Failure } from '../command.ts'
 import type { Schema } from './contract.ts'
 
-/** Of a query or a path, whose values are text. The service checks everything else itself. */
+/** The types of values in a query or a path. The service checks everything else itself. */
 const SCALARS = ['string', 'integer', 'number', 'boolean']
 
 /** Refuses arguments that the tool does not have, that are missing, or that are no text, number or boolean. */

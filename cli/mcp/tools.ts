@@ -81,7 +81,7 @@ function sendEmail(call: Call, approve: Approve | undefined): Tool {
   }
 }
 
-/** Adds the key to a failure: without a response nobody knows whether the email was sent, and a repeat must have it. */
+/** Adds the key to a failure: without a response the email may have been sent, and a repeat must have the key. */
 async function keyed<Response>(idempotencyKey: string, response: Promise<Response>): Promise<Response> {
   try {
     return await response

@@ -28,7 +28,7 @@ const OWN = new Set([
 /**
  * Puts every text that others may have written into `{"untrusted_text": ...}`, so that a model tells it from the
  * service's own words. Text is the service's own when the contract lists its values, when it is a time, or when its
- * name is above: a field that a later version adds is marked until somebody names it here.
+ * name is above: a field that a later version adds is marked until its name is added here.
  */
 export function marked(value: unknown, schema: Schema | undefined, name = ''): unknown {
   if (typeof value === 'string') return isOwn(schema, name) ? value : untrusted(value)

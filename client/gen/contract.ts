@@ -1826,9 +1826,9 @@ export interface ListEmailsQuery {
    * email is listed when its send ends, which may be that long after its `createdAt`. When the service stopped during
    * the send, it may be longer: the list of events has its events by the time at which they were recorded.
    */
-  from?: string
+  from?: string | Date
   /** Only emails whose `createdAt` is earlier than this. It has the format of `from`. */
-  to?: string
+  to?: string | Date
   /** Number of emails on a page, 1 to 100. Default: 50. */
   limit?: number
   /** `next_cursor` of the previous page. Send the same filters with it. */
@@ -1861,9 +1861,9 @@ export interface ListEventsQuery {
    * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a minute: an event
    * is listed when it is committed, mostly a moment after its timestamp.
    */
-  from?: string
+  from?: string | Date
   /** Only events whose `timestamp` is earlier than this. It has the format of `from`. */
-  to?: string
+  to?: string | Date
   /** Number of events on a page, 1 to 100. Default: 50. */
   limit?: number
   /** `next_cursor` of the previous page. Send the same filters with it. */
@@ -1880,12 +1880,12 @@ export interface GetStatsQuery {
    * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day.
    * Default: seven days before `to`.
    */
-  from?: string
+  from?: string | Date
   /**
    * End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour; with
    * `granularity=day`, to the next day. Default: the end of the current hour or day.
    */
-  to?: string
+  to?: string | Date
   /** Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`. */
   granularity?: Granularity
   /** Only emails sent from this domain. */

@@ -2,10 +2,12 @@ import type { Document } from './document.ts'
 import type { Schema } from './schema.ts'
 
 /** `Error` is a global name in TypeScript. */
-const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
+export const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
 /** What the server says about itself is not part of the client. */
-const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
+export const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
 const SERVER_TAG = 'Server'
+/** The pattern of a filter by time. Clients also take their language's own type for it. */
+export const TIME = '^\\d{4}-\\d\\d-\\d\\d(T.+)?$'
 const WIDTH = 120
 
 interface Parameter {
@@ -24,7 +26,7 @@ interface Operation {
   responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
 }
 
-interface Call extends Operation {
+export interface Call extends Operation {
   method: string
   path: string
 }
@@ -134,7 +136,7 @@ function comment(text: string, indent = ''): string {
 }
 
 /** The lines of one paragraph, or of one item of a list. */
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const margin = text.startsWith('- ') ? '  ' : ''
   const [first, ...words] = text.split(' ')
   const lines = [first!]
@@ -146,7 +148,7 @@ function wrap(text: string, width: number): string[] {
   return lines
 }
 
-function callsOf({ paths }: Document): Call[] {
+export function callsOf({ paths }: Document): Call[] {
   const all = Object.entries(paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({
       ...(operation as Operation),
@@ -157,8 +159,8 @@ function callsOf({ paths }: Document): Call[] {
   return all.filter(({ tags }) => !tags.includes(SERVER_TAG))
 }
 
-const parametersOf = ({ parameters = [] }: Call, place: string) => parameters.filter((one) => one.in === place)
-const queryName = ({ operationId }: Call) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
+export const parametersOf = ({ parameters = [] }: Call, place: string) => parameters.filter((one) => one.in === place)
+export const queryName = ({ operationId }: Call) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
 
 /** The declaration of a call's query, if it has one. */
 function queryOf(call: Call, type: TypeOf): string[] {
@@ -166,8 +168,9 @@ function queryOf(call: Call, type: TypeOf): string[] {
   if (query.length === 0) return []
   const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
   const required = query.filter((one) => one.required).map(({ name }) => name)
+  const filter = (schema: Schema) => (schema.pattern === TIME ? 'string | Date' : type(schema))
   return [
-    `export interface ${queryName(call)} ${fields({ properties: Object.fromEntries(properties), required }, type)}`,
+    `export interface ${queryName(call)} ${fields({ properties: Object.fromEntries(properties), required }, filter)}`,
   ]
 }
 

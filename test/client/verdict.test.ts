@@ -58,6 +58,48 @@ test('a send returns the outcome, and its status says which fields it has', asyn
   }
 })
 
+test('`retryOf` says which message a send repeats', async () => {
+  const message = { ...MESSAGE, to: 'temporary_failure@simulator.test' }
+  const first = await verdict.emails.send(message)
+  const second = await verdict.emails.send(message, { retryOf: first.message_id })
+  expect(await verdict.emails.get(second.message_id)).toMatchObject({ retry_of: first.message_id })
+  const taken = await faultOf(verdict.emails.send({ ...message, retry_of: 'msg_1' }, { retryOf: first.message_id }))
+  expect(taken).toMatchObject({ code: 'invalid_payload', details: [{ field: 'to' }] })
+  expect(taken.message).toContain(second.message_id)
+})
+
+test('filters by time take a Date', async () => {
+  const { message_id } = await verdict.emails.send(MESSAGE)
+  const { createdAt } = await verdict.emails.get(message_id)
+  const at = new Date(createdAt)
+  const ids = async (query: { from?: Date; to?: Date }) =>
+    (await verdict.emails.list(query)).emails.map((email) => email.message_id)
+  expect(await ids({ from: at })).toContain(message_id)
+  expect(await ids({ to: at })).not.toContain(message_id)
+  await expect(verdict.events.list({ from: new Date('soon') })).rejects.toThrow(
+    new TypeError('from: is not a valid time'),
+  )
+  expect((await verdict.stats({ from: new Date(at.getTime() - 60_000), to: new Date() })).totals?.sent).toBeDefined()
+})
+
+test.each(['', 'a\n', ' a', 'a ', 'ä', 'a'.repeat(257)])(
+  'the idempotency key %j is refused in the words of the client, before anything is sent',
+  async (idempotencyKey) => {
+    const error = await faultOf(verdict.emails.send(MESSAGE, { idempotencyKey }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toMatch(/^idempotencyKey: must have 1 to 256 printable ASCII characters/)
+  },
+)
+
+test.each(['', 'svc_live_secret\n', 'svc_live_ secret', 'svc_live_sécret'])(
+  'the API key %j is refused without being shown',
+  (apiKey) => {
+    expect(() => client({ apiKey })).toThrow(
+      new TypeError('apiKey: required, svc_live_... or svc_test_..., without spaces and line breaks'),
+    )
+  },
+)
+
 test.each([
   ['mailbox_full', { status: 'bounced', reason: 'mailbox_full', smtp: { code: 452 } }],
   ['temporary_failure', { status: 'bounced', reason: 'temporary_failure', retryable: true }],
