@@ -1,6 +1,8 @@
 import { Command, Option } from '@commander-js/extra-typings'
+import { matchingFormOf } from '../mail/address.ts'
 import { REASONS, STATUSES } from './choices.ts'
 import { examples, type Print } from './command.ts'
+import type { Outcome } from './outcome-text.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
 
@@ -11,7 +13,7 @@ interface ListedEmail {
   reason?: string
   from: string
   subject: string
-  recipients: { email: string }[]
+  recipients: (Outcome & { email: string })[]
   sandbox: boolean
   createdAt: string
 }
@@ -52,13 +54,29 @@ export const emails = (print: Print) =>
         path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun, in_doubt: inDoubt ? 'true' : undefined }),
       })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
-      const list = table(heading, (page.emails as ListedEmail[]).map(rowOf), 'No email matches.')
+      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, filters.recipient))
+      const list = table(heading, rows, 'No email matches.')
       print({ json: page, text: pageText(list, page) })
     })
 
-function rowOf({ createdAt, status, reason = '-', recipients, subject, message_id, sandbox }: ListedEmail): string[] {
-  const [first, ...others] = recipients
-  const to = others.length > 0 ? `${first!.email} and ${others.length} more` : first!.email
+/** A row names the recipient whose status it shows: the one sought, else the first that gives the email its status. */
+function rowOf({ createdAt, recipients, subject, message_id, sandbox, ...email }: ListedEmail, sought = ''): string[] {
+  const wanted = matchingFormOf(sought)
+  const isWorst = ({ status, reason }: Outcome) => status === email.status && reason === email.reason
+  const {
+    status,
+    reason = '-',
+    ...recipient
+  } = recipients.find((one) => wanted !== undefined && matchingFormOf(one.email) === wanted) ??
+  recipients.find(isWorst)!
+  const more = recipients.length - 1
+  const to = more > 0 ? `${recipient.email} and ${more} more${differenceOf(recipients)}` : recipient.email
   const shown = subject.length > SHOWN_SUBJECT ? `${[...subject].slice(0, SHOWN_SUBJECT - 1).join('')}…` : subject
   return [createdAt, sandbox ? `${status} (dry run)` : status, reason, to, shown, message_id]
+}
+
+/** How many recipients failed, where some did and others did not. */
+function differenceOf(recipients: Outcome[]): string {
+  const failed = recipients.filter(({ status }) => status !== 'delivered').length
+  return failed > 0 && failed < recipients.length ? ` (${failed} of ${recipients.length} failed)` : ''
 }

@@ -6,6 +6,8 @@ interface PageProps {
   title: string
   /** In place of the title when the heading needs more than text. */
   heading?: ReactNode
+  /** Where the page is, above its heading. */
+  above?: ReactNode
   /** Buttons beside the heading. */
   actions?: ReactNode
   children: ReactNode
@@ -15,7 +17,7 @@ interface PageProps {
 let openedPath: string | undefined = location.pathname
 
 /** A page of an account: its title in the tab, its heading, and the focus that moves to it. */
-export function Page({ title, heading, actions, children }: PageProps) {
+export function Page({ title, heading, above, actions, children }: PageProps) {
   const { membership } = useAccount()
   const headingElement = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -27,6 +29,7 @@ export function Page({ title, heading, actions, children }: PageProps) {
   return (
     <>
       <title>{`${title} · ${membership.name} · Verdict`}</title>
+      {above}
       <header className={styles.pageHeader}>
         <h1 ref={headingElement} tabIndex={-1}>
           {heading ?? title}

@@ -10,6 +10,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Moment } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './message.module.css'
+import type { MessageSearch } from './message-filters.ts'
 import { Receipt } from './receipt.tsx'
 import { sendCommand } from './send-command.ts'
 
@@ -31,15 +32,15 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
   const { from, to, cc, bcc, replyTo, subject, raw, tag, tenantId, retryOf, retriedBy } = email
   const { sizeBytes, createdAt, expiresAt } = email
   return [
-    ['From', <OutsideText key="from" text={from} addresses />],
+    ['From', <From key="from" from={from} />],
     ['To', <OutsideText key="to" text={to.join('\n')} addresses />],
     ['Cc', cc.length > 0 && <OutsideText key="cc" text={cc.join('\n')} addresses />],
     ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} addresses />],
     ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} addresses />],
     ['Subject', <OutsideText key="subject" text={subject} />],
     ['Built by', raw && 'The sender: a raw message'],
-    ['Tag', tag && <OutsideText key="tag" text={tag} />],
-    ['Tenant', tenantId && <OutsideText key="tenant" text={tenantId} />],
+    ['Tag', tag && <Filtered key="tag" by={{ tag }} text={tag} />],
+    ['Tenant', tenantId && <Filtered key="tenant" by={{ tenant: tenantId }} text={tenantId} />],
     ['Retry of', retryOf && <Messages key="retry-of" ids={[retryOf]} />],
     ['Retried by', retriedBy.length > 0 && <Messages key="retried-by" ids={retriedBy} />],
     ['Sent', <Moment key="sent" at={createdAt!} />],
@@ -47,6 +48,28 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
     ['Size', sizeBytes > 0 ? sizeOf(sizeBytes) : 'No message was built'],
     ['Kept until', <Moment key="kept" at={expiresAt!} />],
   ]
+}
+
+function From({ from }: { from: string }) {
+  const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')
+  return (
+    <>
+      <OutsideText text={from} addresses />
+      <div>
+        <Filtered by={{ domain }} text={`All from ${domain}`} />
+      </div>
+    </>
+  )
+}
+
+/** A text that leads to the messages that share it. */
+function Filtered({ by, text }: { by: MessageSearch; text: string }) {
+  const { membership } = useAccount()
+  return (
+    <Link to="/$account/messages" params={{ account: membership.accountId }} search={by} className="text-link">
+      <OutsideText text={text} />
+    </Link>
+  )
 }
 
 /** Links to other messages of the chain of retries. */
@@ -121,19 +144,18 @@ function Attachments({ email: { attachments } }: { email: GetEmailResponse }) {
 
 function Command({ email }: { email: GetEmailResponse }) {
   const { person } = useAccount()
-  const { command, retries, missing } = sendCommand(email, person.installation?.publicUrl ?? location.origin)
+  const { command, recipients, isRetry, missing } = sendCommand(
+    email,
+    person.installation?.publicUrl ?? location.origin,
+  )
   return (
     <section>
       <h3>Copy as curl</h3>
       <p className="soft">
-        {retries.length > 0 ? (
-          <>
-            This retries <OutsideText text={retries.join(', ')} addresses />. Each recipient can be retried once
-            {email.retriedBy.length > 0 && ', and another message has done it for some: see above'}.
-          </>
-        ) : (
-          'This sends a new message.'
-        )}{' '}
+        {isRetry ? 'This retries ' : 'This sends a new message to '}
+        <OutsideText text={recipients.join(', ')} addresses />. {isRetry && 'Each recipient can be retried once'}
+        {isRetry && email.retriedBy.length > 0 && ', and another message has done it for some: see above'}
+        {isRetry && '. '}
         <code>VERDICT_API_KEY</code> is a key of this account.
       </p>
       {missing.length > 0 && (

@@ -16,6 +16,7 @@ import styles from './message.module.css'
 import { MessageEvents } from './message-events.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessagePreview } from './message-preview.tsx'
+import { Neighbours } from './neighbours.tsx'
 import { Recipients } from './recipients.tsx'
 import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
 import { useMessageEvents } from './use-message-events.ts'
@@ -39,7 +40,11 @@ export function MessagePage() {
 
 function Message({ email }: { email: GetEmailResponse }) {
   return (
-    <Page title={email.subject} heading={<OutsideText text={email.subject} line />}>
+    <Page
+      title={email.subject}
+      heading={<OutsideText text={email.subject} line />}
+      above={<Neighbours messageId={email.messageId} />}
+    >
       <Verdict email={email} />
       <div className={styles.columns}>
         <div className={styles.main}>

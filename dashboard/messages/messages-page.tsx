@@ -2,7 +2,12 @@ import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
-import { EmailService, type ListEmailsResponse, type ListedEmail } from '../../gen/verdict/v1/emails_pb.ts'
+import {
+  EmailService,
+  type ListEmailsResponse,
+  type ListedEmail,
+  type ListedRecipient,
+} from '../../gen/verdict/v1/emails_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
@@ -18,6 +23,8 @@ import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { MESSAGE_FILTERS, type MessageSearch, requestOf } from './message-filters.ts'
 import styles from './messages.module.css'
+import { useShownList } from './neighbours.tsx'
+import { differenceOf, shownRecipient } from './shown-recipient.ts'
 
 /** A send is listed when it ends, which may be this long after it was accepted. */
 const LONGEST_SEND_MS = 120_000
@@ -34,6 +41,8 @@ export function MessagesPage() {
     idOf,
     newer: (rows) => ({ ...input, ...newerThan(rows, input) }),
   })
+  const { membership } = useAccount()
+  useShownList(membership.accountId, search, list.rows?.map(idOf))
   const setFilter = (name: string, value: string | undefined) =>
     void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
   return (
@@ -44,7 +53,7 @@ export function MessagesPage() {
       <List
         list={list}
         label="Messages"
-        columns={COLUMNS}
+        columns={columnsFor(input)}
         idOf={idOf}
         empty={Object.keys(search).length > 0 ? <NoMatch search={search} /> : <NoMessage />}
       />
@@ -62,14 +71,23 @@ function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestO
   return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
 }
 
-const COLUMNS: Column<ListedEmail>[] = [
-  { head: 'Status', bare: true, cell: (row) => <Status row={row} /> },
-  { head: 'To', bare: true, cell: (row) => <Recipients row={row} /> },
-  { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
-  { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
-]
+function columnsFor(filters: ReturnType<typeof requestOf>): Column<ListedEmail>[] {
+  const shown = (row: ListedEmail) => ({ row, recipient: shownRecipient(row, filters) })
+  return [
+    { head: 'Status', bare: true, cell: (row) => <Status {...shown(row)} /> },
+    { head: 'To', bare: true, cell: (row) => <Recipients {...shown(row)} /> },
+    { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
+    { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
+  ]
+}
 
-function Status({ row: { status, reason, inDoubt, sandbox } }: { row: ListedEmail }) {
+interface CellProps {
+  row: ListedEmail
+  /** The one that the row names. */
+  recipient: ListedRecipient
+}
+
+function Status({ row: { sandbox }, recipient: { status, reason, inDoubt } }: CellProps) {
   const word = reason !== undefined && !inDoubt ? REASON_WORDS[reason] : undefined
   return (
     <span className={styles.status}>
@@ -80,15 +98,15 @@ function Status({ row: { status, reason, inDoubt, sandbox } }: { row: ListedEmai
   )
 }
 
-function Recipients({ row: { messageId, recipients } }: { row: ListedEmail }) {
+function Recipients({ row: { messageId, recipients }, recipient: { email } }: CellProps) {
   const { membership } = useAccount()
-  const [first, ...others] = recipients
+  const others = differenceOf(recipients) ?? (recipients.length > 1 ? `+${recipients.length - 1}` : undefined)
   return (
     <span className={styles.recipients}>
       <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
-        <Address email={first!.email} />
+        <Address email={email} />
       </RowLink>
-      {others.length > 0 && <span className="faint">+{others.length}</span>}
+      {others && <span className={styles.others}>{others}</span>}
     </span>
   )
 }

@@ -1,14 +1,16 @@
 import { IconChevronRight } from '@tabler/icons-react'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useId } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { useAccount } from '../account/account.ts'
 import { Address } from '../outside-text/address.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Conversation } from './conversation.tsx'
 import { phaseLength } from './conversation-steps.ts'
 import styles from './message.module.css'
+import { SuppressionNote } from './suppression-note.tsx'
 
 const KINDS: Record<RecipientKind, string> = {
   [RecipientKind.UNSPECIFIED]: '',
@@ -17,12 +19,17 @@ const KINDS: Record<RecipientKind, string> = {
   [RecipientKind.BCC]: 'Bcc',
 }
 
-/** The recipients, one row each. A row opens the conversation with the recipient's server. */
-export function Recipients({ email: { recipients } }: { email: GetEmailResponse }) {
+/**
+ * The recipients, one row each. A row opens the conversation with the recipient's server. The only recipient is open,
+ * or the first of those who did not get the message.
+ */
+export function Recipients({ email: { messageId, recipients } }: { email: GetEmailResponse }) {
   const navigate = useNavigate({ from: '/$account/messages/$message' })
   const search = useSearch({ from: '/$account/messages/$message' })
-  // The address of the page names the open recipient. A message with one recipient opens it.
-  const open = search.recipient ?? (recipients.length === 1 ? recipients[0]!.email : undefined)
+  const failed = recipients.find(({ status }) => status !== DeliveryStatus.DELIVERED)
+  const [only] = recipients.length === 1 ? recipients : []
+  // The address of the page names the one that a person has opened.
+  const open = search.recipient ?? (failed ?? only)?.email
   const toggle = (email: string) =>
     void navigate({
       search: (now) => ({ ...now, recipient: email === open ? 'none' : email }),
@@ -36,6 +43,7 @@ export function Recipients({ email: { recipients } }: { email: GetEmailResponse 
         {recipients.map((recipient) => (
           <RecipientRow
             key={`${recipient.kind} ${recipient.email}`}
+            messageId={messageId}
             recipient={recipient}
             open={recipient.email === open}
             onToggle={() => toggle(recipient.email)}
@@ -47,12 +55,13 @@ export function Recipients({ email: { recipients } }: { email: GetEmailResponse 
 }
 
 interface RecipientRowProps {
+  messageId: string
   recipient: RecipientOutcome
   open: boolean
   onToggle(): void
 }
 
-function RecipientRow({ recipient, open, onToggle }: RecipientRowProps) {
+function RecipientRow({ messageId, recipient, open, onToggle }: RecipientRowProps) {
   const { email, kind, status, reason, inDoubt, smtp } = recipient
   const id = useId()
   return (
@@ -73,8 +82,30 @@ function RecipientRow({ recipient, open, onToggle }: RecipientRowProps) {
         <StatusPill status={status} inDoubt={inDoubt} />
       </button>
       <div id={id} hidden={!open}>
-        {open && <Conversation recipient={recipient} />}
+        {open && (
+          <>
+            <SuppressionNote email={email} messageId={messageId} />
+            <Conversation recipient={recipient} />
+            <OtherMessages email={email} />
+          </>
+        )}
       </div>
     </li>
+  )
+}
+
+function OtherMessages({ email }: { email: string }) {
+  const { membership } = useAccount()
+  return (
+    <p className={styles.others}>
+      <Link
+        to="/$account/messages"
+        params={{ account: membership.accountId }}
+        search={{ recipient: email }}
+        className="text-link"
+      >
+        All messages to this address
+      </Link>
+    </p>
   )
 }

@@ -1,11 +1,14 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** A command that sends a message again, and what of the message it does not have. */
 export interface SendCommand {
   command: string
-  /** The recipients that the command retries. Without any, it sends a new message to all recipients. */
-  retries: string[]
+  /** Whom the command sends to. */
+  recipients: string[]
+  /** It is a retry of the message, and no new one. */
+  isRetry: boolean
   missing: string[]
 }
 
@@ -16,15 +19,16 @@ const CHAIN_MS = 7 * 86_400_000
 
 /**
  * Repeats a stored send with curl, as a new send: without its idempotency key, which would return the first response.
- * When recipients can be retried, it is a retry of these. The body is valid in a POSIX shell and holds printable ASCII
+ * When recipients can be retried, it is a retry of these. Otherwise it goes to those who did not get the message, and
+ * to everybody when all got it. The body is valid in a POSIX shell and holds printable ASCII
  * only, so that nothing in a terminal is hidden.
  */
 export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
   const { sandbox } = email
-  const { retries, ...fields } = retryOf(email, nowMs)
+  const { recipients, ...fields } = recipientsOf(email, nowMs)
   const missing = [
     ...missingIn(email),
-    ...fields.missing.map((address) => `${address}: retry a bcc recipient in a message of its own`),
+    ...fields.missing.map((address) => `${address}: a bcc recipient needs a message of its own`),
   ]
   const body = JSON.stringify(bodyOf({ ...email, ...fields }), undefined, 2)
   const parts = [
@@ -34,22 +38,26 @@ export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.n
     ...(sandbox ? ["-H 'X-Service-Sandbox: true'"] : []),
     `-d ${quoted(inAscii(body))}`,
   ]
-  return { command: parts.join(CONTINUED), retries, missing }
+  return { command: parts.join(CONTINUED), recipients, isRetry: fields.retryOf !== undefined, missing }
 }
 
-/** The fields of a retry that differ from those of the message. A new send has no `retry_of`, like a first message. */
-function retryOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse, nowMs: number) {
+/** The fields of the repeat that differ from those of the message. A new send has no `retry_of`, like a first message. */
+function recipientsOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse, nowMs: number) {
   const isOver = createdAt !== undefined && nowMs - timestampMs(createdAt) > CHAIN_MS
-  const retries = isOver ? [] : recipients.filter(({ retryable }) => retryable).map(({ email }) => email)
-  if (retries.length === 0) return { retries, to, cc, bcc, retryOf: undefined, missing: [] }
-  const isRetried = (mailbox: string) => retries.some((email) => mailbox === email || mailbox.endsWith(`<${email}>`))
-  const [retriedTo, retriedCc, retriedBcc] = [to.filter(isRetried), cc.filter(isRetried), bcc.filter(isRetried)]
-  const rest = { retries, retryOf: messageId, missing: [] }
-  if (retriedTo.length > 0) return { ...rest, to: retriedTo, cc: retriedCc, bcc: retriedBcc }
-  if (retriedCc.length > 0) return { ...rest, to: retriedCc, cc: [], bcc: retriedBcc }
+  const retryable = isOver ? [] : recipients.filter(({ retryable }) => retryable)
+  const failed = recipients.filter(({ status, inDoubt }) => status !== DeliveryStatus.DELIVERED && !inDoubt)
+  const chosen = [retryable, failed, recipients].find(({ length }) => length > 0) ?? []
+  const retryOf = retryable.length > 0 ? messageId : undefined
+  if (chosen.length === recipients.length)
+    return { recipients: [...to, ...cc, ...bcc], retryOf, to, cc, bcc, missing: [] }
+  const isChosen = (mailbox: string) => chosen.some(({ email }) => mailbox === email || mailbox.endsWith(`<${email}>`))
+  const [chosenTo, chosenCc, chosenBcc] = [to.filter(isChosen), cc.filter(isChosen), bcc.filter(isChosen)]
+  const rest = { recipients: chosen.map(({ email }) => email), retryOf, missing: [] }
+  if (chosenTo.length > 0) return { ...rest, to: chosenTo, cc: chosenCc, bcc: chosenBcc }
+  if (chosenCc.length > 0) return { ...rest, to: chosenCc, cc: [], bcc: chosenBcc }
   // A message needs `to`, which all its recipients see.
-  const [only = '', ...missing] = retriedBcc
-  return { ...rest, retries: [only], to: [only], cc: [], bcc: [], missing }
+  const [only = '', ...missing] = chosenBcc
+  return { ...rest, recipients: [only], to: [only], cc: [], bcc: [], missing }
 }
 
 function missingIn({ raw, attachments, html, text }: GetEmailResponse): string[] {

@@ -1,4 +1,3 @@
-import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconFileImport, IconPlus } from '@tabler/icons-react'
@@ -8,7 +7,6 @@ import { SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type SuppressionEntry, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
-import { wordsFor } from '../feedback/call-error.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
@@ -16,9 +14,9 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { Address } from '../outside-text/address.tsx'
-import { useRefresh } from '../refresh.ts'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
+import { RemoveSuppression } from './remove-suppression.tsx'
 import styles from './suppressions.module.css'
 import { reasonOfName, reasonWord, SUPPRESSION_FILTERS, type SuppressionSearch, scopeWords } from './suppressions.ts'
 
@@ -94,7 +92,7 @@ const COLUMNS: Column<SuppressionEntry>[] = [
 const REMOVE: Column<SuppressionEntry> = {
   head: 'Remove',
   quiet: true,
-  cell: (entry) => entry.scope !== SuppressionScope.GLOBAL && <RemoveButton {...entry} />,
+  cell: (entry) => entry.scope !== SuppressionScope.GLOBAL && <RemoveSuppression {...entry} />,
 }
 
 function ReasonCell({ reason, messageId }: SuppressionEntry) {
@@ -109,35 +107,4 @@ function ReasonCell({ reason, messageId }: SuppressionEntry) {
       {reasonWord(reason)}
     </Link>
   )
-}
-
-/** Removes an entry at once, and offers to put it back. */
-function RemoveButton({ email, tenantId, reason }: SuppressionEntry) {
-  const refreshAll = useRefresh()
-  const refresh = () => void refreshAll(SuppressionService.method.list)
-  const undo = useMutation(SuppressionService.method.add, { onSuccess: refresh, onError: tellFault })
-  const remove = useMutation(SuppressionService.method.remove, {
-    async onSuccess() {
-      refresh()
-      const { tellUndoable } = await import('../feedback/undo.tsx')
-      tellUndoable(`${email} can be mailed again.`, () => undo.mutate({ email, tenantId, reason }))
-    },
-    onError: tellFault,
-  })
-  return (
-    <Button
-      variant="default"
-      size="xs"
-      loading={remove.isPending}
-      aria-label={`Remove ${email}`}
-      onClick={() => remove.mutate({ email, tenantId })}
-    >
-      Remove
-    </Button>
-  )
-}
-
-async function tellFault(error: unknown): Promise<void> {
-  const { notifications } = await import('@mantine/notifications')
-  notifications.show({ color: 'red', message: wordsFor(error) })
 }

@@ -135,7 +135,10 @@ const LISTED = {
   status: 'delivered',
   from: 'a@shop.example',
   subject: 'Your order of the first of January has been shipped',
-  recipients: [{ email: 'ann@r.example' }, { email: 'bob@r.example' }],
+  recipients: [
+    { email: 'ann@r.example', status: 'delivered' },
+    { email: 'bob@r.example', status: 'delivered' },
+  ],
   sandbox: true,
   createdAt: '2026-01-31T12:00:00.000Z',
 }
@@ -160,6 +163,20 @@ More: --cursor abc`)
     sandbox: 'false',
     from: '2026-01-31',
   })
+})
+
+test.each([
+  ['bounced, with the recipient that bounced', [], 'bounced  mailbox_full  bob@r.example and 2 more (1 of 3 failed)'],
+  ['that of the recipient that is sought', ['--recipient', 'ANN@r.example'], 'delivered  -       ann@r.example and 2'],
+])('the status of a listed email is %s', async (_, filters, line) => {
+  const recipients = [
+    { email: 'ann@r.example', status: 'delivered' },
+    { email: 'bob@r.example', status: 'bounced', reason: 'mailbox_full' },
+    { email: 'cy@r.example', status: 'delivered' },
+  ]
+  const email = { ...LISTED, sandbox: false, status: 'bounced', reason: 'mailbox_full', recipients }
+  using _there = await service({ emails: [email], has_more: false })
+  expect((await run(['emails', ...filters])).text).toContain(line)
 })
 
 test('emails without filters have no query, and an empty list says so', async () => {

@@ -3,6 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
 import { sendCommand } from '../../dashboard/messages/send-command.ts'
 import { GetEmailResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 type Email = MessageInitShape<typeof GetEmailResponseSchema>
 
@@ -55,8 +56,8 @@ test('the command says what it does not have', () => {
 
 const ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
 const outcomes = (retryable: string[], others: string[] = []) => [
-  ...retryable.map((email) => ({ email, retryable: true })),
-  ...others.map((email) => ({ email })),
+  ...retryable.map((email) => ({ email, status: DeliveryStatus.BOUNCED, retryable: true })),
+  ...others.map((email) => ({ email, status: DeliveryStatus.DELIVERED })),
 ]
 
 test('the command retries the recipients that were refused for now, and no others', () => {
@@ -76,7 +77,8 @@ test('the command retries the recipients that were refused for now, and no other
     bcc: ['eve@example.com'],
     retry_of: ID,
   })
-  expect(sent(email).retries).toEqual(['ann@example.com', 'dan@example.com', 'eve@example.com'])
+  const recipients = ['ann@example.com', 'dan@example.com', 'eve@example.com']
+  expect(sent(email)).toMatchObject({ recipients, isRetry: true })
 })
 
 test('a retry of cc alone puts them into to, and one of bcc alone shows no address to another recipient', () => {
@@ -87,18 +89,37 @@ test('a retry of cc alone puts them into to, and one of bcc alone shows no addre
   const ofBcc = { to, cc, bcc, messageId: ID, recipients: outcomes(bcc, [...to, ...cc]), text: 'Hi' }
   expect(bodyOf(ofBcc)).toMatchObject({ to: ['eve@example.com'], retry_of: ID })
   expect(bodyOf(ofBcc)).not.toHaveProperty('bcc')
-  expect(sent(ofBcc).missing).toEqual(['fay@example.com: retry a bcc recipient in a message of its own'])
+  expect(sent(ofBcc).missing).toEqual(['fay@example.com: a bcc recipient needs a message of its own'])
 })
 
 test('a message of which nothing can be retried, or whose 7 days are over, is sent anew', () => {
   const [ann] = ['ann@example.com']
   const anew = { messageId: ID, to: [ann], retryOf: ID, recipients: outcomes([], [ann]) }
   expect(bodyOf(anew)).not.toHaveProperty('retry_of')
-  expect(sent(anew).retries).toEqual([])
+  expect(sent(anew)).toMatchObject({ recipients: [ann], isRetry: false })
   const DAY_MS = 86_400_000
   const old = { ...anew, recipients: outcomes([ann]), createdAt: timestampFromMs(Date.now() - 8 * DAY_MS) }
   expect(bodyOf(old)).not.toHaveProperty('retry_of')
   expect(bodyOf({ ...old, createdAt: timestampFromMs(Date.now() - 6 * DAY_MS) })).toHaveProperty('retry_of', ID)
+})
+
+test('a message that some got is sent anew to those who did not, and never to one in doubt', () => {
+  const { BOUNCED, DELIVERED, REJECTED } = DeliveryStatus
+  const recipients = [
+    { email: 'ann@example.com', status: DELIVERED },
+    { email: 'bob@example.com', status: BOUNCED },
+    { email: 'cy@example.com', status: BOUNCED, inDoubt: true },
+    { email: 'dan@example.com', status: REJECTED },
+  ]
+  const email: Email = {
+    messageId: ID,
+    to: ['Ann <ann@example.com>', 'bob@example.com'],
+    cc: ['cy@example.com', 'dan@example.com'],
+    recipients,
+  }
+  expect(bodyOf(email)).toMatchObject({ to: ['bob@example.com'], cc: ['dan@example.com'] })
+  expect(bodyOf(email)).not.toHaveProperty('retry_of')
+  expect(sent(email)).toMatchObject({ recipients: ['bob@example.com', 'dan@example.com'], isRetry: false })
 })
 
 test('a raw message is not stored: the command names its recipients and asks for it', () => {

@@ -14,7 +14,7 @@ export interface Installation extends AsyncDisposable {
   /** Lets Temporal respond no more, and returns what lets it go on. */
   stopTemporal(): Promise<() => void>
   /** Sends one email over REST. Returns the message id. */
-  send(message: { to: string; subject?: string; retry_of?: string }, key?: string): Promise<string>
+  send(message: { to: string | string[]; subject?: string; retry_of?: string }, key?: string): Promise<string>
 }
 
 export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<Installation> {

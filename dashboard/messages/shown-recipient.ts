@@ -1,0 +1,42 @@
+import type { ListedEmail, ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
+import { shownOutcome } from '../status/statuses.ts'
+
+/** What the list is filtered by, as far as it speaks of one recipient. */
+interface Sought {
+  recipient?: string
+  inDoubt?: boolean
+}
+
+/**
+ * The recipient that a row of the list names. The status beside the name is this recipient's: the one that the list is
+ * filtered by, else the first that gives the email its status.
+ */
+export function shownRecipient(email: ListedEmail, { recipient, inDoubt }: Sought): ListedRecipient {
+  const { recipients, status, reason } = email
+  const sought = recipient === undefined ? undefined : comparable(recipient)
+  return (
+    recipients.find((one) => comparable(one.email) === sought) ??
+    recipients.find((one) => inDoubt && one.inDoubt) ??
+    recipients.find((one) => one.status === status && one.reason === reason) ??
+    recipients[0]!
+  )
+}
+
+/** How the recipients differ, such as `1 of 3 bounced, 1 in doubt`. Undefined when all ended alike. */
+export function differenceOf(recipients: readonly ListedRecipient[]): string | undefined {
+  const words = recipients.map(({ status, inDoubt }) => shownOutcome(status, inDoubt).word.toLowerCase())
+  const counts = [...Map.groupBy(words, (word) => word)].map(([word, { length }]) => ({ word, length }))
+  if (counts.length === 1) return undefined
+  const [first, ...others] = counts.filter(({ word }) => word !== 'delivered')
+  const total = `${first!.length} of ${recipients.length} ${first!.word}`
+  return [total, ...others.map(({ word, length }) => `${length} ${word}`)].join(', ')
+}
+
+/** An address as the service compares it: ASCII letters in lower case, and the domain in its ASCII form. */
+function comparable(address: string): string {
+  const at = address.lastIndexOf('@') + 1
+  const domain = address.slice(at)
+  return (address.slice(0, at) + (URL.parse(`http://${domain}`)?.hostname ?? domain)).replaceAll(/[A-Z]/g, lower)
+}
+
+const lower = (letter: string) => letter.toLowerCase()

@@ -1,0 +1,86 @@
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Installation, startInstallation } from './installation.ts'
+import { signUp } from './owner.ts'
+
+// What the list of messages and the page of a message say about one of several recipients.
+
+let installation: Installation
+let page: Page
+let faults: string[]
+let list: string
+
+beforeAll(async () => {
+  installation = await startInstallation()
+  const opened = await installation.browser.context(installation.ready.url)
+  faults = opened.faults
+  page = await opened.context.newPage()
+  const { account } = await signUp(page, installation.setUpLink)
+  list = `${installation.ready.url}/dashboard/${account}/messages`
+}, 240_000)
+afterAll(() => installation?.[Symbol.asyncDispose]())
+
+const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()
+
+const FULL = 'mailbox_full@simulator.test'
+const DELIVERED = 'delivered@simulator.test'
+
+test('a list filtered by an address shows what became of that address', async () => {
+  await installation.send({ to: [FULL, DELIVERED], subject: 'Two copies' })
+  const row = page.getByRole('row').filter({ hasText: 'Two copies' })
+  for (const [recipient, status] of [
+    [undefined, 'Bounced'],
+    [DELIVERED, 'Delivered'],
+    [FULL, 'Bounced'],
+  ] as const) {
+    await page.goto(recipient === undefined ? list : `${list}?${new URLSearchParams({ recipient })}`)
+    await shows(status, row)
+    await shows(recipient ?? FULL, row)
+    await shows('1 of 2 bounced', row)
+  }
+})
+
+test('at 1024 px the subject keeps most of its room', async () => {
+  const to = [`${'a'.repeat(50)}@simulator.test`, `${'b'.repeat(60)}@simulator.test`]
+  const subject = 'Your order 4102 has been shipped and arrives on Friday'
+  await installation.send({ to, subject })
+  await page.setViewportSize({ width: 1024, height: 800 })
+  await page.goto(list)
+  const cell = page.getByRole('row').filter({ hasText: subject }).getByRole('cell').nth(2)
+  // About 40 characters.
+  expect((await cell.boundingBox())!.width).toBeGreaterThan(280)
+  await page.setViewportSize({ width: 1440, height: 900 })
+})
+
+test('the page of a message opens the recipient that failed, and sends again to that one only', async () => {
+  const id = await installation.send({ to: [DELIVERED, FULL], subject: 'The second copy' })
+  await page.goto(`${list}/${id}`)
+  const main = page.getByRole('main')
+  await shows('452 4.2.2', main)
+  await shows('This sends a new message to', main)
+  expect(await main.getByText(`"to": [\n    "${FULL}"`).count()).toBe(1)
+  await main.getByRole('link', { name: 'All messages to this address' }).click()
+  await page.waitForURL(/recipient=mailbox_full/)
+  await page.getByRole('row').filter({ hasText: 'The second copy' }).getByRole('link').click()
+  await main.getByRole('link', { name: 'Older' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Two copies' }).waitFor()
+  await main.getByRole('link', { name: 'Newer' }).click()
+  await page.getByRole('heading', { level: 1, name: 'The second copy' }).waitFor()
+  await main.getByRole('link', { name: 'Messages', exact: true }).click()
+  await page.waitForURL(/recipient=mailbox_full/)
+})
+
+test('a suppressed recipient is told on the page of its message, and can be mailed again from there', async () => {
+  const { ready } = installation
+  const to = 'ann@example.net'
+  const headers = { authorization: `Bearer ${ready.keys.live}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ email: to })
+  expect((await fetch(`${ready.url}/api/v1/suppression`, { method: 'POST', headers, body })).status).toBe(200)
+  const id = await installation.send({ to, subject: 'Suppressed' })
+  await page.goto(`${list}/${id}`)
+  const main = page.getByRole('main')
+  await shows('because of an entry made by hand', main)
+  await main.getByRole('button', { name: `Remove ${to}` }).click()
+  await expect.poll(() => main.getByText('because of an entry').count()).toBe(0)
+  expect(faults).toEqual([])
+})
