@@ -46,6 +46,8 @@ export function ReplayProgressPage() {
 function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
   const { state, total, dispatched, acknowledged, waiting, perSecond, createdAt, endedAt, createdBy, workflowUrl } =
     replay
+  const missing = total - dispatched
+  const isShort = state === ReplayState.FINISHED && replay.filter?.notAcknowledged === true && missing > 0
   const givenUp = Math.max(0, dispatched - acknowledged - waiting)
   const mayChange = useMay(Role.MEMBER)
   const cancel = useMutation(ReplayService.method.cancelReplay, { onSuccess: refresh })
@@ -58,6 +60,7 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
           {countOf(dispatched)} of {countOf(total)} events dispatched, {countOf(acknowledged)} acknowledged
           {waiting > 0 && `, ${countOf(waiting)} waiting for an attempt`}
           {givenUp > 0 && `, ${countOf(givenUp)} given up`}.
+          {isShort && ` The other ${missing === 1 ? 'one was' : `${countOf(missing)} were`} acknowledged meanwhile.`}
         </span>
       </p>
       <Progress.Root size="lg">

@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useRouterState } from '@tanstack/react-router'
 import { useAccount } from '../account/account.ts'
 import { AccountSwitcher } from './account-switcher.tsx'
 import { PersonMenu } from './person-menu.tsx'
@@ -8,6 +8,8 @@ import { RAIL_ENTRIES } from './rail-entries.ts'
 /** Where one can go: the account on top, its pages, and the person below. */
 export function Rail({ onNavigate }: { onNavigate?: () => void }) {
   const { membership, person } = useAccount()
+  // The page of a message that was opened as an event belongs to Events.
+  const isEvent = useRouterState({ select: ({ location }) => 'event' in location.search })
   const entries = RAIL_ENTRIES.filter(({ inbox }) => !inbox || person.installation?.inbox)
   return (
     <div className={styles.rail}>
@@ -20,7 +22,8 @@ export function Rail({ onNavigate }: { onNavigate?: () => void }) {
                 to={to}
                 params={{ account: membership.accountId }}
                 className={styles.entry}
-                activeOptions={{ exact: to.endsWith('$account'), includeSearch: false }}
+                activeOptions={{ exact: isEvent || to.endsWith('$account'), includeSearch: false }}
+                aria-current={isEvent && to === '/$account/events' ? 'page' : undefined}
                 onClick={onNavigate}
               >
                 <Icon size={18} stroke={1.7} aria-hidden />

@@ -3,7 +3,7 @@ import { Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useSearch } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { EmailEvent, GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
@@ -39,7 +39,8 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
         <EventEntry
           key={event.eventId}
           event={event}
-          startsOpen={events.length <= OPEN_EVENTS || event.eventId === named}
+          isNamed={event.eventId === named}
+          startsOpen={events.length <= OPEN_EVENTS}
         />
       ))}
     </section>
@@ -53,11 +54,22 @@ function inOrder(newestFirst: Event[], outcomes: EmailEvent[]): Event[] {
   return newestFirst.toReversed().sort((a, b) => placeOf(a) - placeOf(b))
 }
 
-function EventEntry({ event, startsOpen }: { event: Event; startsOpen: boolean }) {
-  const [open, setOpen] = useState(startsOpen)
+interface EventEntryProps {
+  event: Event
+  /** The address of the page names it: it is open, and in view. */
+  isNamed: boolean
+  startsOpen: boolean
+}
+
+function EventEntry({ event, isNamed, startsOpen }: EventEntryProps) {
+  const [open, setOpen] = useState(startsOpen || isNamed)
+  const element = useRef<HTMLElement>(null)
   const id = useId()
+  useEffect(() => {
+    if (isNamed) element.current!.scrollIntoView({ block: 'start' })
+  }, [isNamed])
   return (
-    <article className={styles.event} aria-label={`Event of ${event.recipient}`}>
+    <article ref={element} className={styles.event} aria-label={`Event of ${event.recipient}`}>
       <div className={styles.eventHead}>
         <button
           type="button"

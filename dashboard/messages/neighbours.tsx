@@ -1,5 +1,5 @@
 import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
-import { Link } from '@tanstack/react-router'
+import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useAccount } from '../account/account.ts'
 import styles from './message.module.css'
@@ -27,6 +27,16 @@ export function Neighbours({ messageId }: { messageId: string }) {
   const list = shown?.account === account ? shown : undefined
   const at = list?.ids.indexOf(messageId) ?? -1
   const [newer, older] = at < 0 ? [] : [list!.ids[at - 1], list!.ids[at + 1]]
+  const { event } = useSearch({ from: '/$account/messages/$message' })
+  if (event !== undefined) {
+    return (
+      <nav className={styles.neighbours} aria-label="Messages around this one">
+        <Link to="/$account/events" params={{ account }} className="text-link">
+          Events
+        </Link>
+      </nav>
+    )
+  }
   return (
     <nav className={styles.neighbours} aria-label="Messages around this one">
       <Link to="/$account/messages" params={{ account }} search={at < 0 ? {} : list!.search} className="text-link">

@@ -84,3 +84,21 @@ test('a suppressed recipient is told on the page of its message, and can be mail
   await expect.poll(() => main.getByText('because of an entry').count()).toBe(0)
   expect(faults).toEqual([])
 })
+
+test('an event opens at its own entry on the page of its message, under Events', async () => {
+  await page.goto(list.replace(/messages$/, 'events'))
+  await page.getByRole('main').getByRole('row').nth(1).getByRole('link').click()
+  await page.waitForURL(/event=evt_/)
+  const rail = page.getByRole('navigation', { name: 'Pages' })
+  expect(await rail.locator('[aria-current=page]').allTextContents()).toEqual([expect.stringContaining('Events')])
+  await expect
+    .poll(() =>
+      page
+        .getByRole('article')
+        .first()
+        .evaluate((element) => element.getBoundingClientRect().top),
+    )
+    .toBeLessThan(900)
+  await page.getByRole('main').getByRole('link', { name: 'Events', exact: true }).click()
+  await page.waitForURL(/\/events$/)
+})
