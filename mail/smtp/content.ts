@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 
 /** The content of a message as it travels over the wire, without the final dot. */
 export interface WireContent {
@@ -14,8 +14,9 @@ export interface WireContent {
 const LF = 10
 const CR = 13
 const DOT = 46
-const MAX_ASCII = 127
 const STUFFING = Buffer.from('.')
+/** Line ends are searched in strings, which is three times as fast as in buffers. This bounds their memory. */
+const SCANNED_BYTES = 65_536
 
 /**
  * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces, and copies nothing else.
@@ -25,43 +26,74 @@ const STUFFING = Buffer.from('.')
  */
 export function stuffDots(content: readonly Buffer[], isEightBit = false): WireContent {
   const pieces: Buffer[] = []
-  let previous = LF
-  let returns = 0
-  let feeds = 0
-  let headerEnd: number | undefined
-  let hasUtf8Header = false
-  /** The places of the piece and of the last LF in the whole content. */
-  let offset = 0
-  let lastFeed = -1
+  const lines = createLineReader()
   for (const piece of content) {
     let start = 0
-    if (previous === LF && piece[0] === DOT) pieces.push(STUFFING)
-    for (let i = 0; i < piece.length; i++) {
-      const byte = piece[i]!
-      // Nearly every byte ends here, and this loop sees all of a message of 10 MB.
-      if (byte > CR && byte <= MAX_ASCII) continue
-      if (byte === CR) returns++
-      if (byte > MAX_ASCII && headerEnd === undefined) hasUtf8Header = true
-      else if (byte > MAX_ASCII && isEightBit) continue
-      else if (byte === 0 || byte > MAX_ASCII) throw new TypeError(`the content must be 7-bit: found ${byte}`)
-      if (byte !== LF) continue
-      feeds++
-      if (offset + i - lastFeed === 2) headerEnd ??= offset + i
-      lastFeed = offset + i
-      if ((i > 0 ? piece[i - 1] : previous) !== CR) throw new TypeError('the content has a bare LF')
-      if (piece[i + 1] !== DOT) continue
-      pieces.push(piece.subarray(start, i + 1), STUFFING)
-      start = i + 1
+    for (let at = 0; at < piece.length; at += SCANNED_BYTES) {
+      for (const dot of lines.read(piece.toString('latin1', at, at + SCANNED_BYTES))) {
+        if (at + dot > start) pieces.push(piece.subarray(start, at + dot))
+        pieces.push(STUFFING)
+        start = at + dot
+      }
     }
     if (start < piece.length) pieces.push(piece.subarray(start))
-    previous = piece.at(-1) ?? previous
-    offset += piece.length
   }
-  // Each LF has a CR before it, so a further CR is a bare one.
-  if (returns !== feeds) throw new TypeError('the content has a bare CR')
-  const size = content.reduce((sum, piece) => sum + piece.length, 0)
-  if (previous !== LF || size === 0) throw new TypeError('the content must end with CRLF')
-  if (hasUtf8Header && !isUtf8(Buffer.concat(content).subarray(0, headerEnd)))
-    throw new TypeError('the header must be UTF-8')
+  const { size, headerSize } = lines.end()
+  const hasUtf8Header = !content.every(isAscii) && checkBeyondAscii(content, { headerSize, isEightBit })
   return { pieces, isEightBit, size, hasUtf8Header }
+}
+
+/** Reads text in parts, whose borders may be anywhere. Throws on a bare CR or LF, and on NUL. */
+function createLineReader() {
+  let size = 0
+  let previous = LF
+  /** The size of all whole lines. */
+  let linesSize = 0
+  let headerSize: number | undefined
+
+  /** Returns the places of the dots at the start of a line. */
+  function read(text: string): number[] {
+    if (text.includes('\0')) throw new TypeError('the content has a NUL')
+    if (previous === CR && text.charCodeAt(0) !== LF) throw new TypeError('the content has a bare CR')
+    const dots = previous === LF && text.charCodeAt(0) === DOT ? [0] : []
+    for (let start = 0; start < text.length; ) {
+      const [cr, lf] = [text.indexOf('\r', start), text.indexOf('\n', start)]
+      const isWhole = lf === 0 ? previous === CR : lf > 0 && cr === lf - 1
+      if (!isWhole && cr >= 0 && cr < text.length - 1 && (lf < 0 || cr < lf)) {
+        throw new TypeError('the content has a bare CR')
+      }
+      if (lf < 0) break
+      if (!isWhole) throw new TypeError('the content has a bare LF')
+      start = lf + 1
+      if (size + start - linesSize === EMPTY_LINE) headerSize ??= size + start
+      linesSize = size + start
+      if (text.charCodeAt(start) === DOT) dots.push(start)
+    }
+    size += text.length
+    previous = text.charCodeAt(text.length - 1)
+    return dots
+  }
+
+  /** The sizes of the whole text, and of its header with the empty line. The header is all of a text without one. */
+  function end(): { size: number; headerSize: number } {
+    if (size === 0 || previous !== LF) throw new TypeError('the content must end with CRLF')
+    return { size, headerSize: headerSize ?? size }
+  }
+
+  return { read, end }
+}
+
+/** The size of CRLF. */
+const EMPTY_LINE = 2
+
+/** Returns whether the header holds octets beyond ASCII. Throws on those that may not travel. */
+function checkBeyondAscii(
+  content: readonly Buffer[],
+  { headerSize, isEightBit }: { headerSize: number; isEightBit: boolean },
+): boolean {
+  const whole = Buffer.concat(content)
+  if (!isEightBit && !isAscii(whole.subarray(headerSize))) throw new TypeError('the content must be 7-bit')
+  const header = whole.subarray(0, headerSize)
+  if (!isUtf8(header)) throw new TypeError('the header must be UTF-8')
+  return !isAscii(header)
 }

@@ -60,3 +60,20 @@ test('a server reads back exactly the content that was sent, however it was cut,
     }),
   )
 })
+
+test('content leaves exactly when each CR and LF is part of CRLF, it has no NUL, and it ends with CRLF', () => {
+  const octet = fc.constantFrom('\r\n', '\r\n', '\r\n', 'a', '.', '\r', '\n', '\0')
+  // Line ends are searched in parts of 64 KiB: the filler puts their borders anywhere.
+  const filler = fc.constantFrom('', 'x'.repeat(65_534), 'x'.repeat(65_535), '\r\n'.repeat(32_767))
+  const cut = fc.array(octet, { maxLength: 6 }).map((octets) => octets.join(''))
+  fc.assert(
+    fc.property(filler, fc.array(cut, { maxLength: 4 }), (first, parts) => {
+      const pieces = [first + (parts[0] ?? ''), ...parts.slice(1), '\r\n']
+      const text = pieces.join('')
+      const isSafe = !/\0|\r(?!\n)|(?<!\r)\n/.test(text)
+      if (isSafe) expect(stuff(...pieces)).toBe(text.replace(/(^|\r\n)\./g, '$1..'))
+      else expect(() => stuff(...pieces)).toThrow(TypeError)
+    }),
+    { numRuns: 500 },
+  )
+})
