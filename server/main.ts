@@ -28,7 +28,7 @@ import { watchInstallation } from './telemetry/installation.ts'
 import {
   countWorkflows,
   createAnswerCounter,
-  watchCertificate,
+  watchCertificates,
   watchReadiness,
   watchResolver,
   watchTemporal,
@@ -112,14 +112,17 @@ async function start(program: Program): Promise<object> {
 
   const certificate = config.tls && keepCertificate(program, config.tls)
   const bounces = await startBounces(program, sealer, certificate)
-  const smtpFront = await startSmtpFront(program, api.smtpDoor, certificate)
+  const { smtpFrontCertificate } = config
+  const isShared = smtpFrontCertificate === config.tls
+  const ownCertificate = smtpFrontCertificate && !isShared ? keepCertificate(program, smtpFrontCertificate) : undefined
+  const smtpFront = await startSmtpFront(program, api.smtpDoor, ownCertificate ?? certificate)
   await releaseMemory()
   // On a busy machine the thread loads for longer than an event waits for its first attempt.
   await firstAttemptsStarted
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
   certificate?.onRenewal(listener.showCertificate)
-  if (certificate) watchCertificate(metrics, () => certificate.pair.cert)
+  watchCertificates(metrics, [certificate, ownCertificate])
   watchCalls(metrics, api.app, listener.connections)
   watchReadiness(metrics, api.app.isReady)
   ends.defer(async () => {

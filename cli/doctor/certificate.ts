@@ -16,9 +16,14 @@ interface Served {
 
 const certificate: Check = {
   name: 'certificate',
-  about: 'the TLS certificate is valid for 30 more days, and for the host of `PUBLIC_URL`',
-  reads: ['PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE'],
-  async run({ config: { tls, publicUrl } }) {
+  about:
+    'the TLS certificate is valid for 30 more days, and for the host of `PUBLIC_URL`; so is that of the SMTP front',
+  reads: ['PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'SMTP_FRONT_CERT_FILE', 'SMTP_FRONT_KEY_FILE'],
+  async run({ config: { tls, publicUrl, smtpFrontCertificate } }) {
+    const isOfFront = smtpFrontCertificate !== undefined && smtpFrontCertificate !== tls
+    const ofFront =
+      isOfFront && certificateFinding(new X509Certificate(smtpFrontCertificate.cert), undefined, Date.now())
+    if (ofFront && ofFront.state !== 'ok') return { ...ofFront, seen: `SMTP_FRONT_CERT_FILE: ${ofFront.seen}` }
     const url = publicUrl === undefined ? undefined : new URL(publicUrl)
     if (tls) return certificateFinding(new X509Certificate(tls.cert), url?.hostname, Date.now())
     if (url?.protocol !== 'https:') return skipped('no TLS: PUBLIC_URL is not https')

@@ -200,12 +200,18 @@ export const SECTIONS: readonly Section[] = [
       bounceHost: { meaning: 'The address of `BOUNCE_PORT`.', byDefault: 'that of `HOST`' },
       smtpFrontPort: { meaning: 'The port that takes mail over SMTP. See [SMTP](smtp.md).', byDefault: 'none' },
       smtpFrontHost: {
-        meaning: 'The address of `SMTP_FRONT_PORT`. Outside loopback it needs `TLS_CERT_FILE`.',
+        meaning: 'The address of `SMTP_FRONT_PORT`. Outside loopback it needs a certificate.',
         byDefault: 'that of `HOST`',
       },
       smtpFrontTls: {
         meaning: '`starttls`, or `implicit` where TLS begins with the connection, as on port 465.',
       },
+      smtpFrontCert: {
+        meaning:
+          'The certificate chain (PEM) of `SMTP_FRONT_PORT`, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
+        byDefault: '`TLS_CERT_FILE`',
+      },
+      smtpFrontKey: { meaning: 'The private key of `SMTP_FRONT_CERT_FILE`.', byDefault: '`TLS_KEY_FILE`' },
       smtpFrontRecipients: {
         meaning: '`one` when mail servers use the port as their smarthost: each recipient then has a reply of its own.',
       },

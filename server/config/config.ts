@@ -4,13 +4,24 @@ import type { OperatorLimits } from './limits.ts'
 import { isLoopback, textFile } from './values.ts'
 import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
 
-type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | 'adminEmail' | 'adminPassword' | TemporalVariable
+type Combined =
+  | 'tlsCert'
+  | 'tlsKey'
+  | 'smtpFrontCert'
+  | 'smtpFrontKey'
+  | 'tiers'
+  | 'defaultTier'
+  | 'adminEmail'
+  | 'adminPassword'
+  | TemporalVariable
 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
 export interface Config extends Readonly<Omit<Variables, Combined>> {
   /** What the port shows; undefined without TLS. */
   tls: CertificateFiles | undefined
+  /** What the SMTP front shows: its own certificate, or that of the port; undefined without TLS. */
+  smtpFrontCertificate: CertificateFiles | undefined
   /** undefined when TEMPORAL_ADDRESS is not set. */
   temporal: TemporalConfig | undefined
   limits: OperatorLimits
@@ -47,6 +58,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
   const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
   faults.push(
     ...keyPairFaults(env, variables, 'tlsCert', 'tlsKey'),
+    ...keyPairFaults(env, variables, 'smtpFrontCert', 'smtpFrontKey'),
     ...keyPairFaults(env, variables, 'temporalTlsCert', 'temporalTlsKey'),
     ...temporalFaults(variables),
     ...tierFaults(variables),
@@ -62,14 +74,16 @@ export function readConfig(env: Environment): { config: Config; warnings: string
 function combine(variables: Variables, env: Environment): Config {
   const { tlsCert, tlsKey, tiers, defaultTier, adminEmail: email, adminPassword: password, ...more } = variables
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
-  const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
-  const pair = keyPair(tlsCert, tlsKey)
-  const files = { certFile: env[VARIABLES.tlsCert.name]!, keyFile: env[VARIABLES.tlsKey.name]! }
+  const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...last } = rest
+  const { smtpFrontCert, smtpFrontKey, ...others } = last
+  const ofPort = certificateFiles(env, keyPair(tlsCert, tlsKey), 'tlsCert', 'tlsKey')
   const client = keyPair(temporalTlsCert, temporalTlsKey)
   const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
   return Object.freeze({
     ...others,
-    tls: pair && { ...pair, ...files },
+    tls: ofPort,
+    smtpFrontCertificate:
+      certificateFiles(env, keyPair(smtpFrontCert, smtpFrontKey), 'smtpFrontCert', 'smtpFrontKey') ?? ofPort,
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
     admin: email && password ? { email, password } : undefined,
@@ -78,6 +92,16 @@ function combine(variables: Variables, env: Environment): Config {
 
 function keyPair(cert: string | undefined, key: string | undefined): KeyPair | undefined {
   return cert && key ? { cert, key } : undefined
+}
+
+function certificateFiles(
+  env: Environment,
+  pair: KeyPair | undefined,
+  certOf: Key,
+  keyOf: Key,
+): CertificateFiles | undefined {
+  const [certVariable, keyVariable] = [VARIABLES[certOf].name, VARIABLES[keyOf].name]
+  return pair && { ...pair, certVariable, keyVariable, certFile: env[certVariable]!, keyFile: env[keyVariable]! }
 }
 
 /** Reads some variables only, for a command that needs only these. */
@@ -171,12 +195,12 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
 
 /** A key that travels in clear is everyone's. */
 function smtpFrontFaults(variables: Variables): Fault[] {
-  const { smtpFrontPort, smtpFrontHost, smtpFrontTls, tlsCert } = variables
-  if (smtpFrontPort === undefined || tlsCert !== undefined) return []
-  const { tlsCert: cert } = VARIABLES
-  if (smtpFrontTls === 'implicit') return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontTls.name} is implicit`)]
-  if (isLoopback(smtpFrontHost)) return []
-  return [faultOf(cert, `must be set when ${VARIABLES.smtpFrontPort.name} is open beyond loopback`)]
+  const { smtpFrontPort, smtpFrontHost, smtpFrontTls, smtpFrontCert, tlsCert } = variables
+  if (smtpFrontPort === undefined || (smtpFrontCert ?? tlsCert) !== undefined) return []
+  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTls: mode } = VARIABLES
+  const needed = `must be set, or ${VARIABLES.tlsCert.name},`
+  if (smtpFrontTls === 'implicit') return [faultOf(cert, `${needed} when ${mode.name} is implicit`)]
+  return isLoopback(smtpFrontHost) ? [] : [faultOf(cert, `${needed} when ${port.name} is open beyond loopback`)]
 }
 
 /** The bit of a validating resolver is believed, so no other machine of the Internet may be able to set it. */

@@ -7,21 +7,24 @@ export interface KeyPair {
   key: string
 }
 
-/** A pair, and the paths of the files that it was read from. */
+/** A pair, the paths of the files that it was read from, and the variables that name them. */
 export interface CertificateFiles extends KeyPair {
   certFile: string
   keyFile: string
+  certVariable: string
+  keyVariable: string
 }
 
 export const fits = ({ cert, key }: KeyPair) => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
 
 /** Reads both files. Throws an Error that says which file cannot be used and why. */
-export function readKeyPair({ certFile, keyFile }: Pick<CertificateFiles, 'certFile' | 'keyFile'>): KeyPair {
+export function readKeyPair({ certFile, keyFile, ...variables }: Omit<CertificateFiles, keyof KeyPair>): KeyPair {
+  const { certVariable, keyVariable } = variables
   const pair = {
-    cert: read('TLS_CERT_FILE', certificateFile, certFile),
-    key: read('TLS_KEY_FILE', privateKeyFile, keyFile),
+    cert: read(certVariable, certificateFile, certFile),
+    key: read(keyVariable, privateKeyFile, keyFile),
   }
-  if (!fits(pair)) throw new Error('TLS_KEY_FILE must name the key of the certificate in TLS_CERT_FILE')
+  if (!fits(pair)) throw new Error(`${keyVariable} must name the key of the certificate in ${certVariable}`)
   return pair
 }
 

@@ -78,6 +78,10 @@ export interface Variables {
   smtpFrontPort: number | undefined
   smtpFrontHost: string
   smtpFrontTls: 'starttls' | 'implicit'
+  /** PEM. */
+  smtpFrontCert: string | undefined
+  /** PEM. */
+  smtpFrontKey: string | undefined
   smtpFrontRecipients: 'one' | 'many'
   sendBudgetMs: number
   storeContent: boolean
@@ -243,6 +247,18 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.oneOf('starttls', 'implicit'),
     example: 'implicit',
     default: () => 'starttls',
+  },
+  smtpFrontCert: {
+    name: 'SMTP_FRONT_CERT_FILE',
+    read: values.certificateFile,
+    example: '/etc/verdict/tls.crt',
+    default: none,
+  },
+  smtpFrontKey: {
+    name: 'SMTP_FRONT_KEY_FILE',
+    read: values.privateKeyFile,
+    example: '/etc/verdict/tls.key',
+    default: none,
   },
   smtpFrontRecipients: {
     name: 'SMTP_FRONT_RECIPIENTS',

@@ -10,7 +10,7 @@ import { parsePublicId } from '../db/ids.ts'
 import { failFields } from '../errors.ts'
 import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
-import { readRawMessage } from './raw.ts'
+import { type RawOptions, readRawMessage } from './raw.ts'
 import {
   MAX_RECIPIENTS,
   MAX_REPLY_TO,
@@ -62,12 +62,12 @@ export interface Message extends Recipients {
  * The first step of a send: checks every field of the request and returns the message. Throws all faults at once:
  * `invalid_address` when only addresses have faults, `invalid_payload` otherwise.
  */
-export function readSendRequest(request: SendRequest): Message {
+export function readSendRequest(request: SendRequest, rawOptions?: RawOptions): Message {
   const faults: SendFaults = { payload: [], addresses: [] }
   const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
   const recipients = readRecipients(request, faults)
-  const raw = request.raw === undefined ? undefined : readRawMessage(request, refuse)
+  const raw = request.raw === undefined ? undefined : readRawMessage(request, refuse, rawOptions)
   const isRaw = request.raw !== undefined
   if (request.from === '' && !isRaw) refuse('from', 'is required')
   const from = request.from === '' ? raw?.from : readFrom(request.from, faults)

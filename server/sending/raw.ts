@@ -1,5 +1,5 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { parseMailbox } from '../../mail/address.ts'
+import { needsSmtpUtf8, parseMailbox } from '../../mail/address.ts'
 import { safeFilename } from '../../mail/mime/filename.ts'
 import { decodePart, type MimePart } from '../../mail/mime/raw/parts.ts'
 import { type RawMessage, readRaw } from '../../mail/mime/raw/read-raw.ts'
@@ -11,14 +11,23 @@ import type { FieldFault } from '../errors.ts'
 
 type Refuse = (field: string, message: string) => void
 
+/** What the door at which a raw message came says of it. */
+export interface RawOptions {
+  /** The program has declared that the header may hold UTF-8: MAIL FROM with SMTPUTF8 (RFC 6531). */
+  mayBeUtf8?: boolean
+}
+
 /** Checks a raw message. Returns undefined after it has refused something. */
-export function readRawMessage(request: SendRequest, refuse: Refuse): RawMessage | undefined {
+export function readRawMessage(request: SendRequest, refuse: Refuse, options?: RawOptions): RawMessage | undefined {
   for (const { field, message } of besideRaw(request)) refuse(field, message)
   const { raw, from } = request
-  const message = readRaw(Buffer.from(raw!.buffer, raw!.byteOffset, raw!.length))
+  const message = readRaw(Buffer.from(raw!.buffer, raw!.byteOffset, raw!.length), options)
   if ('fault' in message) {
     refuse('raw', message.fault)
     return undefined
+  }
+  if (needsSmtpUtf8(message.from.address)) {
+    refuse('raw', 'has a From address with letters beyond ASCII. A sender has none')
   }
   const given = from === '' ? undefined : parseMailbox(from)
   if (given && given.address.toLowerCase() !== message.from.address.toLowerCase()) {

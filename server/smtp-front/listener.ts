@@ -33,6 +33,8 @@ export interface FrontMail {
   sender: Address
   recipients: Address[]
   content: Buffer
+  /** The program has given SMTPUTF8. */
+  isUtf8: boolean
 }
 
 export interface FrontLimits {
@@ -226,12 +228,13 @@ function recipientFault(
 }
 
 function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content'> {
-  const { mailFrom, rcptTo } = session.envelope
+  const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
     key: userOf(session)!.key,
     remoteAddress: session.remoteAddress,
     sender: parseAddress((mailFrom as SMTPServerAddress).address)!,
     recipients: rcptTo.map(({ address }) => parseAddress(address)!),
+    isUtf8: smtpUtf8 === true,
   }
 }
 

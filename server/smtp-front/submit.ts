@@ -25,6 +25,8 @@ export interface SubmittedMail {
   sender: Address
   recipients: Address[]
   content: Buffer
+  /** The program has given SMTPUTF8. */
+  isUtf8: boolean
 }
 
 /** What became of a recipient, now or when the message came before. */
@@ -61,7 +63,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   return async (mail: SubmittedMail): Promise<RecipientResult[]> => {
     await checkSender(mail)
     const request = { to: mail.recipients.map(({ address }) => address), raw: mail.content }
-    const message = readSendRequest(create(SendRequestSchema, request))
+    const message = readSendRequest(create(SendRequestSchema, request), { mayBeUtf8: mail.isUtf8 })
     const messageId = message.raw!.messageId
     if (messageId === undefined)
       return sendTo(

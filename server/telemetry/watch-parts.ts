@@ -112,6 +112,13 @@ export function watchSmtpFront(
   smtpFrontConnections.read(() => [[{}, connections()]])
 }
 
-export function watchCertificate({ certificateEnd }: Pick<Metrics, 'certificateEnd'>, pem: () => string): void {
-  certificateEnd.read(() => [[{}, Date.parse(new X509Certificate(pem()).validTo) / 1_000]])
+/** Shows when the first of the certificates expires. */
+export function watchCertificates(
+  { certificateEnd }: Pick<Metrics, 'certificateEnd'>,
+  certificates: readonly ({ pair: { cert: string } } | undefined)[],
+): void {
+  const given = certificates.filter((certificate) => certificate !== undefined)
+  if (given.length === 0) return
+  const endOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1_000
+  certificateEnd.read(() => [[{}, Math.min(...given.map(({ pair }) => endOf(pair.cert)))]])
 }

@@ -56,6 +56,7 @@ test('a minimal configuration has the documented default of every other variable
     smtpFrontPort: undefined,
     smtpFrontHost: '127.0.0.1',
     smtpFrontTls: 'starttls',
+    smtpFrontCertificate: undefined,
     smtpFrontRecipients: 'many',
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
@@ -382,7 +383,9 @@ test('no fault repeats the value of a variable: it may be a secret', () => {
 test('a certificate and its key are read', () => {
   const [certFile, keyFile] = [file('tls.crt', CERT), file('tls.key', CERT_KEY)]
   const settings = config({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile })
-  expect(settings.tls).toEqual({ cert: CERT, key: CERT_KEY, certFile, keyFile })
+  const variables = { certVariable: 'TLS_CERT_FILE', keyVariable: 'TLS_KEY_FILE' }
+  expect(settings.tls).toEqual({ cert: CERT, key: CERT_KEY, certFile, keyFile, ...variables })
+  expect(settings.smtpFrontCertificate).toBe(settings.tls)
 })
 
 test('a certificate without its key, with the key of another, or that is not a certificate, is a fault', () => {
@@ -603,7 +606,16 @@ r1Ap5dNeO9NYo0PcRIvPkD9+2Bsvi87Y4w==
 test('an SMTP front beyond loopback needs a certificate, and so does implicit TLS', () => {
   const faultsOf = (env: Record<string, string>) => faults(env).map((fault) => fault.split(' ')[0])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587' })).toEqual([])
-  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['TLS_CERT_FILE'])
-  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_TLS: 'implicit' })).toEqual(['TLS_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['SMTP_FRONT_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_TLS: 'implicit' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'two' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
+})
+
+test('an SMTP front behind a TLS proxy has a certificate of its own, and the port has none', () => {
+  const [certFile, keyFile] = [file('front.crt', CERT), file('front.key', CERT_KEY)]
+  const front = { SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0', SMTP_FRONT_CERT_FILE: certFile }
+  const settings = config({ ...front, SMTP_FRONT_KEY_FILE: keyFile })
+  expect(settings.smtpFrontCertificate).toMatchObject({ cert: CERT, certFile, keyVariable: 'SMTP_FRONT_KEY_FILE' })
+  expect(settings.tls).toBeUndefined()
+  expect(faults(front)).toEqual(['SMTP_FRONT_KEY_FILE must be set when SMTP_FRONT_CERT_FILE is'])
 })

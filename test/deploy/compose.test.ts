@@ -108,6 +108,21 @@ test('only callers and mail servers reach the machine from outside', () => {
   expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual(['25:2525', '443:443'])
 })
 
+test('smtp.yaml adds an SMTP front to the process that receives bounces, with the certificate of nginx', () => {
+  const added: Record<string, Partial<Service>> = parse(read('deploy/compose/smtp.yaml')).services
+  expect(Object.keys(added)).toEqual(['api-1'])
+  const { environment, ports, secrets } = added['api-1']!
+  const config = configOf(
+    environmentOf({ ...services['api-1']!, environment: { ...services['api-1']!.environment, ...environment } }),
+  )
+  expect(config).toMatchObject({ smtpFrontPort: 2587, smtpFrontHost: '0.0.0.0', tls: undefined })
+  expect(ports).toEqual([`587:${config.smtpFrontPort}`])
+  expect([environment!.SMTP_FRONT_CERT_FILE, environment!.SMTP_FRONT_KEY_FILE]).toEqual(
+    secrets!.map((name) => `/run/secrets/${name}`),
+  )
+  for (const name of secrets as string[]) expect(Object.keys(FILE.secrets)).toContain(name)
+})
+
 test('nginx finds the API processes at their fixed addresses, and they trust it', () => {
   const upstream = read('deploy/nginx/upstream.conf').replace(/^#.*\n/gm, '')
   const expected = upstream

@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig } from '../../server/config/config.ts'
 import { VARIABLES, type Variable } from '../../server/config/variables.ts'
+import { CERTIFICATE } from '../harness/certificates.ts'
 import { environmentOf, readDockerfile } from './dockerfile.ts'
 
 export const VERSION = packageJson.version
@@ -10,6 +13,15 @@ const SAMPLES: Record<string, string> = {
   DATABASE_URL: 'postgres://verdict:secret@postgres:5432/verdict',
   ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
 }
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'deploy-'))
+/** Samples of the files that are on the machine. */
+const TLS_FILES: Record<string, string> = {
+  SMTP_FRONT_CERT_FILE: join(FOLDER, 'tls.crt'),
+  SMTP_FRONT_KEY_FILE: join(FOLDER, 'tls.key'),
+}
+writeFileSync(TLS_FILES.SMTP_FRONT_CERT_FILE!, CERTIFICATE.cert)
+writeFileSync(TLS_FILES.SMTP_FRONT_KEY_FILE!, CERTIFICATE.key)
 
 /** What the image sets for every process in it. */
 export const imageEnvironment = () => environmentOf(readDockerfile().at(-1)!)
@@ -21,6 +33,7 @@ export const imageEnvironment = () => environmentOf(readDockerfile().at(-1)!)
 export function configOf(env: Record<string, string>): Config {
   const known = new Set(Object.values(VARIABLES).map(({ name }) => name))
   const inPlace = Object.entries(env).map(([name, value]) => {
+    if (name in TLS_FILES) return [name, TLS_FILES[name]!]
     const secret = SECRETS.find((variable) => name === `${variable.name}_FILE`)
     return secret ? [secret.name, SAMPLES[secret.name]!] : [name, value]
   })

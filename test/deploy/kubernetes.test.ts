@@ -14,6 +14,8 @@ const of = (kind: string, name: string): Manifest =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
 const WORKLOADS = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
 const pods = WORKLOADS.map(({ metadata, spec }) => [metadata.name, spec.template] as [string, Manifest])
+/** What a Secret of type kubernetes.io/tls has. */
+const TLS_SECRET = { 'tls.crt': '', 'tls.key': '' }
 const running = pods.filter(([name]) => name !== 'verdict-migrate')
 
 function environmentOf({ env = [], envFrom = [] }: Manifest): Record<string, string> {
@@ -63,13 +65,27 @@ test.each(pods)(
 
 test.each(pods)('the secrets of %s are files that the Secret has', (_, { spec }) => {
   const [{ volumeMounts, ...container }] = spec.containers
-  const { mountPath } = volumeMounts.find(({ name }: Manifest) => name === 'secrets')
-  const { secret } = spec.volumes.find(({ name }: Manifest) => name === 'secrets')
   const files = Object.entries(environmentOf(container)).filter(([name]) => name.endsWith('_FILE'))
   expect(files.length).toBeGreaterThan(0)
-  const known = Object.keys(of('Secret', secret.secretName).stringData).map((key) => `${mountPath}/${key}`)
+  const secrets = spec.volumes.filter(({ secret }: Manifest) => secret)
+  const known = secrets.flatMap(({ name, secret }: Manifest) => {
+    const { mountPath } = volumeMounts.find((mount: Manifest) => mount.name === name)
+    const { stringData } = of('Secret', secret.secretName) ?? { stringData: TLS_SECRET }
+    return Object.keys(stringData).map((key) => `${mountPath}/${key}`)
+  })
   for (const [, path] of files) expect(known).toContain(path)
-  expect(secret.defaultMode).toBe(0o440)
+  for (const { secret } of secrets) expect(secret.defaultMode).toBe(0o440)
+})
+
+test('the API starts without smtp.yaml and without the Secret that it needs, and then does not listen for programs', () => {
+  const { containers, volumes } = of('Deployment', 'verdict-api').spec.template.spec
+  const [first, second] = containers[0].envFrom
+  expect([first.configMapRef.optional, second.configMapRef]).toEqual([
+    undefined,
+    { name: 'verdict-smtp', optional: true },
+  ])
+  expect(volumes.find(({ name }: Manifest) => name === 'tls').secret.optional).toBe(true)
+  expect(configOf(environmentOf({ ...containers[0], envFrom: [first] })).smtpFrontPort).toBeUndefined()
 })
 
 test('the ports of probes, Services and policies are those that the API listens on', () => {
@@ -79,6 +95,7 @@ test('the ports of probes, Services and policies are those that the API listens 
   expect(ports).toMatchObject({
     http: config.port,
     bounces: config.bouncePort,
+    submission: config.smtpFrontPort,
     metrics: config.metricsPort,
   })
   const probed = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => container[probe].httpGet)

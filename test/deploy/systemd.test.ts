@@ -68,6 +68,15 @@ test('Prometheus scrapes each process of a machine once', () => {
   expect(targets).toEqual(ports.map((port) => `127.0.0.1:${port}`))
 })
 
+test('smtp.conf adds a valid SMTP front to the process that has the low ports, with the credentials that it names', () => {
+  const [unit, more] = [API[0]!, ['deploy/systemd/smtp.conf']]
+  const own = Object.fromEntries(listOf(unit, 'Environment', more).map((pair) => pair.split('=')))
+  expect(configOf({ ...own, ...FILE })).toMatchObject({ smtpFrontPort: 587, smtpFrontHost: '0.0.0.0', tls: undefined })
+  const credentials = listOf(unit, 'LoadCredential', more).map((credential) => `%d/${credential.split(':')[0]}`)
+  expect(credentials).toEqual(Object.keys(own).flatMap((name) => (name.endsWith('_FILE') ? [own[name]] : [])))
+  expect(new Set(listOf(unit, 'AmbientCapabilities', more))).toEqual(new Set(['CAP_NET_BIND_SERVICE']))
+})
+
 test('only the process that receives bounces may open a port below 1024', () => {
   const capabilities = UNITS.map((unit) => [listOf(unit, 'AmbientCapabilities'), listOf(unit, 'CapabilityBoundingSet')])
   const bind = ['CAP_NET_BIND_SERVICE']

@@ -10,30 +10,39 @@ import { freePort } from '../../dev/ports.ts'
 import { CERTIFICATE, RECEIVER_CERTIFICATE } from '../harness/certificates.ts'
 import { type Instance, startInstance } from './instance.ts'
 
-// The certificate of the API's port and of the bounce port is renewed while the process runs.
+// The certificate of the API's port and of the bounce port, and that of the SMTP front, are renewed while the process
+// runs.
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'certificate-'))
 const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(FOLDER, 'tls.crt'), join(FOLDER, 'tls.key')]
+const FRONT = { certFile: join(FOLDER, 'front.crt'), keyFile: join(FOLDER, 'front.key') }
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
 
 let bouncePort: number
+let frontPort: number
 let instance: Instance
 beforeAll(async () => {
   store(CERTIFICATE)
-  bouncePort = await freePort()
-  const env = { TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' }
-  instance = await startInstance(env)
+  store(RECEIVER_CERTIFICATE, FRONT)
+  ;[bouncePort, frontPort] = [await freePort(), await freePort()]
+  instance = await startInstance({
+    ...{ TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' },
+    ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
+  })
 })
 afterAll(async () => {
   await instance.stop()
   rmSync(FOLDER, { recursive: true })
 })
 
-function store({ cert, key }: { cert: string; key: string }): void {
-  writeFileSync(`${TLS_CERT_FILE}.new`, cert)
-  writeFileSync(`${TLS_KEY_FILE}.new`, key)
-  renameSync(`${TLS_CERT_FILE}.new`, TLS_CERT_FILE)
-  renameSync(`${TLS_KEY_FILE}.new`, TLS_KEY_FILE)
+function store(
+  { cert, key }: { cert: string; key: string },
+  { certFile, keyFile } = { certFile: TLS_CERT_FILE, keyFile: TLS_KEY_FILE },
+): void {
+  writeFileSync(`${certFile}.new`, cert)
+  writeFileSync(`${keyFile}.new`, key)
+  renameSync(`${certFile}.new`, certFile)
+  renameSync(`${keyFile}.new`, keyFile)
 }
 
 const hangUp = () => process.kill(instance.api.pid, 'SIGHUP')
@@ -50,8 +59,11 @@ async function shown(): Promise<string> {
   return shownBy(socket)
 }
 
-async function shownByBouncePort(): Promise<string> {
-  const plain = connectPlain(bouncePort, '127.0.0.1')
+const shownByBouncePort = () => shownAfterStartTls(bouncePort)
+const shownByFront = () => shownAfterStartTls(frontPort)
+
+async function shownAfterStartTls(port: number): Promise<string> {
+  const plain = connectPlain(port, '127.0.0.1')
   for (const line of ['EHLO client.example\r\n', 'STARTTLS\r\n', '']) {
     await once(plain, 'data')
     if (line) plain.write(line)
@@ -77,6 +89,15 @@ test('SIGHUP renews the certificate of both ports, and an open connection is ser
   kept.end(`${HEALTHZ}Connection: close\r\n\r\n`)
   expect(await response).toMatch(/^HTTP\/1\.1 200 /)
   expect(instance.api.stdout()).toContain('the certificate was renewed')
+})
+
+test('SIGHUP renews the own certificate of the SMTP front, and the port keeps its own', async () => {
+  const before = await shown()
+  expect(await shownByFront()).toBe(RECEIVER_CERTIFICATE.cert)
+  store(CERTIFICATE, FRONT)
+  hangUp()
+  await expect.poll(shownByFront).toBe(CERTIFICATE.cert)
+  expect(await shown()).toBe(before)
 })
 
 test('a pair that does not fit is told once, and the old certificate stays', async () => {

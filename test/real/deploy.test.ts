@@ -38,14 +38,20 @@ test(
       'SMTP_PUBLIC_ADDRESSES=192.0.2.25',
       'SMTP_HELO_NAME=mail',
     ]
-    const config = (file: string) =>
-      run(program, [file], {
+    const config = (...files: string[]) =>
+      run(program, files, {
         cwd: project,
         env: { ...process.env, ...Object.fromEntries(values.map((v) => v.split('='))) },
       })
 
     const { stdout } = await config('compose.yaml')
     expect(stdout).toContain('PUBLIC_URL: https://mail.verdict.example')
+    const { stdout: withSmtp } = await config('compose.yaml', 'deploy/compose/smtp.yaml')
+    const [, api = ''] = /^ {2}api-1:\n([\s\S]*?)^ {2}api-2:/m.exec(withSmtp) ?? []
+    expect(api).toMatch(/published: "25"[\s\S]*published: "587"/)
+    for (const secret of ['database-url', 'encryption-keys', 'tls-certificate', 'tls-key']) {
+      expect(api).toContain(`source: ${secret}`)
+    }
     // Without the values that it asks for.
     await expect(run(program, ['compose.yaml'], { cwd: project })).rejects.toThrow(/required variable PUBLIC_URL/)
     await writeFile(join(project, 'wrong.yaml'), 'services: { a: { image: b:1.0, depend_on: [c] } }')
@@ -61,7 +67,7 @@ test(
     await run('/usr/bin/python3', ['-m', 'venv', join(root, 'python')])
     const requirements = resolve('test/real/kubernetes-requirements.txt')
     await run(`${python}/pip`, ['install', '--quiet', '--no-deps', '--requirement', requirements])
-    const files = ['api', 'configuration', 'migrate', 'network', 'secret.example', 'worker']
+    const files = ['api', 'configuration', 'migrate', 'network', 'secret.example', 'smtp', 'worker']
     const paths = files.map((name) => `deploy/kubernetes/${name}.yaml`)
     const validate = (version: string, ...paths: string[]) =>
       run(`${python}/kubernetes-validate`, ['--strict', '-k', version, ...paths])

@@ -23,6 +23,7 @@ beforeAll(async () => {
   root = await openFolder('systemd')
   folder = join(root, 'units')
   await cp('deploy/systemd', folder, { recursive: true })
+  await cp('deploy/systemd/smtp.conf', join(folder, 'verdict-api@8080.service.d/60-smtp.conf'))
   // The units name the folder of an installation: this one is the repository.
   mkdirSync(join(root, 'opt'))
   symlinkSync(resolve('.'), join(root, 'opt/verdict'))

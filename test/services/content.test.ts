@@ -1,5 +1,9 @@
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { contentsOfError } from '../../server/errors.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -60,12 +64,24 @@ test.each([
   ['is folded and differs', INVITE('REQUEST').replace('METHOD:REQUEST', 'METH\r\n OD:CAN\r\n CEL')],
   ['has a parameter and differs', INVITE('REQUEST').replace('METHOD:', 'METHOD;X-A=1:x')],
   ['is there twice, once differently', INVITE('REQUEST') + INVITE('REPLY')],
-])('400: the METHOD of the calendar %s', async (_, calendar) => {
+])('400 over REST and gRPC: the METHOD of the calendar %s', async (_, calendar) => {
   const { status, json } = await sendTo({ attachments: [file('text/calendar; method=REQUEST', calendar)] })
   expect(status).toBe(400)
   expect(json.details).toMatchObject([
     { field: 'attachments[0].content_type', message: expect.stringContaining('METHOD') },
   ])
+  const error = await createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+    .send(
+      {
+        ...{ to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' },
+        attachments: [
+          { filename: 'a.ics', contentType: 'text/calendar; method=REQUEST', content: Buffer.from(calendar) },
+        ],
+      },
+      { headers: { authorization: `Bearer ${api.keys.live}` } },
+    )
+    .catch((error) => error)
+  expect(contentsOfError(error).fields).toMatchObject([{ field: 'attachments[0].content_type' }])
   expect(api.world.exchanger.messages).toEqual([])
 })
 

@@ -4,7 +4,7 @@ import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { messages, openMessages } from '../../server/db/schema.ts'
-import { contentsOfError } from '../../server/errors.ts'
+import { contentsOfError, reasonOf } from '../../server/errors.ts'
 import { BAD_MESSAGES, GOOD_HEADER, messageOf } from '../mail/mime/raw/bad-messages.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -49,6 +49,10 @@ test.each(BAD_MESSAGES)('%s: 400 on raw over REST and gRPC, nothing is sent or s
 test('a message from another domain than one of the account is 403, and nothing is sent', async () => {
   const { status, json } = await sendRaw(messageOf(['From: eve@example.com', 'To: ann@example.net']))
   expect([status, json.error]).toEqual([403, 'domain_not_verified'])
+  const error = await grpc()
+    .send({ to: ['ann@example.net'], raw: messageOf(['From: eve@example.com']) }, { headers: headers() })
+    .catch((error) => error)
+  expect([error.code, reasonOf(error)]).toEqual([Code.PermissionDenied, 'domain_not_verified'])
   const pending = await sendRaw(messageOf(['From: eve@pending.test', 'To: ann@example.net']))
   expect(pending.json).toMatchObject({ status: 'rejected', reason: 'domain_not_verified' })
   expect(api.world.exchanger.messages).toEqual([])

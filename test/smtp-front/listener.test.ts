@@ -123,6 +123,25 @@ test('MAIL FROM must be of a verified domain, and have an address', async () => 
   client.end()
 })
 
+test('From in the header must be of a verified domain, whatever MAIL FROM says', async () => {
+  const content = (from: string) => letter().replace('hello@example.test', from)
+  expect(await send({ to: 'ann@example.net', content: content('eve@example.com') })).toMatch(
+    /^550 5\.7\.1 .*example\.com is not a domain of this account/,
+  )
+  expect(await send({ to: 'ann@example.net', content: content('eve@pending.test') })).toMatch(
+    /^550 5\.7\.1 msg_\w+: .*pending\.test/,
+  )
+  expect(exchanger.messages).toEqual([])
+})
+
+test('a DKIM-Signature and Resent fields of the message travel with it, beside our signature', async () => {
+  const kept = 'DKIM-Signature: v=1; d=other.example; b=x\r\nResent-From: x@example.com\r\n'
+  expect(await send({ to: 'ann@example.net', content: kept + letter() })).toMatch(/^250/)
+  const [{ content }] = exchanger.messages as [(typeof exchanger.messages)[0]]
+  expect(content).toContain(`\r\n${kept}`)
+  expect(content).toMatch(/^DKIM-Signature: v=1; a=rsa-sha256; [\s\S]*d=example\.test/)
+})
+
 test('only syntax and the number are answered at RCPT; suppression is answered at the dot', async () => {
   await api.call('POST', '/api/v1/suppression', { body: { email: 'sup@example.net' } })
   const client = await loggedIn()

@@ -25,7 +25,7 @@ export function createHeader(content: Buffer) {
     add({ start, end, number }: Line): string | undefined {
       bytes += end - start + 2
       if (bytes > MAX_BYTES) return `has a header of over ${MAX_BYTES / 1024} KiB`
-      const text = content.toString('latin1', start, end)
+      const text = content.toString('utf8', start, end)
       const last = fields.at(-1)
       if (text[0] === ' ' || text[0] === '\t') {
         if (!last) return `begins its header with a folded line, in line ${number}`

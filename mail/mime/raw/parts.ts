@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { parameterOf, readParameters, showParameterised, textParameter } from '../parameters.ts'
 import { createHeader, type RawField, valuesOf } from './header.ts'
 import type { Line } from './lines.ts'
@@ -14,6 +15,8 @@ export interface MimePart {
   /** The media type with the parameters that say how to read the part. */
   shownType: string
   charset?: string
+  /** What the sender of a calendar wants of it (RFC 6047). */
+  method?: string
   encoding: string
   isAttached: boolean
   filename?: string
@@ -33,7 +36,11 @@ type Frame =
   | { kind: 'message'; part: MimePart; isDeclared: boolean }
 
 /** Reads the parts of a message whose own header has the fields `fields`. `add` returns the fault of a line. */
-export function createParts(content: Buffer, fields: readonly RawField[], bodyStart: number) {
+export function createParts(
+  content: Buffer,
+  fields: readonly RawField[],
+  { bodyStart, mayBeUtf8 }: { bodyStart: number; mayBeUtf8: boolean },
+) {
   const parts: MimePart[] = []
   const frames: Frame[] = []
   /** The innermost frame with each delimiter, by the line that it is and by the line that ends it. */
@@ -113,7 +120,9 @@ export function createParts(content: Buffer, fields: readonly RawField[], bodySt
       }
     }
     if (header) {
-      if (isEightBit && !isDeclaredAround()) return `has an 8-bit octet in the header of a part, in line ${number}`
+      if (isEightBit && !isDeclaredAround() && !(mayBeUtf8 && isUtf8(content.subarray(start, end)))) {
+        return `has an 8-bit octet in the header of a part, in line ${number}`
+      }
       if (start === end) return open(header.fields, end + 2)
       return header.add(line)
     }
@@ -177,6 +186,7 @@ function partOf(
     type: type.value,
     shownType: showParameterised({ value: type.value, parameters }).slice(0, MAX_SHOWN),
     charset: parameterOf(type, 'charset'),
+    method: type.value === 'text/calendar' ? parameterOf(type, 'method') : undefined,
     encoding,
     isAttached: disposition.value === 'attachment' || filename !== undefined || !isText,
     filename,

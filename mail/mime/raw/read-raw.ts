@@ -1,10 +1,13 @@
+import { isUtf8 } from 'node:buffer'
+import { cleanText } from '../../../net/clean-text.ts'
 import { hasControls, type Mailbox, parseMailbox } from '../../address.ts'
+import { calendarMethods } from '../calendar.ts'
 import { decodeWords } from '../encoded-words.ts'
 import { field } from '../header-fields.ts'
 import { hasEncodedAddress, splitAddresses } from './addresses.ts'
 import { createHeader, type RawField, valuesOf } from './header.ts'
-import { scanLines } from './lines.ts'
-import { createParts, type MimePart } from './parts.ts'
+import { type Line, scanLines } from './lines.ts'
+import { createParts, decodePart, type MimePart } from './parts.ts'
 
 /** A message that others have built, checked and ready to be signed. Nothing in it is re-encoded. */
 export interface RawMessage {
@@ -35,8 +38,11 @@ const REMOVED = ['bcc', 'resent-bcc', 'return-path']
 const ADDRESS_FIELDS = ['from', 'sender', 'reply-to', 'to', 'cc']
 const MAX_SUBJECT = 998
 
-/** Reads a whole message in one pass. Returns its first fault, as the end of a sentence. */
-export function readRaw(source: Buffer): RawMessage | { fault: string } {
+/**
+ * Reads a whole message in one pass. Returns its first fault, as the end of a sentence. `mayBeUtf8`: its header, and
+ * those of its parts, may hold UTF-8 (RFC 6532).
+ */
+export function readRaw(source: Buffer, { mayBeUtf8 = false } = {}): RawMessage | { fault: string } {
   const header = createHeader(source)
   let parts: ReturnType<typeof createParts> | undefined
   let headerEnd = source.length
@@ -48,16 +54,18 @@ export function readRaw(source: Buffer): RawMessage | { fault: string } {
     }
     if (line.start === line.end) {
       headerEnd = line.start
-      parts = createParts(source, header.fields, line.end + 2)
+      parts = createParts(source, header.fields, { bodyStart: line.end + 2, mayBeUtf8 })
       return undefined
     }
-    if (line.isEightBit) return `has an 8-bit octet in its header, in line ${line.number}. Use encoded words (RFC 2047)`
-    return header.add(line)
+    return eightBitFault(source, line, mayBeUtf8) ?? header.add(line)
   })
   if (fault) return { fault }
   const { fields } = header
   const headerFault = faultOf(fields)
   if (headerFault) return { fault: headerFault }
+  const readParts = (parts ?? createParts(source, fields, { bodyStart: source.length, mayBeUtf8 })).end()
+  const calendarFault = calendarFaultOf(readParts, source)
+  if (calendarFault) return { fault: calendarFault }
   const from = oneMailbox(fields, 'from')!
   const body = source.subarray(headerEnd + 2)
   return {
@@ -74,7 +82,7 @@ export function readRaw(source: Buffer): RawMessage | { fault: string } {
     subject: decodeWords(valuesOf(fields, 'subject')[0] ?? '')
       .slice(0, MAX_SUBJECT)
       .toWellFormed(),
-    parts: (parts ?? createParts(source, fields, source.length)).end(),
+    parts: readParts,
     source,
   }
 }
@@ -89,6 +97,13 @@ export function completeRaw(raw: RawMessage, { messageId, date }: { messageId: s
     raw.messageId !== undefined ? '' : field('Message-ID', `<${messageId}>`),
   ]
   return [Buffer.concat([raw.header, Buffer.from(`${added.join('')}\r\n`)]), ...raw.body]
+}
+
+function eightBitFault(source: Buffer, { start, end, number, isEightBit }: Line, mayBeUtf8: boolean) {
+  if (!isEightBit) return undefined
+  if (!mayBeUtf8)
+    return `has an 8-bit octet in its header, in line ${number}. Use encoded words (RFC 2047), or SMTPUTF8 over SMTP`
+  return isUtf8(source.subarray(start, end)) ? undefined : `has a header that is not UTF-8, in line ${number}`
 }
 
 const CRLF = Buffer.from('\r\n')
@@ -128,6 +143,22 @@ function addressFault(fields: readonly RawField[], name: string): string | undef
   if (list.mailboxes.length !== 1) return `has ${list.mailboxes.length} addresses in ${shown(name)}; it must have one`
   return oneMailbox(fields, name) ? undefined : `has a ${shown(name)} that is not an email address the service can use`
 }
+
+/** Of an invitation whose two methods differ, some calendars believe one, some the other, and some ignore it. */
+function calendarFaultOf(parts: readonly MimePart[], source: Buffer): string | undefined {
+  for (const part of parts) {
+    const { method, isForwarded } = part
+    if (method === undefined || isForwarded) continue
+    const calendar = Buffer.from(decodePart(part, source))
+    const other = calendarMethods(calendar).find((one) => one !== method.toUpperCase())
+    if (other === undefined) continue
+    const [found, given] = [other, method].map((text) => cleanText(text).slice(0, MAX_METHOD))
+    return `has a calendar with METHOD ${found}, but its Content-Type has method=${given}. They must be the same`
+  }
+  return undefined
+}
+
+const MAX_METHOD = 40
 
 /** Some receivers show Sender as who sent the message. */
 function senderFault(fields: readonly RawField[]): string | undefined {

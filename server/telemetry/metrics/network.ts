@@ -78,7 +78,7 @@ export const NETWORK = {
   certificateEnd: {
     kind: 'gauge',
     name: 'verdict_certificate_expiry_timestamp_seconds',
-    help: 'When the certificate of TLS_CERT_FILE expires, in Unix seconds. Absent without TLS.',
+    help: 'When the certificate of TLS_CERT_FILE, or that of SMTP_FRONT_CERT_FILE, expires first, in Unix seconds. Absent without TLS.',
     process: 'api',
   },
 } as const satisfies Record<string, Definition>

@@ -85,6 +85,12 @@ test('an expired certificate fails, one of another host too, and one that expire
   expect(await diagnose('certificate', { ...files, PUBLIC_URL: 'https://mx1.example.test' })).toMatchObject({
     state: 'ok',
   })
+  install(EXPIRED)
+  const front = { SMTP_FRONT_CERT_FILE: TLS_CERT_FILE, SMTP_FRONT_KEY_FILE: TLS_KEY_FILE }
+  expect(await diagnose('certificate', front)).toMatchObject({
+    state: 'failed',
+    seen: 'SMTP_FRONT_CERT_FILE: it expired on 2026-01-01: callers cannot connect',
+  })
   const expired = new X509Certificate(EXPIRED.cert)
   const on = (day: string) => certificateFinding(expired, 'api.example.test', Date.parse(day))
   expect(on('2025-12-20')).toMatchObject({ state: 'warning', seen: 'it expires in 12 days, on 2026-01-01' })

@@ -93,6 +93,22 @@ export const BAD_MESSAGES: [sentence: string, message: Buffer, fault: RegExp][] 
     ),
     /8-bit octet in the header of a part/,
   ],
+  [
+    'a calendar whose METHOD differs from the parameter',
+    messageOf([...GOOD_HEADER, 'Content-Type: text/calendar; method=REQUEST'], ['BEGIN:VCALENDAR', 'METHOD:CANCEL']),
+    /a calendar with METHOD CANCEL, but its Content-Type has method=REQUEST/,
+  ],
+  [
+    'an encoded calendar, of another charset, whose METHOD differs',
+    messageOf(
+      [
+        ...[...GOOD_HEADER, 'Content-Type: text/calendar; charset=utf-16le; method=Request'],
+        'Content-Transfer-Encoding: base64',
+      ],
+      [Buffer.from('METHOD:REQUEST\r\nMETH\r\n OD;X=1:REPLY\r\n', 'utf16le').toString('base64')],
+    ),
+    /METHOD REPLY, but its Content-Type has method=Request/,
+  ],
   ['200 nested parts', messageOf([...GOOD_HEADER, ...multipart(200)]), /over 100 parts/],
   [
     '200 nested messages',
