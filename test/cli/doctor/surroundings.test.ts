@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
+import { AUTHENTIC_DATA } from 'dns-packet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificateFinding } from '../../../cli/doctor/certificate.ts'
 import { worstOf } from '../../../cli/doctor/check.ts'
@@ -15,7 +16,7 @@ import { reverseName } from '../../../cli/doctor/internet.ts'
 import { spaceFinding } from '../../../cli/doctor/machine.ts'
 import { inColour, reportText } from '../../../cli/doctor/report.ts'
 import { CERTIFICATE, EXPIRED } from '../../harness/certificates.ts'
-import { a, aaaa, type DnsServerForTests, mx, startDns } from '../../harness/dns.ts'
+import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../../harness/dns.ts'
 import { diagnose, PRODUCTION } from './patients.ts'
 
 // Faults of the configuration, of the machine and of what lies around it. Each one is real.
@@ -176,6 +177,24 @@ test('little space on the disk is a warning, and hardly any fails', async () => 
   expect(spaceFinding(50_000_000, 1e12)).toMatchObject({ state: 'failed', seen: '50 MB of 1000.0 GB are free' })
   expect(spaceFinding(1_500_000_000, 1e12)).toMatchObject({ state: 'warning' })
   expect(spaceFinding(5_000_000_000, 1e12)).toMatchObject({ state: 'ok' })
+})
+
+test('with DNSSEC=trust a resolver that does not validate fails, and so does one that does not answer', async () => {
+  const env = { ...production, DNSSEC: 'trust' }
+  const servers: DnsAct = [{ type: 'NS', name: 'org', ttl: 60, data: 'a0.org.example' }]
+  dns.zone['NS org'] = servers
+  expect(await diagnose('dnssec', env)).toMatchObject({
+    state: 'failed',
+    seen: expect.stringMatching(/^127\.0\.0\.1:\d+ does not validate: no TLSA record is used$/),
+  })
+  dns.zone['NS org'] = {
+    forge: (reply) => [{ ...reply, flags: (reply.flags ?? 0) | AUTHENTIC_DATA, answers: servers }],
+  }
+  expect(await diagnose('dnssec', env)).toMatchObject({ state: 'ok', seen: expect.stringMatching(/ validates$/) })
+  dns.zone['NS org'] = 'servfail'
+  expect(await diagnose('dnssec', env)).toMatchObject({ state: 'failed', seen: expect.stringContaining('SERVFAIL') })
+  expect(await diagnose('dnssec', production)).toMatchObject({ state: 'skipped' })
+  delete dns.zone['NS org']
 })
 
 test('a resolver that answers for names that do not exist fails', async () => {

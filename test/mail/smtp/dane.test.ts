@@ -53,10 +53,12 @@ interface World {
   records?: Tlsa[] | DnsAct
   certificate?: { cert: string; key: string } | 'clear'
   zone?: (port: number) => Record<string, DnsAct>
+  /** The exchangers that an enforced MTA-STS policy of the domain permits. */
+  permitted?: string[]
 }
 
 /** example.test with two exchangers; mx1 may have TLSA records, mx2 has none. All answers are secure. */
-async function world({ records = [], certificate = CERTIFICATE, zone }: World = {}) {
+async function world({ records = [], certificate = CERTIFICATE, zone, permitted }: World = {}) {
   const mx1 = await (certificate === 'clear' ? exchangerWith({}) : exchangerWith({ ehlo: OFFER }, certificate))
   const mx2 = await exchangerWith({}, { port: mx1.port }, '127.0.0.2')
   const name = `_${mx1.port}._tcp.mx1.${D}`
@@ -72,7 +74,8 @@ async function world({ records = [], certificate = CERTIFICATE, zone }: World = 
   })
   ends.push(dns.close)
   const resolver = createResolver({ servers: [dns.address], dnssec: true })
-  const engine = engineWith({ resolver, tlsa: resolver.tlsa, smtpPort: mx1.port })
+  const policyOf = async () => permitted && { mode: 'enforce' as const, mx: permitted, maxAgeS: 60 }
+  const engine = engineWith({ resolver, tlsa: resolver.tlsa, smtpPort: mx1.port, policyOf })
   return { engine, dns, mx1, mx2, name }
 }
 
@@ -222,6 +225,38 @@ test('an answer that is not secure is no demand, and TLSA is asked only of a sec
     const { attempt, dns, name } = await sendIn({ records: [record(3, 1, 1, SECOND_CERTIFICATE.cert)], zone })
     expect(attempt, type).toMatchObject({ outcome: { kind: 'delivered' }, mx: `mx1.${D}`, tls: { verified: false } })
     expect(dns.count(`TLSA ${name}`), type).toBe(queries)
+  }
+})
+
+test('DANE goes before MTA-STS: records that prove a host do so although the policy does not name it', async () => {
+  const proved = await sendIn({ records: [record(3, 1, 1, CERTIFICATE.cert)], permitted: [`mx2.${D}`] })
+  expect(proved.attempt).toMatchObject({ outcome: { kind: 'delivered' }, mx: `mx1.${D}`, tls: { by: 'dane' } })
+})
+
+test('DANE goes before MTA-STS: a certificate that the policy would accept proves nothing against wrong records', async () => {
+  const trusted = getCACertificates('default')
+  setDefaultCACertificates([...trusted, AUTHORITY])
+  try {
+    const permitted = [`mx1.${D}`]
+    const alone = await sendIn({ permitted })
+    expect(alone.attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { verified: true, by: 'mta-sts' } })
+    const { attempt, mx1 } = await sendIn({ permitted, records: [record(3, 1, 1, SECOND_CERTIFICATE.cert)] })
+    expect(outcomeOf(attempt)).toBe('policy_block')
+    expect(attempt.detail).toMatch(/^DANE demands TLS .*no TLSA record matches/)
+    expect(mx1.messages).toEqual([])
+  } finally {
+    setDefaultCACertificates(trusted)
+  }
+})
+
+test('a host without usable records answers to the MTA-STS policy', async () => {
+  const permitted = [`mx1.${D}`, `mx2.${D}`]
+  for (const records of [[record(1, 0, 1, CERTIFICATE.cert)], []]) {
+    const { attempt } = await sendIn({ permitted, records })
+    expect(outcomeOf(attempt)).toBe('policy_block')
+    expect([attempt, ...attempt.tried!].map(({ detail }) => detail)).toContainEqual(
+      expect.stringMatching(/^MTA-STS demands TLS with a valid certificate: /),
+    )
   }
 })
 
