@@ -144,7 +144,7 @@ function addressFault(fields: readonly RawField[], name: string): string | undef
   return oneMailbox(fields, name) ? undefined : `has a ${shown(name)} that is not an email address the service can use`
 }
 
-/** Of an invitation whose two methods differ, some calendars believe one, some the other, and some ignore it. */
+/** Calendars disagree about an invitation whose two methods differ: they believe one of them, or ignore it. */
 function calendarFaultOf(parts: readonly MimePart[], source: Buffer): string | undefined {
   for (const part of parts) {
     const { method, isForwarded } = part
