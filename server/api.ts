@@ -7,7 +7,6 @@ import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
-import { matchingFormOf } from '../mail/address.ts'
 import { createHeavyCallLimit } from './access/heavy-calls.ts'
 import { createIdentify } from './access/identify.ts'
 import { createKeyGate } from './access/key-gate.ts'
@@ -113,14 +112,13 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     db,
     read,
     clock,
-    matchingForm: matchingFormOf,
     send,
     idempotency,
     sendBatch,
     batchIdempotency,
     hashAddress,
   })
-  const events = createEventService({ db, read, clock, matchingForm: matchingFormOf, replay, workflowUrl })
+  const events = createEventService({ db, read, clock, replay, workflowUrl })
   const webhook = createWebhookService({
     db,
     clock,
@@ -150,7 +148,6 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     workflows,
     workflowUrl,
     tracing,
-    matchingForm: matchingFormOf,
     report: reportReplay,
   })
 
@@ -172,7 +169,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof StatsService>(StatsService, createStatsService({ db, read, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        createSuppressionService({ db, clock, sealer, matchingForm: matchingFormOf }),
+        createSuppressionService({ db, clock, sealer }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits })),
     ],

@@ -48,6 +48,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/simulator': ['mail'],
   'server/services': [
     ...AUDITED,
+    'mail',
     'server/domains',
     'server/receipts',
     'server/reputation',

@@ -18,7 +18,6 @@ export type ImportRow = typeof suppressionImports.$inferSelect
 interface Parts {
   db: Database
   clock: DatabaseClock
-  matchingForm(text: string): string | undefined
 }
 
 /** The characters that are kept of a line that is no address. */
@@ -34,12 +33,12 @@ const KEEP_FAULTS = `
  * changes nothing. Throws `invalid_payload` for a part out of order and `wrong_state` when the import has ended.
  */
 export async function addPart(
-  { db, clock, matchingForm }: Parts,
+  { db, clock }: Parts,
   importId: string,
   request: AddPartRequest,
   requester: Requester,
 ): Promise<ImportRow> {
-  const { accepted, emails, faults } = await readLines(request, matchingForm)
+  const { accepted, emails, faults } = await readLines(request)
   return changeAs(db, requester, async (tx, author) => {
     const isThis = eq(suppressionImports.id, importId)
     const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
@@ -89,15 +88,12 @@ interface ReadLines {
   faults: { line: number; text: string }[]
 }
 
-async function readLines(
-  { emails, firstLine }: AddPartRequest,
-  matchingForm: Parts['matchingForm'],
-): Promise<ReadLines> {
+async function readLines({ emails, firstLine }: AddPartRequest): Promise<ReadLines> {
   if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
     throw refuse('emails', `holds ${emails.length} lines; a part has 1 to 10,000`)
   }
   const texts = emails.map((text) => text.trim())
-  const forms = await matchingForms(texts, matchingForm)
+  const forms = await matchingForms(texts)
   const addresses = forms.filter((form) => form !== undefined)
   const faults = texts.flatMap((text, i) =>
     text === '' || forms[i] !== undefined ? [] : [{ line: firstLine + i, text: cut(text) }],

@@ -34,8 +34,6 @@ const LISTED_FAULTS = 1_000
 export interface ImportServiceParts {
   db: Database
   clock: DatabaseClock
-  /** Returns an address in its matching form; undefined for a text that is not an address. */
-  matchingForm(text: string): string | undefined
 }
 
 export function createImportService(parts: ImportServiceParts): ServiceImpl<typeof ImportService> {

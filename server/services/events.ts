@@ -41,15 +41,13 @@ export interface EventServiceParts {
   /** Events that were stored a moment ago may be missing. */
   read: ReplicaRead
   clock: DatabaseClock
-  /** Returns an address in its matching form; undefined for a text that is not an address. */
-  matchingForm(text: string): string | undefined
   replay: Replay
   /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
   workflowUrl(workflowId: string): string | undefined
 }
 
 export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
-  const { db, clock, matchingForm, replay, workflowUrl } = parts
+  const { db, clock, replay, workflowUrl } = parts
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
     const id = readKeptId(KEPT_EVENT, shown, clock)
@@ -74,7 +72,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       const limit = readLimit(request.limit)
       // An event carries its timestamp in its id: see history/event-ids.ts.
       const range = readRange(ListEventsRequestSchema, request, clock)
-      const filters = [eq(events.accountId, accountId), ...readFilters(request, matchingForm)]
+      const filters = [eq(events.accountId, accountId), ...readFilters(request)]
       const { messageId } = request
       // A caller may ask for the events of a message that it has just sent.
       const read = messageId === undefined ? parts.read : readOn(db)
@@ -117,11 +115,11 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
   }
 }
 
-function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
+function readFilters(request: ListEventsRequest): SQL[] {
   const { tenantId, sandbox, event } = request
   if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
   const tag = readTagFilter(request.tag)
-  const recipient = readRecipient(request.recipient, matchingForm)
+  const recipient = readRecipient(request.recipient)
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)
   return [

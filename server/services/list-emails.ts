@@ -32,17 +32,15 @@ export interface ListEmailsParts {
   /** Emails that ended a moment ago may be missing. */
   read: ReplicaRead
   clock: DatabaseClock
-  /** Returns an address in its matching form; undefined for a text that is not an address. */
-  matchingForm(text: string): string | undefined
 }
 
 export function createListEmails(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
-  const { read, clock, matchingForm } = parts
+  const { read, clock } = parts
   return async (request, context) => {
     const { accountId } = context.values.get(callerKey)!
     const limit = readLimit(request.limit)
     const range = readRange(ListEmailsRequestSchema, request, clock)
-    const filters = { accountId, ...readFilters(request, matchingForm) }
+    const filters = { accountId, ...readFilters(request) }
     const find = filters.recipient === undefined ? findEmails : findEmailsTo
     return read(async (db) => {
       const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
@@ -56,11 +54,11 @@ export function createListEmails(parts: ListEmailsParts): ServiceImpl<typeof Ema
   }
 }
 
-function readFilters(request: ListEmailsRequest, matchingForm: ListEmailsParts['matchingForm']) {
+function readFilters(request: ListEmailsRequest) {
   return {
     status: readEnum('status', request.status, statusNames),
     reason: readEnum('reason', request.reason, reasonNames),
-    recipient: readRecipient(request.recipient, matchingForm),
+    recipient: readRecipient(request.recipient),
     domain: readDomain(request.domain),
     tag: readTagFilter(request.tag),
     tenantId: readTenantFilter(request.tenantId),

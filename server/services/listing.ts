@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import { matchingFormOf } from '../../mail/address.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { EnumNames } from '../db/enum-names.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
@@ -62,19 +63,16 @@ function readFilter(field: string, text: string | undefined, most: number): stri
 }
 
 /** Returns the matching form of an address. */
-export function readRecipient(
-  text: string | undefined,
-  matchingForm: (text: string) => string | undefined,
-): string | undefined {
-  const form = text === undefined ? undefined : matchingForm(text)
-  if (text !== undefined && form === undefined) throw refuse('recipient', notAnAddress(text, matchingForm))
+export function readRecipient(text: string | undefined): string | undefined {
+  const form = text === undefined ? undefined : matchingFormOf(text)
+  if (text !== undefined && form === undefined) throw refuse('recipient', notAnAddress(text))
   return form
 }
 
 /** Why a text is not an address, and how to write one. */
-export function notAnAddress(text: string, matchingForm: (text: string) => string | undefined): string {
+export function notAnAddress(text: string): string {
   const fault = 'is not an email address. Expected something like ann@example.com'
-  const isPlus = text.includes(' ') && matchingForm(text.replaceAll(' ', '+')) !== undefined
+  const isPlus = text.includes(' ') && matchingFormOf(text.replaceAll(' ', '+')) !== undefined
   return isPlus ? `${fault}. In a URL, write "+" as %2B` : fault
 }
 

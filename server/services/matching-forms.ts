@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { matchingFormOf } from '../../mail/address.ts'
 
 const SLICE = 250
 
@@ -6,13 +7,10 @@ const SLICE = 250
  * Brings addresses into their matching form; undefined for a text that is not an address. Works in slices: 10,000 texts
  * that were built to be slow to parse would delay all other calls by a second.
  */
-export async function matchingForms(
-  texts: string[],
-  matchingForm: (text: string) => string | undefined,
-): Promise<(string | undefined)[]> {
+export async function matchingForms(texts: string[]): Promise<(string | undefined)[]> {
   const forms: (string | undefined)[] = []
   while (forms.length < texts.length) {
-    forms.push(...texts.slice(forms.length, forms.length + SLICE).map(matchingForm))
+    forms.push(...texts.slice(forms.length, forms.length + SLICE).map(matchingFormOf))
     await setImmediate()
   }
   return forms

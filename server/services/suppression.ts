@@ -8,6 +8,7 @@ import {
   type SuppressionService,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
+import { matchingFormOf } from '../../mail/address.ts'
 import { changeAs } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
@@ -48,18 +49,16 @@ export interface SuppressionServiceParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
-  /** Returns an address in its matching form; undefined for a text that is not an address. */
-  matchingForm(text: string): string | undefined
 }
 
 export function createSuppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
-  const { db, clock, sealer, matchingForm } = parts
+  const { db, clock, sealer } = parts
 
   function readEmail(text: string): string {
     if (text === '') throw refuse('email', 'is required')
-    const email = matchingForm(text)
+    const email = matchingFormOf(text)
     if (email !== undefined) return email
-    throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text, matchingForm) }])
+    throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text) }])
   }
 
   return {
@@ -70,7 +69,7 @@ export function createSuppressionService(parts: SuppressionServiceParts): Servic
       }
       const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
-      const forms = await matchingForms(emails, matchingForm)
+      const forms = await matchingForms(emails)
       const distinct = [...new Set(forms.filter((email) => email !== undefined))]
       const imported = await changeAs(db, requester, async (tx, author) => {
         const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName)

@@ -1,7 +1,6 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
-import { matchingFormOf } from '../../mail/address.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createImportService } from '../../server/admin/imports.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
@@ -18,7 +17,7 @@ let world: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 beforeAll(async () => {
   world = await testAccount()
-  const service = createImportService({ ...world, matchingForm: matchingFormOf })
+  const service = createImportService(world)
   const services = [createServiceImplSpec<typeof ImportService>(ImportService, service)]
   dashboard = await startDashboard({ ...world, services })
 })

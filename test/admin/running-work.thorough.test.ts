@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { matchingFormOf } from '../../mail/address.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createImportService } from '../../server/admin/imports.ts'
 import { createReplayService } from '../../server/admin/replays.ts'
@@ -49,7 +48,7 @@ function startServer(db: Database, first?: Dashboard): Promise<Dashboard> {
     throw error
   }
   const replays = createReplayService({ db, clock, workflows, workflowUrl: () => undefined, report })
-  const imports = createImportService({ db, clock, matchingForm: matchingFormOf })
+  const imports = createImportService({ db, clock })
   return startDashboard({
     db,
     clock,
