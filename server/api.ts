@@ -15,24 +15,19 @@ import { createPeople } from './access/people/people.ts'
 import { createFrames, framePaths } from './admin/frames.ts'
 import { createInboxMessages } from './admin/inbox-messages.ts'
 import { createAdminServices } from './admin/services.ts'
-import { leaseOf, type OperatorLimits } from './config/limits.ts'
-import type { DatabaseClock } from './db/clock.ts'
-import type { Database } from './db/connect.ts'
-import type { Sealer } from './db/encryption.ts'
-import { type ReplicaRead, readOn } from './db/replicas.ts'
+import { leaseOf } from './config/limits.ts'
 import type { Verifier } from './domains/dns-verifier.ts'
-import type { SendingHosts } from './domains/records.ts'
 import { createSenderDomains } from './domains/sender.ts'
 import { createDomainVerification } from './domains/verification.ts'
 import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './process/log.ts'
 import { KEY_SET_SECONDS } from './receipts/receipt-keys.ts'
 import { createReceiptSigner } from './receipts/signer.ts'
-import type { Breaker } from './reputation/breaker.ts'
 import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import type { Send } from './sending/send.ts'
+import type { Backend } from './services/backend.ts'
 import { createDomainService } from './services/domains.ts'
 import { createEmailService } from './services/emails.ts'
 import { createEventService } from './services/events.ts'
@@ -47,32 +42,14 @@ import { createSubmit } from './smtp-front/submit.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post.ts'
 import { createReplay } from './webhooks/replays/replay.ts'
-import type { Workflows } from './webhooks/workflows.ts'
 
-export interface ApiParts
-  extends Omit<AppParts, 'services' | 'interceptors' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
-  db: Database
-  /** Serves lists and statistics; by default `db` does. */
-  read?: ReplicaRead
-  clock: DatabaseClock
-  sealer: Sealer
-  /** The limits of tiers, warm-up and the circuit breaker. */
-  limits: OperatorLimits
+export interface ApiParts extends Backend, Pick<AppParts, 'log' | 'checks' | 'trustProxy' | 'onEnd'> {
   sendBudgetMs: number
   send: Send
   /** What the simulator accepted; undefined unless SIMULATOR_INBOX is true. */
   inbox?: Inbox
-  breaker: Breaker
-  hosts: SendingHosts
   verifier: Verifier
-  /** Where callers reach this server, without the last slash; called once it listens. The issuer of receipts. */
-  publicUrl(): string
   webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
-  workflows: Workflows
-  /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
-  workflowUrl(workflowId: string): string | undefined
-  /** The base of Temporal's UI, without the final slash. */
-  temporalUiUrl?: string
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
   /** Called with the class of each reply to a message that came over SMTP. */
@@ -91,9 +68,7 @@ export interface Api {
 
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
-  const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl, temporalUiUrl, tracing = NO_TRACING, checks, about } = parts
-  const { publicUrl, listenerUrl, trustProxy, onEnd, read = readOn(db) } = parts
+  const { db, clock, sealer, log, limits, send, sendBudgetMs, webhooks, workflows, tracing = NO_TRACING } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -103,62 +78,26 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const hashAddress = createAddressHash(logKey)
   const identify = createIdentify({ db, clock })
   const gate = createKeyGate({ db, clock, limits, identify, onCount: parts.onCount })
-  const { verifyNow } = createDomainVerification({ db, clock, hosts, verifier })
+  const { verifyNow } = createDomainVerification(parts)
   const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
   const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
-
   const signer = createReceiptSigner({ db, clock, sealer })
-  const emails = createEmailService({
-    db,
-    read,
-    clock,
-    send,
-    idempotency,
-    sendBatch,
-    batchIdempotency,
-    hashAddress,
-  })
-  const events = createEventService({ db, read, clock, replay, workflowUrl })
+  const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
+  const people = createPeople(parts)
+
+  const emails = createEmailService({ ...parts, idempotency, sendBatch, batchIdempotency, hashAddress })
+  const events = createEventService({ ...parts, replay })
   const webhook = createWebhookService({
-    db,
-    clock,
-    sealer,
+    ...parts,
     post: webhooks.post,
     faultOf: webhooks.urls.faultOf,
-    workflows,
     report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
   })
-  const receipts = createReceiptService({ db, clock, signer, publicUrl })
-  const domains = createDomainService({ db, clock, sealer, hosts, breaker, limits, verifyNow })
-
-  const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
-  const people = createPeople({ db, clock, sealer, log, limits, onCount: parts.onCount, publicUrl, listenerUrl })
-
-  const dashboardServices = createAdminServices({
-    ...people,
-    db,
-    read,
-    clock,
-    about,
-    breaker,
-    limits,
-    publicUrl,
-    temporalUiUrl,
-    inbox,
-    workflows,
-    workflowUrl,
-    tracing,
-    report: reportReplay,
-  })
+  const receipts = createReceiptService({ ...parts, signer })
+  const domains = createDomainService({ ...parts, verifyNow })
 
   const app = await createApp({
-    log,
-    tracing,
-    checks,
-    about,
-    publicUrl,
-    trustProxy,
-    onEnd,
+    ...parts,
     keySet: { read: signer.keySet, maxAgeSeconds: KEY_SET_SECONDS },
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, emails),
@@ -166,18 +105,15 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof EventService>(EventService, events),
       createServiceImplSpec<typeof WebhookService>(WebhookService, webhook),
       createServiceImplSpec<typeof DomainService>(DomainService, domains),
-      createServiceImplSpec<typeof StatsService>(StatsService, createStatsService({ db, read, clock, breaker })),
-      createServiceImplSpec<typeof SuppressionService>(
-        SuppressionService,
-        createSuppressionService({ db, clock, sealer }),
-      ),
-      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits })),
+      createServiceImplSpec<typeof StatsService>(StatsService, createStatsService(parts)),
+      createServiceImplSpec<typeof SuppressionService>(SuppressionService, createSuppressionService(parts)),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService(parts)),
     ],
     interceptors: [createHeavyCallLimit()],
     gate,
     dashboard: {
       ...people,
-      ...dashboardServices,
+      ...createAdminServices({ ...parts, ...people, inbox, report: reportReplay }),
       frames: framePaths(createFrames({ db, inbox })),
     },
     openCalls: createOpenCalls(),

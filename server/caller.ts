@@ -1,3 +1,4 @@
+import type { DescMethod } from '@bufbuild/protobuf'
 import { createContextKey } from '@connectrpc/connect'
 import type { Transaction } from './db/connect.ts'
 import type { Trace } from './telemetry/tracing.ts'
@@ -41,6 +42,45 @@ export interface Rate {
   /** The end of the window, Unix seconds. */
   resetAt: number
 }
+
+/** What a call says about its caller. */
+export interface Visitor {
+  /** The Authorization header. */
+  authorization: string | null
+  /** An IP address. */
+  remoteAddress: string
+  /** Whether the call is also served without a key. A key that is sent must be valid anyway. */
+  keyOptional?: boolean
+  /** Receives the caller's remaining requests, also when the call is refused for lack of them. */
+  tellRate(rate: Rate): void
+}
+
+/** A call with a key, as the gate gets it. */
+export interface GatedCall extends Visitor {
+  /** undefined for paths that every caller may request, such as one that does not exist. */
+  method: DescMethod | undefined
+  /** Receives what permits the call, which is checked again when the body has arrived. */
+  giveRight?(right: Right): void
+}
+
+/** Identifies the caller, or throws an error made by `fail`. Runs before a byte of the body is read. */
+export type KeyGate = (call: GatedCall) => Promise<Caller | undefined>
+
+/** A call with a session, as the gate gets it. */
+export interface SessionCall extends Pick<Visitor, 'remoteAddress' | 'tellRate'> {
+  method: DescMethod
+  /** The Cookie header. */
+  cookie: string | undefined
+  /** The Verdict-Account header. */
+  account: string | undefined
+  /** Sets a Set-Cookie header on the response. */
+  setCookie(value: string): void
+  /** Receives what permits the call, which is checked again when the body has arrived. */
+  giveRight?(right: Right): void
+}
+
+/** Identifies the person of a call, or throws an error made by `fail`. Runs before a byte of the body is read. */
+export type SessionGate = (call: SessionCall) => Promise<Caller | undefined>
 
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
 

@@ -12,6 +12,7 @@ import { sourceAddressFaults } from './config/source-addresses.ts'
 import { createDatabaseReadiness } from './db/database-readiness.ts'
 import { createSealer, type Sealer } from './db/encryption.ts'
 import { findUnopenedValues } from './db/lost-encryption-keys.ts'
+import { readOn } from './db/replicas.ts'
 import { listen } from './http/listener/listen.ts'
 import { startBounces } from './process/bounces.ts'
 import { keepCertificate } from './process/certificate.ts'
@@ -81,7 +82,7 @@ async function start(program: Program): Promise<object> {
   const replicas = await openReplicas(program)
   const api = await createApi({
     db,
-    read: replicas?.read,
+    read: replicas?.read ?? readOn(db),
     clock,
     tracing,
     sealer,

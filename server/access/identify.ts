@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { createReadCache } from '../async/read-cache.ts'
-import type { Caller, Rate } from '../caller.ts'
+import type { Caller, Visitor } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
@@ -27,18 +27,6 @@ export interface StoredKey {
   /** Infinity for a key that does not expire. */
   expiresAtMs: number
   lastUsedAtMs: number
-}
-
-/** What a call says about its caller. */
-export interface Visitor {
-  /** The Authorization header. */
-  authorization: string | null
-  /** An IP address. */
-  remoteAddress: string
-  /** Whether the call is also served without a key. A key that is sent must be valid anyway. */
-  keyOptional?: boolean
-  /** Receives the caller's remaining requests, also when the call is refused for lack of them. */
-  tellRate(rate: Rate): void
 }
 
 type Parts = { db: Database; clock: DatabaseClock }

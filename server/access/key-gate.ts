@@ -1,21 +1,13 @@
-import type { DescMethod } from '@bufbuild/protobuf'
-import type { Caller, Right } from '../caller.ts'
+import type { Caller, KeyGate, Visitor } from '../caller.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
-import { createIdentify, type StoredKey, type Visitor } from './identify.ts'
+import { createIdentify, type StoredKey } from './identify.ts'
 import { createLastUses } from './last-use.ts'
 import { createKeyRight } from './right-of-key.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 import { createTierCount } from './tier-count.ts'
-
-export interface GatedCall extends Visitor {
-  /** undefined for paths that every caller may request, such as one that does not exist. */
-  method: DescMethod | undefined
-  /** Receives what permits the call. */
-  giveRight?(right: Right): void
-}
 
 interface Parts {
   db: Database
@@ -26,8 +18,6 @@ interface Parts {
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
 }
-
-export type KeyGate = (call: GatedCall) => Promise<Caller | undefined>
 
 /**
  * The gate before every call: identifies the caller, checks the key's scope and counts the request. Returns undefined

@@ -3,22 +3,17 @@ import { cleanText } from '../../net/clean-text.ts'
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { type Author, record } from '../access/audit/record-change.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database, Transaction } from '../db/connect.ts'
+import type { Transaction } from '../db/connect.ts'
 import { eq, sql } from '../db/drizzle.ts'
 import { suppressionImports } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { addSuppressions } from '../reputation/suppression-list.ts'
+import type { Backend } from '../services/backend.ts'
 import { refuse } from '../services/listing.ts'
 import { matchingForms } from '../services/matching-forms.ts'
 
 export type ImportRow = typeof suppressionImports.$inferSelect
-
-interface Parts {
-  db: Database
-  clock: DatabaseClock
-}
 
 /** The characters that are kept of a line that is no address. */
 const MAX_FAULT_TEXT = 320
@@ -33,7 +28,7 @@ const KEEP_FAULTS = `
  * changes nothing. Throws `invalid_payload` for a part out of order and `wrong_state` when the import has ended.
  */
 export async function addPart(
-  { db, clock }: Parts,
+  { db, clock }: Pick<Backend, 'db' | 'clock'>,
   importId: string,
   request: AddPartRequest,
   requester: Requester,

@@ -14,14 +14,13 @@ import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { importFaults, suppressionImports } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
+import type { Backend } from '../services/backend.ts'
 import { readTenant, refuse } from '../services/listing.ts'
 import { addPart, type ImportRow, recordEnd } from './import-parts.ts'
 import { refuseMore } from './running-work.ts'
@@ -31,14 +30,7 @@ const MAX_FILE_NAME = 255
 const LISTED = 50
 const LISTED_FAULTS = 1_000
 
-export interface ImportServiceParts {
-  db: Database
-  clock: DatabaseClock
-}
-
-export function createImportService(parts: ImportServiceParts): ServiceImpl<typeof ImportService> {
-  const { db, clock } = parts
-
+export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>): ServiceImpl<typeof ImportService> {
   async function readImport(accountId: string, text: string): Promise<ImportRow> {
     const id = parsePublicId('imp', text)
     const [row] = id ? await db.select().from(suppressionImports).where(isImport(accountId, id)) : []
@@ -79,7 +71,7 @@ export function createImportService(parts: ImportServiceParts): ServiceImpl<type
     async addPart(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const { id } = await readImport(accountId, request.importId)
-      return { import: importOf(await addPart(parts, id, request, requesterOf(context.values))) }
+      return { import: importOf(await addPart({ db, clock }, id, request, requesterOf(context.values))) }
     },
 
     async cancelImport({ importId }, context) {

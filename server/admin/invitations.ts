@@ -6,15 +6,13 @@ import type { CredentialAttempts } from '../access/people/credential-attempts.ts
 import type { NoteFailedSignIn } from '../access/people/failed-sign-ins.ts'
 import { findInvitation, type Invitation } from '../access/people/invitations.ts'
 import { remoteAddressKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
+import type { Backend } from '../services/backend.ts'
 import { roleNames } from './role.ts'
 
-export interface InvitationServiceParts {
-  db: Database
-  clock: DatabaseClock
+export interface InvitationServiceParts extends Pick<Backend, 'db' | 'clock'> {
   attempts: CredentialAttempts
   noteFailedSignIn: NoteFailedSignIn
   /** The person whose session a Cookie header holds. */

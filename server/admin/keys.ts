@@ -13,20 +13,14 @@ import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../a
 import { requesterOf } from '../access/audit/requester.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { type FieldFault, fail, failFields } from '../errors.ts'
+import type { Backend } from '../services/backend.ts'
 import { readTime } from '../services/listing.ts'
 
 const NAME_CHARACTERS = 100
 
-export interface KeyServiceParts {
-  db: Database
-  clock: DatabaseClock
-}
-
-export function createKeyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof KeyService> {
+export function createKeyService({ db, clock }: Pick<Backend, 'db' | 'clock'>): ServiceImpl<typeof KeyService> {
   return {
     async listKeys(_, context) {
       const { accountId } = context.values.get(callerKey)!

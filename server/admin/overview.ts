@@ -12,30 +12,19 @@ import {
 } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 import { callerKey } from '../caller.ts'
-import type { OperatorLimits } from '../config/limits.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { publicId } from '../db/ids.ts'
-import type { ReplicaRead } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
+import type { Backend } from '../services/backend.ts'
 import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
 import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import { readSetUp } from './set-up.ts'
-
-export interface OverviewServiceParts {
-  db: Database
-  /** The statistics may lack the last moments. */
-  read: ReplicaRead
-  clock: DatabaseClock
-  breaker: Breaker
-  limits: Pick<OperatorLimits, 'breaker'>
-}
 
 export function createOverviewService({
   db,
@@ -43,7 +32,7 @@ export function createOverviewService({
   clock,
   breaker,
   limits,
-}: OverviewServiceParts): ServiceImpl<typeof OverviewService> {
+}: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits'>): ServiceImpl<typeof OverviewService> {
   return {
     async getOverview({ from, to, granularity }, context) {
       const { accountId } = context.values.get(callerKey)!

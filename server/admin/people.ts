@@ -11,21 +11,17 @@ import { endInvitation, type Invitation, invite, linkOf, listInvitations } from 
 import { changeRole, removeMember } from '../access/people/member-changes.ts'
 import { listMembers, type Member } from '../access/people/members.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { fail, failFields } from '../errors.ts'
+import type { Backend } from '../services/backend.ts'
 import { keyMessage } from './keys.ts'
 import { roleNames } from './role.ts'
 
-export interface PeopleServiceParts {
-  db: Database
-  clock: DatabaseClock
-  /** Where callers reach this server, without the last slash; called once it listens. */
-  publicUrl(): string
-}
-
-export function createPeopleService({ db, clock, publicUrl }: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
+export function createPeopleService({
+  db,
+  clock,
+  publicUrl,
+}: Pick<Backend, 'db' | 'clock' | 'publicUrl'>): ServiceImpl<typeof PeopleService> {
   return {
     async listPeople(_, { values }) {
       const { accountId } = values.get(callerKey)!

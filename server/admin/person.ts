@@ -9,13 +9,12 @@ import { isPasswordOf } from '../access/people/credentials.ts'
 import { confirmedUntilMs, confirmSession, endSession, listSessions, lockSessions } from '../access/people/sessions.ts'
 import { createWindows } from '../access/windows.ts'
 import { callerKey, remoteAddressKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
 import { accounts } from '../db/schema.ts'
 import { fail } from '../errors.ts'
+import type { Backend } from '../services/backend.ts'
 import { roleNames } from './role.ts'
 
 const SHOWN_AGENT = 256
@@ -23,14 +22,7 @@ const SHOWN_AGENT = 256
 /** Whoever found an open browser must not guess the password in it. */
 const CONFIRMATIONS = { limit: 10, windowMs: 15 * 60_000 }
 
-export interface PersonServiceParts {
-  db: Database
-  clock: DatabaseClock
-  about: { version: string; region: string }
-  /** Where callers reach this server, without the last slash; called once it listens. */
-  publicUrl(): string
-  /** The base of Temporal's UI, without the final slash. */
-  temporalUiUrl?: string
+export interface PersonServiceParts extends Pick<Backend, 'db' | 'clock' | 'about' | 'publicUrl' | 'temporalUiUrl'> {
   /** Whether the simulator's inbox can be read. */
   hasInbox?: boolean
 }

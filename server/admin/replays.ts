@@ -6,15 +6,14 @@ import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { type Author, record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey, traceKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
+import type { Backend } from '../services/backend.ts'
 import { refuse } from '../services/listing.ts'
-import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
+import { NO_TRACING, type Trace } from '../telemetry/tracing.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import {
   type IdSpan,
@@ -36,13 +35,8 @@ const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 const LISTED = 50
 
-export interface ReplayServiceParts {
-  db: Database
-  clock: DatabaseClock
+export interface ReplayServiceParts extends Pick<Backend, 'db' | 'clock' | 'tracing' | 'workflowUrl'> {
   workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
-  tracing?: Tracing
-  /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
-  workflowUrl(workflowId: string): string | undefined
   /** Is called with errors that did not fail a call. */
   report(error: unknown): void
 }

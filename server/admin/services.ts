@@ -7,26 +7,23 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import type { Backend } from '../services/backend.ts'
 import { createAuditService } from './audit.ts'
-import { createImportService, type ImportServiceParts } from './imports.ts'
+import { createImportService } from './imports.ts'
 import { createInboxService } from './inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
 import { createInvitationService, type InvitationServiceParts } from './invitations.ts'
 import { createKeyService } from './keys.ts'
-import { createOverviewService, type OverviewServiceParts } from './overview.ts'
-import { createPeopleService, type PeopleServiceParts } from './people.ts'
-import { createPersonService, type PersonServiceParts } from './person.ts'
-import { createReplayService, type ReplayServiceParts } from './replays.ts'
+import { createOverviewService } from './overview.ts'
+import { createPeopleService } from './people.ts'
+import { createPersonService } from './person.ts'
+import { createReplayService } from './replays.ts'
 
-export interface AdminParts
-  extends Omit<PersonServiceParts, 'hasInbox'>,
-    PeopleServiceParts,
-    InvitationServiceParts,
-    OverviewServiceParts,
-    ReplayServiceParts,
-    ImportServiceParts {
+export interface AdminParts extends Backend, Omit<InvitationServiceParts, 'db' | 'clock'> {
   /** undefined when the simulator keeps nothing. */
   inbox: InboxMessages | undefined
+  /** Is called with errors that did not fail a call. */
+  report(error: unknown): void
 }
 
 /** The dashboard's own services. Those of `openServices` need no session. */

@@ -1,9 +1,10 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { KeyGate, SessionGate } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
-import { type Admit, createAddressAdmission, createKeyAdmission, type Gate, undrained } from './admission.ts'
+import { type Admit, createAddressAdmission, createKeyAdmission, undrained } from './admission.ts'
 import type { Pace } from './body/arriving.ts'
 import { type BodyLimits, shortBodies } from './body/body.ts'
 import { createByteBudget } from './body/byte-budget.ts'
@@ -16,7 +17,7 @@ import { collectPaths, createNotFoundHandler, otherMethods, type Path } from './
 import { type ProtocolParts, restRoutes } from './rest/rest.ts'
 import { type OpenCallBounds, openServices } from './rpc/open-services.ts'
 import { rpcRoutes } from './rpc/rpc.ts'
-import { createKeyOrSessionAdmission, createSessionAdmission, type SessionGate } from './session-calls.ts'
+import { createKeyOrSessionAdmission, createSessionAdmission } from './session-calls.ts'
 import { type Frames, frameRoutes } from './site/frame-routes.ts'
 import type { KeySet } from './site/key-set.ts'
 import { type Checks, shareReadiness } from './site/readiness.ts'
@@ -38,7 +39,7 @@ export interface AppParts {
   services: ServiceImplSpec[]
   /** They run around the implementation of each call, after its request was read and checked. */
   interceptors?: Interceptor[]
-  gate: Gate
+  gate: KeyGate
   openCalls: OpenCallBounds
   log: Logger
   tracing?: Tracing

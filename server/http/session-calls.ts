@@ -1,22 +1,8 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { type Caller, callerKey, type Rate, type Right, rightKey } from '../caller.ts'
+import { type Caller, callerKey, rightKey, type SessionGate } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { type Admit, rateHeaders } from './admission.ts'
 import type { Call } from './call.ts'
-
-/** Identifies the person of a call, or throws an error made by `fail`. Runs before a byte of the body is read. */
-export type SessionGate = (call: {
-  method: DescMethod
-  /** The Cookie header. */
-  cookie: string | undefined
-  /** The Verdict-Account header. */
-  account: string | undefined
-  remoteAddress: string
-  tellRate(rate: Rate): void
-  setCookie(value: string): void
-  /** Receives what permits the call, which is checked again when the body has arrived. */
-  giveRight(right: Right): void
-}) => Promise<Caller | undefined>
 
 /** Admits calls of the dashboard's own services: over Connect alone, with a session. */
 export function createSessionAdmission(gate: SessionGate): Admit {

@@ -4,7 +4,6 @@ import type { Requester } from '../access/audit/change-as.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
-import type { Sealer } from '../db/encryption.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import {
@@ -19,9 +18,10 @@ import {
 import { readSendingDomain } from '../domains/name.ts'
 import { makeNextDkimKey } from '../domains/rotation.ts'
 import { fail } from '../errors.ts'
+import type { Backend } from './backend.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { refuse } from './listing.ts'
-import { createShowDomains, type ShownParts } from './shown-domains.ts'
+import { createShowDomains } from './shown-domains.ts'
 
 /** The most domains of an account: List domains returns all of them in one response. */
 const MAX_DOMAINS = 1_000
@@ -29,8 +29,7 @@ const MAX_DOMAINS = 1_000
 const MAX_CONCURRENT = 5
 const RETRY_SECONDS = 2
 
-export interface DomainServiceParts extends ShownParts {
-  sealer: Sealer
+export interface DomainServiceParts extends Backend {
   /** Checks a domain in DNS and stores the result, unless another check of it has started within the last 5 s. */
   verifyNow(domainId: string): Promise<void>
 }

@@ -23,13 +23,13 @@ import { summarise } from '../sending/outcome.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored-response.ts'
+import type { Backend } from './backend.ts'
 import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
-import { createListEmails, type ListEmailsParts } from './list-emails.ts'
+import { createListEmails } from './list-emails.ts'
 import { type BatchMethodParts, createSendBatch } from './send-batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
-export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
-  db: Database
+export interface EmailServiceParts extends Backend, BatchMethodParts {
   send: Send
   idempotency: Idempotency
   /** Returns the keyed hash of an address, for the log. */

@@ -10,15 +10,15 @@ import {
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import { callerKey, traceKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import { type ReplicaRead, readOn } from '../db/replicas.ts'
+import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import type { Replay, ReplayReceipt } from '../webhooks/replays/replay.ts'
+import type { Backend } from './backend.ts'
 import { type DispatchSummary, dispatchesOf, summariesOf } from './event-dispatches.ts'
 import { type EventEvidence, evidencesOf } from './event-evidence.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
@@ -36,17 +36,7 @@ import {
 import { type IdRange, newestRows } from './newest-rows.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
-export interface EventServiceParts {
-  db: Database
-  /** Events that were stored a moment ago may be missing. */
-  read: ReplicaRead
-  clock: DatabaseClock
-  replay: Replay
-  /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
-  workflowUrl(workflowId: string): string | undefined
-}
-
-export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
+export function createEventService(parts: Backend & { replay: Replay }): ServiceImpl<typeof EventService> {
   const { db, clock, replay, workflowUrl } = parts
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { callerKey } from '../caller.ts'
-import { type OperatorLimits, REQUEST_LIMITS, tierOf } from '../config/limits.ts'
+import { REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
@@ -9,6 +9,7 @@ import { run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { MESSAGE_LIMITS } from '../sending/message.ts'
+import type { Backend } from './backend.ts'
 
 const SIZES = {
   requestBytes: REQUEST_LIMITS.bytes,
@@ -35,13 +36,7 @@ const COUNTS = {
   metadataPairs: MESSAGE_LIMITS.metadataPairs,
 }
 
-export function createLimitsService({
-  db,
-  limits,
-}: {
-  db: Database
-  limits: OperatorLimits
-}): ServiceImpl<typeof LimitsService> {
+export function createLimitsService({ db, limits }: Pick<Backend, 'db' | 'limits'>): ServiceImpl<typeof LimitsService> {
   return {
     async getLimits(_, context) {
       const { accountId } = context.values.get(callerKey)!

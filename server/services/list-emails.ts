@@ -9,13 +9,12 @@ import {
   ListedEmailSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { ReplicaRead } from '../db/replicas.ts'
 import { messages, recipients } from '../db/schema.ts'
+import type { Backend } from './backend.ts'
 import {
   pageOf,
   readDomain,
@@ -28,14 +27,7 @@ import {
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
 
-export interface ListEmailsParts {
-  /** Emails that ended a moment ago may be missing. */
-  read: ReplicaRead
-  clock: DatabaseClock
-}
-
-export function createListEmails(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
-  const { read, clock } = parts
+export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof EmailService>['listEmails'] {
   return async (request, context) => {
     const { accountId } = context.values.get(callerKey)!
     const limit = readLimit(request.limit)

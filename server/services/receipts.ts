@@ -1,23 +1,18 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { claimsOf } from '../receipts/claims.ts'
 import { createReadSentMessage } from '../receipts/sent-message.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
+import type { Backend } from './backend.ts'
 import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
 
-interface ReceiptServiceParts {
-  db: Database
-  clock: DatabaseClock
-  signer: ReceiptSigner
-  /** The issuer of receipts: where callers reach this server, without the last slash. */
-  publicUrl(): string
-}
-
-export function createReceiptService(parts: ReceiptServiceParts): ServiceImpl<typeof ReceiptService> {
-  const { db, clock, signer, publicUrl } = parts
+export function createReceiptService({
+  db,
+  clock,
+  publicUrl,
+  signer,
+}: Backend & { signer: ReceiptSigner }): ServiceImpl<typeof ReceiptService> {
   const read = createReadSentMessage(db)
   return {
     async getReceipt({ id }, context) {

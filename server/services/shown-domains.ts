@@ -13,8 +13,6 @@ import {
   RecordStatusSchema,
 } from '../../gen/verdict/v1/domains_pb.ts'
 import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
-import type { OperatorLimits } from '../config/limits.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -22,9 +20,9 @@ import { publicId } from '../db/ids.ts'
 import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { DkimKeyRow, Domain } from '../domains/domains.ts'
-import { type CheckedRecord, checkedRecords, type SendingHosts, stringsOf } from '../domains/records.ts'
-import type { Breaker } from '../reputation/breaker.ts'
+import { type CheckedRecord, checkedRecords, stringsOf } from '../domains/records.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
+import type { Backend } from './backend.ts'
 
 const DAY_MS = 86_400_000
 const statusNames = enumNames<DomainStatus>(DomainStatusSchema)
@@ -32,26 +30,17 @@ const recordNames = enumNames<RecordStatus>(RecordStatusSchema)
 const keyNames = enumNames<DkimKeyState>(DkimKeyStateSchema)
 const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
-export interface ShownParts {
-  db: Database
-  clock: DatabaseClock
-  hosts: SendingHosts
-  breaker: Breaker
-  limits: OperatorLimits
-}
-
 /**
  * Creates the function that shows domains of one account: with their records and what they may send and have sent
  * today.
  */
-export function createShowDomains(parts: ShownParts) {
-  const { db, clock, hosts, breaker } = parts
+export function createShowDomains({ db, clock, hosts, breaker, limits }: Backend) {
   return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
     const names = domains.map(({ name }) => name)
     const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
     return domains.map((domain) => {
       const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys, pool } = domain
-      const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), parts.limits.warmUp) : undefined
+      const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), limits.warmUp) : undefined
       return create(DomainSchema, {
         domainId: publicId('dom', domain.id),
         domain: name,

@@ -3,25 +3,14 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { Granularity, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
-import type { ReplicaRead } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
-import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
+import type { Backend } from './backend.ts'
 import { readDomain, readEnum, readTenantFilter, readTimeText, refuseReversed } from './listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
 
-export interface StatsServiceParts {
-  db: Database
-  /** The statistics may lack the last moments. */
-  read: ReplicaRead
-  clock: DatabaseClock
-  breaker: Breaker
-}
-
-export function createStatsService({ db, read, clock, breaker }: StatsServiceParts): ServiceImpl<typeof StatsService> {
+export function createStatsService({ db, read, clock, breaker }: Backend): ServiceImpl<typeof StatsService> {
   async function sendingOf(accountId: string, domain: string | undefined) {
     const filter = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
     const rows = await db.select({ name: domains.name }).from(domains).where(filter).orderBy(asc(domains.name))

@@ -14,9 +14,6 @@ import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
-import type { Sealer } from '../db/encryption.ts'
 import { publicId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
@@ -30,6 +27,7 @@ import {
   type SuppressionList,
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
+import type { Backend } from './backend.ts'
 import {
   notAnAddress,
   pageOf,
@@ -45,15 +43,7 @@ import { matchingForms } from './matching-forms.ts'
 /** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
 const SHOWN = 1_000
 
-export interface SuppressionServiceParts {
-  db: Database
-  clock: DatabaseClock
-  sealer: Sealer
-}
-
-export function createSuppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
-  const { db, clock, sealer } = parts
-
+export function createSuppressionService({ db, clock, sealer }: Backend): ServiceImpl<typeof SuppressionService> {
   function readEmail(text: string): string {
     if (text === '') throw refuse('email', 'is required')
     const email = matchingFormOf(text)

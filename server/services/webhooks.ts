@@ -4,9 +4,6 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { callerKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
-import type { Sealer } from '../db/encryption.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
@@ -25,8 +22,8 @@ import type { Post } from '../webhooks/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { signedHeaders } from '../webhooks/signature.ts'
 import { createOpenTarget } from '../webhooks/target.ts'
-import type { Workflows } from '../webhooks/workflows.ts'
 import { shownEnd } from './attempt-outcomes.ts'
+import type { Backend } from './backend.ts'
 import {
   readEndpointChange,
   readKinds,
@@ -37,13 +34,9 @@ import {
 } from './endpoint-fields.ts'
 import { refuse } from './listing.ts'
 
-export interface WebhookServiceParts {
-  db: Database
-  clock: DatabaseClock
-  sealer: Sealer
+export interface WebhookServiceParts extends Backend {
   post: Post
   faultOf: UrlFaultOf
-  workflows: Pick<Workflows, 'cancel'>
   /** Is called with errors of workflows that could not be cancelled: they notice the deletion at their next attempt. */
   report(error: unknown): void
 }

@@ -3,8 +3,8 @@ import { pino } from 'pino'
 import { KEY as RECEIPT_KEY } from '../../dev/openapi/receipt-example.ts'
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
+import type { KeyGate } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
-import type { Gate } from '../../server/http/admission.ts'
 import { createApp, type DashboardParts, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listener/listen.ts'
 import { describeError } from '../../server/process/log.ts'
@@ -19,7 +19,7 @@ export const ADDRESS_RATE = { limit: 600, remaining: 599, resetAt: 1_769_860_861
 export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
 
 export interface Parts extends ServiceParts {
-  gate?: Gate
+  gate?: KeyGate
   checks?(): Promise<Record<string, string>>
   limits?: Partial<Limits>
   trustProxy?: string[]
@@ -82,7 +82,7 @@ export async function startEndless() {
   return { ...gateway, aborted: aborted.promise }
 }
 
-const oneKey: Gate = async ({ authorization, keyOptional, tellRate }) => {
+const oneKey: KeyGate = async ({ authorization, keyOptional, tellRate }) => {
   if (keyOptional && authorization === null) {
     tellRate(ADDRESS_RATE)
     return undefined

@@ -6,6 +6,7 @@ import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { createApi } from '../../server/api.ts'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
+import { readOn } from '../../server/db/replicas.ts'
 import type { Findings } from '../../server/domains/dns-verifier.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { listen } from '../../server/http/listener/listen.ts'
@@ -34,6 +35,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
   const dns = recordedDns()
   const { app, smtpDoor } = await createApi({
     db,
+    read: readOn(db),
     clock,
     sealer: world.sealer,
     log,

@@ -1,6 +1,5 @@
-import type { DescMethod } from '@bufbuild/protobuf'
 import { Access } from '../../../gen/verdict/admin/v1/options_pb.ts'
-import type { Caller, Rate, Right } from '../../caller.ts'
+import type { SessionCall, SessionGate } from '../../caller.ts'
 import type { OperatorLimits } from '../../config/limits.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database, Transaction } from '../../db/connect.ts'
@@ -13,21 +12,6 @@ import { createWindows, rateOf, type Visit } from '../windows.ts'
 import { type AccessRule, includes, type Role, requiredRole, ruleOf } from './access.ts'
 import type { SessionCookie } from './cookie.ts'
 import { extendSession, findSession, type LiveSession, lockSession } from './sessions.ts'
-
-export interface SessionCall {
-  method: DescMethod
-  /** The Cookie header. */
-  cookie: string | undefined
-  /** The Verdict-Account header. */
-  account: string | undefined
-  remoteAddress: string
-  /** Receives the remaining calls, also when the call is refused for lack of them. */
-  tellRate(rate: Rate): void
-  /** Sets a Set-Cookie header on the response. */
-  setCookie(value: string): void
-  /** Receives what permits the call. */
-  giveRight?(right: Right): void
-}
 
 interface Parts {
   db: Database
@@ -48,7 +32,7 @@ const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
  * method that is open to everybody. Throws `invalid_session`, `not_found` for an account that the person does not
  * belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
  */
-export function createSessionGate(parts: Parts): (call: SessionCall) => Promise<Caller | undefined> {
+export function createSessionGate(parts: Parts): SessionGate {
   const { db, clock, cookie } = parts
   const stranger = createStrangers()
   const openCall = createStrangers()

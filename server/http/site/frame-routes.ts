@@ -1,8 +1,9 @@
 import type { DescMethod } from '@bufbuild/protobuf'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { SessionGate } from '../../caller.ts'
 import { type ErrorReason, fail, reasonOf } from '../../errors.ts'
 import type { Call } from '../call.ts'
-import { identify, type SessionGate } from '../session-calls.ts'
+import { identify } from '../session-calls.ts'
 
 /**
  * Content that hostile strangers may have written. The keys are paths with `:account`; each function gets the account's

@@ -1,0 +1,31 @@
+import type { OperatorLimits } from '../config/limits.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
+import type { ReplicaRead } from '../db/replicas.ts'
+import type { SendingHosts } from '../domains/records.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import type { Workflows } from '../webhooks/workflows.ts'
+
+/** What services work with. The process hands the same one to all of them, and each declares what it uses of it. */
+export interface Backend {
+  db: Database
+  /** Serves lists and statistics. The rows of the last moments may be missing. */
+  read: ReplicaRead
+  clock: DatabaseClock
+  sealer: Sealer
+  /** The limits of tiers, warm-up and the circuit breaker. */
+  limits: OperatorLimits
+  breaker: Breaker
+  hosts: SendingHosts
+  workflows: Workflows
+  /** Returns the URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
+  workflowUrl(workflowId: string): string | undefined
+  /** The base of Temporal's UI, without the final slash. */
+  temporalUiUrl?: string
+  tracing?: Tracing
+  about: { version: string; region: string }
+  /** Where callers reach this server, without the last slash; called once it listens. */
+  publicUrl(): string
+}
