@@ -4,7 +4,7 @@ import { record } from '../server/access/audit/record-change.ts'
 import { type OperatorLimits, tierOf } from '../server/config/limits.ts'
 import type { Database } from '../server/db/connect.ts'
 import { publicId } from '../server/db/ids.ts'
-import { examples, Failure, type Print, readName } from './command.ts'
+import { command, Failure, type Print, readName } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
@@ -22,12 +22,11 @@ export const accounts = (print: Print) =>
     .addCommand(tier(print))
 
 const create = (print: Print) =>
-  new Command('create')
+  command('create', 'verdict accounts create "Web shop"', 'verdict accounts create Mailer --tier pro')
     .summary('Create an account')
     .description('Create an account. It owns domains, keys and messages.')
     .argument('<name>', 'Shown wherever people choose one', readName)
     .option('--tier <tier>', 'How many requests it may make a minute; by default that of DEFAULT_TIER')
-    .addHelpText('after', examples('verdict accounts create "Web shop"', 'verdict accounts create Mailer --tier pro'))
     .action(async (name, { tier }) => {
       if (tier !== undefined) checkTier(readLimits(), tier)
       const account = await withDatabase((db, clock) =>
@@ -42,9 +41,8 @@ const create = (print: Print) =>
     })
 
 const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict accounts list', 'verdict accounts list --json')
     .description('List the accounts')
-    .addHelpText('after', examples('verdict accounts list', 'verdict accounts list --json'))
     .action(async () => {
       const limits = readLimits()
       const accounts = await withDatabase(listAccounts)
@@ -56,12 +54,11 @@ const list = (print: Print) =>
     })
 
 const tier = (print: Print) =>
-  new Command('tier')
+  command('tier', 'verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"')
     .summary('Set the tier of an account: how many requests it may make a minute')
     .description('Set the tier of an account: how many requests it may make a minute. Takes effect within 5 seconds.')
     .argument('<tier>')
     .addOption(accountOption())
-    .addHelpText('after', examples('verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'))
     .action(async (name, { account }) => {
       const limits = readLimits()
       checkTier(limits, name)

@@ -1,3 +1,4 @@
+import { Command } from '@commander-js/extra-typings'
 import { nameFault } from '../net/clean-text.ts'
 
 /** The exit codes. Scripts rely on them; 69 and 78 are those of sysexits.h. */
@@ -50,7 +51,6 @@ export function readName(text: string): string {
   return text.trim()
 }
 
-/** The last part of a command's help. */
-export function examples(...lines: string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
-}
+/** Creates a command whose help ends with these examples. */
+export const command = (name: string, ...examples: string[]) =>
+  new Command(name).addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`)

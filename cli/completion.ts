@@ -1,5 +1,5 @@
-import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings'
+import { command, type Print } from './command.ts'
 
 /** A command with what can follow it. */
 interface Step {
@@ -22,20 +22,17 @@ const SCRIPTS = { bash, zsh, fish }
 type Shell = keyof typeof SCRIPTS
 
 export const completion = (print: Print) =>
-  new Command('completion')
+  command(
+    'completion',
+    'source <(verdict completion bash)    # in ~/.bashrc',
+    'source <(verdict completion zsh)     # in ~/.zshrc, after compinit',
+    'verdict completion fish > ~/.config/fish/completions/verdict.fish',
+  )
     .summary('Print a script that completes commands in a shell')
     .description(
       'Print a script that completes commands, options and their values in a shell, after verdict and npx verdict.',
     )
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SCRIPTS) as Shell[]))
-    .addHelpText(
-      'after',
-      examples(
-        'source <(verdict completion bash)    # in ~/.bashrc',
-        'source <(verdict completion zsh)     # in ~/.zshrc, after compinit',
-        'verdict completion fish > ~/.config/fish/completions/verdict.fish',
-      ),
-    )
     .action((shell, _, command) => {
       const script = SCRIPTS[shell](stepsOf(command.parent!))
       print({ json: { shell, script }, text: script })

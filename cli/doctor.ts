@@ -1,5 +1,4 @@
-import { Command } from '@commander-js/extra-typings'
-import { type Exit, examples, type Print } from './command.ts'
+import { command, type Exit, type Print } from './command.ts'
 import { examine, type Result, stateOf } from './doctor/examine.ts'
 import { createPatient } from './doctor/patient.ts'
 import { inColour, reportText } from './doctor/report.ts'
@@ -15,15 +14,11 @@ mail server, to see whether mail can leave; --no-probe does without.
 docs/doctor.md lists the checks.`
 
 export const doctor = (print: Print) =>
-  new Command('doctor')
+  command('doctor', 'verdict doctor', `verdict doctor --json | jq '.checks[] | select(.state == "failed")'`)
     .description('Look for everything that would stop mail or hide a failure, and say how to fix it')
     .option('--probe <domain>', 'The domain whose mail server is dialled, in production', 'gmail.com')
     .option('--no-probe', 'Dial no mail server')
     .addHelpText('after', NOTES)
-    .addHelpText(
-      'after',
-      examples('verdict doctor', `verdict doctor --json | jq '.checks[] | select(.state == "failed")'`),
-    )
     .action(async ({ probe }) => {
       const patient = createPatient(environment(), probe === false ? undefined : probe)
       const results = await examine(patient).finally(() => patient.close())

@@ -17,7 +17,7 @@ import { readDomainName, readSendingDomain } from '../server/domains/name.ts'
 import { makeNextDkimKey } from '../server/domains/rotation.ts'
 import { createDomainVerification } from '../server/domains/verification.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Output, type Print } from './command.ts'
+import { command, Failure, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { factsOf, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
 import * as byApi from './domains-by-api.ts'
@@ -37,7 +37,7 @@ export const domains = (print: Print) =>
     .addCommand(remove(print))
 
 const add = (print: Print) =>
-  new Command('add')
+  command('add', 'verdict domains add example.com', 'verdict domains add example.com --verified')
     .summary('Add a sending domain')
     .description('Add a sending domain with its own DKIM key, and print the DNS records it needs.')
     .argument('<domain>')
@@ -46,7 +46,6 @@ const add = (print: Print) =>
     .option('--no-warm-up', 'The domain is known to mailbox providers: no daily limit in its first days')
     .option('--require-tls', 'Mail from this domain leaves only over TLS with a valid certificate')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict domains add example.com', 'verdict domains add example.com --verified'))
     .action(async (text, { account, verified, warmUp: warmsUp, requireTls: requiresTls, url }) => {
       const isForUsers = byApi.isMeant({ url, account }) && !verified && warmsUp
       if (isForUsers) return print(await byApi.add(url, text, requiresTls))
@@ -64,11 +63,10 @@ const add = (print: Print) =>
     })
 
 const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict domains list', 'verdict domains list --json')
     .description('List the sending domains of an account')
     .addOption(accountOption())
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict domains list', 'verdict domains list --json'))
     .action(async ({ account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.list(url))
       const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
@@ -77,12 +75,14 @@ const list = (print: Print) =>
 
 /** A command on one domain. */
 const domainCommand = (name: string) =>
-  new Command(name).argument('<domain>').addOption(accountOption()).addOption(urlOption())
+  command(name, `verdict domains ${name} example.com`)
+    .argument('<domain>')
+    .addOption(accountOption())
+    .addOption(urlOption())
 
 const show = (print: Print) =>
   domainCommand('show')
     .description('Show the records of a domain, and what DNS had at the last check')
-    .addHelpText('after', examples('verdict domains show example.com'))
     .action(async (text, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.show(url, text))
       print(
@@ -93,7 +93,6 @@ const show = (print: Print) =>
 const verify = (print: Print) =>
   domainCommand('verify')
     .description('Check the records of a domain in DNS now, and show what DNS has')
-    .addHelpText('after', examples('verdict domains verify example.com'))
     .action(async (text, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.verify(url, text))
       print(await withDomain(text, account, verifyNow))
@@ -111,7 +110,6 @@ const rotate = (print: Print) =>
   domainCommand('rotate')
     .summary('Create the next DKIM key of a domain')
     .description('Create the next DKIM key of a domain. It signs as soon as DNS has its record.')
-    .addHelpText('after', examples('verdict domains rotate example.com'))
     .action(async (text, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.rotate(url, text))
       print(await withDomain(text, account, createNextKey))
@@ -125,7 +123,7 @@ const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
 }
 
 const pool = (print: Print) =>
-  new Command('pool')
+  command('pool', 'verdict domains pool example.com main', 'verdict domains pool example.com default')
     .summary('Choose the pool of addresses that mail of a domain leaves from')
     .description(
       'Choose the pool of addresses that mail of a domain leaves from. Its SPF record then names the addresses of the pool. Takes effect within 5 seconds.',
@@ -134,7 +132,6 @@ const pool = (print: Print) =>
     .argument('<pool>', `A pool of TIERS_FILE, or ${TIERS_POOL} for that of the tier of the account`)
     .addOption(accountOption())
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict domains pool example.com main', 'verdict domains pool example.com default'))
     .action(async (text, name, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.pool(url, text, name === TIERS_POOL ? '' : name))
       const { pools } = variables('tiers', 'defaultTier').tiers
@@ -158,7 +155,6 @@ const remove = (print: Print) =>
   domainCommand('remove')
     .summary('Remove a domain and its DKIM keys')
     .description('Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.')
-    .addHelpText('after', examples('verdict domains remove example.com'))
     .action(async (text, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.remove(url, text))
       print(

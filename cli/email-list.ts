@@ -1,7 +1,7 @@
-import { Command, Option } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
 import { matchingFormOf } from '../mail/address.ts'
 import { REASONS, STATUSES } from './choices.ts'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import type { Outcome } from './outcome-text.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
@@ -23,7 +23,11 @@ const PATH = '/api/v1/emails'
 const SHOWN_SUBJECT = 40
 
 export const emails = (print: Print) =>
-  new Command('emails')
+  command(
+    'emails',
+    'verdict emails --status bounced --from 2026-01-31',
+    'verdict emails --recipient ann@example.com --json | jq -r .emails[].message_id',
+  )
     .summary('List sent emails')
     .description('List sent emails, newest first. Filters can be combined.')
     .addOption(new Option('--status <status>', 'Only with this status').choices(STATUSES))
@@ -40,13 +44,6 @@ export const emails = (print: Print) =>
     .option('--limit <number>', 'How many emails to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict emails --status bounced --from 2026-01-31',
-        'verdict emails --recipient ann@example.com --json | jq -r .emails[].message_id',
-      ),
-    )
     .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, ...filters }) => {
       const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
       const page = await callApi({

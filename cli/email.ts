@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { callApi, urlOption } from './service.ts'
 
@@ -63,17 +63,14 @@ export const email = (print: Print) =>
     .addCommand(get(print))
 
 const get = (print: Print) =>
-  new Command('get')
+  command(
+    'get',
+    'verdict email get msg_01jv3k8m5nfq0s2x7w9y4z6t1c',
+    'verdict email get msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json | jq .recipients[].smtp',
+  )
     .description('Show an email with the outcome of each recipient, what its server said, and later reports')
     .argument('<message_id>')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict email get msg_01jv3k8m5nfq0s2x7w9y4z6t1c',
-        'verdict email get msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json | jq .recipients[].smtp',
-      ),
-    )
     .action(async (id, { url }) => {
       const stored = await callApi({ url, path: `/api/v1/emails/${encodeURIComponent(id)}` })
       print({ json: stored, text: describe(stored as unknown as StoredEmail) })

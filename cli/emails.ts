@@ -1,5 +1,4 @@
-import { Command } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { readCalendar, readFiles, readHeaders, readKey, readMetadata, readRaw, requireParts } from './send-options.ts'
 import { callApi, urlOption } from './service.ts'
@@ -18,7 +17,13 @@ interface SendResult extends ExplainedOutcome {
 }
 
 export const send = (print: Print) =>
-  new Command('send')
+  command(
+    'send',
+    'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
+    'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
+    'verdict send --from a@example.com --to "Ann <ann@example.org>" --cc b@example.org --subject Invoice --text Hi --attach invoice.pdf',
+    'verdict send --raw message.eml --to "Ann <ann@example.org>"',
+  )
     .description("Send an email and wait for the verdict of the recipient's server")
     .option('--from <address>', 'The sender, in a verified domain (required without --raw)')
     .requiredOption(
@@ -43,15 +48,6 @@ export const send = (print: Print) =>
     .option('--idempotency-key <key>', 'Your own key: a repeat with it sends nothing and prints the first outcome')
     .option('--sandbox', 'Check everything, send nothing')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
-        'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
-        'verdict send --from a@example.com --to "Ann <ann@example.org>" --cc b@example.org --subject Invoice --text Hi --attach invoice.pdf',
-        'verdict send --raw message.eml --to "Ann <ann@example.org>"',
-      ),
-    )
     .action(async ({ header, attach, calendar, raw, tenant, idempotencyKey, sandbox, url, ...email }) => {
       const { replyTo: reply_to, retryOf: retry_of, autoText: auto_text, ...fields } = email
       requireParts({ ...fields, raw })

@@ -1,5 +1,4 @@
 import { createInterface } from 'node:readline/promises'
-import { Command } from '@commander-js/extra-typings'
 import { matchingFormOf } from '../mail/address.ts'
 import { readDatabaseUrl } from '../server/config/database-url.ts'
 import type { Database } from '../server/db/connect.ts'
@@ -13,13 +12,17 @@ import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 
 export const erase = (print: Print) =>
-  new Command('erase')
+  command(
+    'erase',
+    'verdict erase ann@example.com --dry-run',
+    'verdict erase ann@example.com --account "Web shop" --yes',
+  )
     .summary('Erase an address from the database (GDPR, Article 17)')
     .description(
       'Erase an address from the database (GDPR, Article 17). A keyed hash replaces it; states and counts stay, and a ' +
@@ -29,10 +32,6 @@ export const erase = (print: Print) =>
     .addOption(accountOption('The id or name of the account; by default all accounts'))
     .option('--dry-run', 'Count the rows that mention the address, and change nothing')
     .option('--yes', 'Do not ask for confirmation')
-    .addHelpText(
-      'after',
-      examples('verdict erase ann@example.com --dry-run', 'verdict erase ann@example.com --account "Web shop" --yes'),
-    )
     .action(async (text, { account, dryRun, yes }) => {
       const email = readAddress(text)
       const { encryptionKeys, databaseUrl } = variables('encryptionKeys', 'databaseUrl')

@@ -1,7 +1,7 @@
-import { Command, Option } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
 import { EVENT_KINDS } from '../server/db/event-kinds.ts'
 import { REASONS, STATUSES } from './choices.ts'
-import { examples, Failure, type Output, type Print } from './command.ts'
+import { command, Failure, type Output, type Print } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'
 import { callApi, query, urlOption } from './service.ts'
@@ -29,7 +29,13 @@ interface Attempt {
 }
 
 export const events = (print: Print) =>
-  new Command('events')
+  command(
+    'events',
+    'verdict events --status bounced',
+    'verdict events --follow --event email.feedback',
+    'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
+    'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
+  )
     .summary('List or follow events, or show one')
     .description('List events, newest first; or show one event with every attempt to send it to the webhook.')
     .argument('[event_id]')
@@ -43,15 +49,6 @@ export const events = (print: Print) =>
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict events --status bounced',
-        'verdict events --follow --event email.feedback',
-        'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
-        'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
-      ),
-    )
     .action(async (eventId, { message: message_id, url, follow, ...options }) => {
       const filters = { message_id, ...options }
       if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
@@ -122,16 +119,16 @@ interface Replay {
 }
 
 export const replay = (print: Print) =>
-  new Command('replay')
+  command(
+    'replay',
+    'verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
+    'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
+  )
     .summary('Send events to the webhook endpoints again')
     .description('Send an event, or all events of a message, to the webhook endpoints again. No email is sent.')
     .argument('<id>', 'an event_id or a message_id')
     .option('--endpoint <endpoint_id>', 'Send to this endpoint alone, whatever it asks for')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples('verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h', 'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json'),
-    )
     .action(async (id, { url, endpoint }) => {
       const kind = id.startsWith('evt_') ? 'events' : id.startsWith('msg_') ? 'messages' : undefined
       if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)

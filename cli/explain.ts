@@ -1,15 +1,19 @@
-import { Command, Option } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
 import { STRIKES, strikeOfReading } from '../server/reputation/strikes.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 
 export const PHASES = ['rcpt', 'dot', 'late'] as const
 const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
 
 export const explain = (print: Print) =>
-  new Command('explain')
+  command(
+    'explain',
+    'verdict explain "550 5.1.1 User unknown"',
+    'verdict explain "554 5.7.1 Message rejected as spam" --phase dot',
+  )
     .summary("Say how a mail server's reply is read")
     .description(
       'Say how a reply is read, given with its codes: the outcome, what the reply speaks of, and the rule that decided.',
@@ -23,13 +27,6 @@ export const explain = (print: Print) =>
     .option('--mx <host>', 'The name of the server')
     .option('--to <address>', 'The recipient')
     .option('--ours <name...>', 'Names that the server may have for the sender: HELO name, addresses, domains')
-    .addHelpText(
-      'after',
-      examples(
-        'verdict explain "550 5.1.1 User unknown"',
-        'verdict explain "554 5.7.1 Message rejected as spam" --phase dot',
-      ),
-    )
     .action((text, { phase, mx = '', to, ours }) => {
       const explanation = explanationOf(text, { phase, mx, recipient: to, ours })
       print({ json: explanation, text: textOf(explanation) })

@@ -2,16 +2,15 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Command } from '@commander-js/extra-typings'
 import { exportOf } from '../server/erasure/export-address.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { readAddress, reporter, searchDatabase } from './erase.ts'
 
 export const exportAddress = (print: Print) =>
-  new Command('export')
+  command('export', 'verdict export ann@example.com --output ann.json', 'verdict export ann@example.com')
     .summary('Write everything that the database holds about an address (GDPR, Article 15)')
     .description(
       'Write everything that the database holds about an address as JSON (GDPR, Article 15): the rows that mention ' +
@@ -20,10 +19,6 @@ export const exportAddress = (print: Print) =>
     .argument('<address>')
     .addOption(accountOption('The id or name of the account; by default all accounts'))
     .option('--output <file>', 'The file to write, which must not exist yet; by default standard output')
-    .addHelpText(
-      'after',
-      examples('verdict export ann@example.com --output ann.json', 'verdict export ann@example.com'),
-    )
     .action(async (text, { account, output }) => {
       const email = readAddress(text)
       // Nothing is replaced, so any key serves.

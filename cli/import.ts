@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
-import { Command, Option } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
 import { readAddressList } from '../address-files/address-list.ts'
 import { AddressFileFault } from '../address-files/addresses.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { callPatiently, urlOption } from './service.ts'
 
 /** How many invalid lines the text output lists. `--json` lists all of them. */
@@ -31,7 +31,12 @@ type ImportResponse = Counts & { errors: { index: number; email: string; error: 
 type ImportResult = Counts & { errors: (Line & { error: string })[] }
 
 export const importList = (print: Print) =>
-  new Command('import')
+  command(
+    'import',
+    'verdict import unsubscribed.csv --reason complaint',
+    'verdict import bounces.csv --reason bounce --column email',
+    'cut -f2 export.tsv | verdict import - --tenant shop-1',
+  )
     .summary('Import addresses into the suppression list')
     .description(
       'Import addresses into the suppression list: one address a line, a column of a CSV file, or the JSON of SES, ' +
@@ -45,14 +50,6 @@ export const importList = (print: Print) =>
       new Option('--reason <reason>', 'Why they are suppressed').choices(SUPPRESSION_REASONS).default('import'),
     )
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict import unsubscribed.csv --reason complaint',
-        'verdict import bounces.csv --reason bounce --column email',
-        'cut -f2 export.tsv | verdict import - --tenant shop-1',
-      ),
-    )
     .action(async (file, { column, tenant: tenant_id, reason, url }) => {
       const result: ImportResult = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
       for (const lines of inChunks(await addressesOf(file, column), REQUEST_LIMITS.importAddresses)) {

@@ -4,7 +4,7 @@ import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../s
 import { SCOPES, SCOPES_OF } from '../server/access/scopes.ts'
 import { parsePublicId, publicId } from '../server/db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Print, readName } from './command.ts'
+import { command, Failure, type Print, readName } from './command.ts'
 import { withDatabase } from './database.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
@@ -17,7 +17,12 @@ export const keys = (print: Print) =>
     .addCommand(revoke(print))
 
 const create = (print: Print) =>
-  new Command('create')
+  command(
+    'create',
+    'verdict keys create shop',
+    'verdict keys create reader --scopes emails.read,events.read --expires 90d',
+    'VERDICT_API_KEY=$(verdict keys create ci --test --json | jq -r .key)',
+  )
     .summary('Create an API key')
     .description('Create an API key. The key is shown once; only its hash is stored.')
     .argument('<name>', 'Shown wherever people choose one', readName)
@@ -28,14 +33,6 @@ const create = (print: Print) =>
       `What the key may do, any of ${SCOPES.join(', ')}; by default all that its kind may have`,
     )
     .option('--expires <time>', 'When the key expires, such as 12h, 90d or 2030-01-31; by default never')
-    .addHelpText(
-      'after',
-      examples(
-        'verdict keys create shop',
-        'verdict keys create reader --scopes emails.read,events.read --expires 90d',
-        'VERDICT_API_KEY=$(verdict keys create ci --test --json | jq -r .key)',
-      ),
-    )
     .action(async (name, { account, test, scopes: scopeList, expires }) => {
       const kind = test ? 'test' : 'live'
       const scopes = scopeList === undefined ? SCOPES_OF[kind] : readScopes(kind, scopeList)
@@ -49,10 +46,9 @@ const create = (print: Print) =>
     })
 
 const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict keys list', 'verdict keys list --account "Web shop" --json')
     .description('List the API keys of an account')
     .addOption(accountOption())
-    .addHelpText('after', examples('verdict keys list', 'verdict keys list --account "Web shop" --json'))
     .action(async ({ account }) => {
       await withDatabase(async (db, clock) => {
         const keys = await listKeys(db, (await chooseAccount(db, account)).id)
@@ -63,12 +59,11 @@ const list = (print: Print) =>
     })
 
 const revoke = (print: Print) =>
-  new Command('revoke')
+  command('revoke', 'verdict keys revoke key_01jv3k8m5nfq0s2x7w9y4z6t1c')
     .summary('Revoke an API key for good')
     .description('Revoke an API key for good. It stops working within 5 seconds.')
     .argument('<key_id>')
     .addOption(accountOption())
-    .addHelpText('after', examples('verdict keys revoke key_01jv3k8m5nfq0s2x7w9y4z6t1c'))
     .action(async (keyId, { account }) => {
       const id = parsePublicId('key', keyId)
       if (!id) throw new Failure('usage', `${keyId} is not the id of a key. See: verdict keys list`)

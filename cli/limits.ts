@@ -1,5 +1,4 @@
-import { Command } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 import { NOT_COUNTED, table } from './table.ts'
 
@@ -13,13 +12,12 @@ interface Limits {
 }
 
 export const limits = (print: Print) =>
-  new Command('limits')
+  command('limits', 'verdict limits', 'verdict limits --json | jq .requests_per_minute')
     .summary('Show the limits of the account')
     .description(
       'Show the rate limit of the account, the sizes and counts of a request, and the daily volume of domains',
     )
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict limits', 'verdict limits --json | jq .requests_per_minute'))
     .action(async ({ url }) => {
       const response = await callApi({ url, path: '/api/v1/limits' })
       print({ json: response, text: describe(response as unknown as Limits) })

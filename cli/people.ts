@@ -8,7 +8,7 @@ import { listMembers, type Member } from '../server/access/people/members.ts'
 import { publicId } from '../server/db/ids.ts'
 import { ROLES } from '../server/db/people-schema.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { developmentUrl, variables } from './environment.ts'
 import { view as keyView } from './keys.ts'
@@ -25,10 +25,9 @@ export const people = (print: Print) =>
     .addCommand(remove(print))
 
 const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict people list', 'verdict people list --account "Web shop" --json')
     .description('List the people of an account')
     .addOption(accountOption())
-    .addHelpText('after', examples('verdict people list', 'verdict people list --account "Web shop" --json'))
     .action(async ({ account }) => {
       const members = await withDatabase(async (db) => listMembers(db, (await chooseAccount(db, account)).id))
       const rows = members.map(({ personId, name, email, role, secondFactor, joinedAt }) => {
@@ -39,12 +38,11 @@ const list = (print: Print) =>
     })
 
 const setUp = (print: Print) =>
-  new Command('set-up')
+  command('set-up', 'verdict people set-up')
     .summary('Create a link by which you become an owner of every account')
     .description(
       'Create a link by which you become an owner of every account. It works once, for 24 hours. An earlier one ends.',
     )
-    .addHelpText('after', examples('verdict people set-up'))
     .action(async () => {
       const { invited, isFirst } = await withDatabase(async (db, clock) => ({
         invited: await db.transaction((tx) => inviteFirstPerson(tx, clock)),
@@ -55,7 +53,7 @@ const setUp = (print: Print) =>
     })
 
 const invite = (print: Print) =>
-  new Command('invite')
+  command('invite', 'verdict people invite ann@example.com', 'verdict people invite bob@example.com --role reader')
     .summary('Create a link by which a person joins an account')
     .description(
       'Create a link by which a person joins an account. It works once, for 7 days. Verdict does not mail it.',
@@ -63,10 +61,6 @@ const invite = (print: Print) =>
     .argument('<email>')
     .addOption(new Option('--role <role>', 'What the person may do').choices(ROLES).default('member' as const))
     .addOption(accountOption())
-    .addHelpText(
-      'after',
-      examples('verdict people invite ann@example.com', 'verdict people invite bob@example.com --role reader'),
-    )
     .action(async (text, { role, account }) => {
       const email = readEmail(text)
       const invited = await withDatabase(async (db, clock) => {
@@ -79,7 +73,7 @@ const invite = (print: Print) =>
     })
 
 const remove = (print: Print) =>
-  new Command('remove')
+  command('remove', 'verdict people remove ann@example.com', 'verdict people remove ann@example.com --revoke-keys')
     .summary('Remove a person from an account')
     .description(
       'Remove a person from an account. A person who then belongs to no account cannot sign in any more, and a new ' +
@@ -89,10 +83,6 @@ const remove = (print: Print) =>
     .argument('<email>')
     .option('--revoke-keys', 'Revoke the API keys of the account that the person created')
     .addOption(accountOption())
-    .addHelpText(
-      'after',
-      examples('verdict people remove ann@example.com', 'verdict people remove ann@example.com --revoke-keys'),
-    )
     .action(async (text, { account, revokeKeys = false }) => {
       const email = readEmail(text)
       const { member, keys } = await withDatabase(async (db, clock) => {

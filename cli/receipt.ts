@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
-import { Command } from '@commander-js/extra-typings'
 import type { JSONWebKeySet } from 'jose'
 import { createSealer } from '../server/db/encryption.ts'
 import { KEY_SET_PATH } from '../server/http/site/key-set.ts'
@@ -15,19 +14,18 @@ import {
 } from '../server/receipts/receipt-keys.ts'
 import { findSentOctets } from '../server/receipts/sent-octets.ts'
 import { verifyReceipt } from '../server/receipts/verify-receipt.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { ask, callApi, urlOption } from './service.ts'
 import { shortTime, table } from './table.ts'
 
 export const receipt = (print: Print) =>
-  new Command('receipt')
+  command('receipt', 'verdict receipt msg_01jv3k8m5nfq0s2x7w9y4z6t1c > receipt.jws')
     .summary('Get the signed receipt of an email, verify one, or rotate the keys')
     .description("Get the signed receipt of an email. It proves to others what the recipient's server said.")
     .argument('<message_id>')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict receipt msg_01jv3k8m5nfq0s2x7w9y4z6t1c > receipt.jws'))
     .action(async (messageId, { url }) => {
       const response = await callApi({ url, path: `/api/v1/emails/${encodeURIComponent(messageId)}/receipt` })
       print({ json: response, text: String(response.receipt) })
@@ -36,20 +34,17 @@ export const receipt = (print: Print) =>
     .addCommand(rotateKey(print))
 
 const verify = (print: Print) =>
-  new Command('verify')
+  command(
+    'verify',
+    'verdict receipt verify receipt.jws --jwks https://mail.example.com/.well-known/jwks.json',
+    'verdict receipt verify receipt.jws --jwks jwks.json --issuer https://mail.example.com --message mail.eml',
+  )
     .summary('Verify a receipt, and say what it proves')
     .description('Verify a receipt, and say what it proves. With a saved key set it needs no network.')
     .argument('<file>', 'the receipt, as text or as the JSON of the API; - reads standard input')
     .requiredOption('--jwks <file_or_url>', `The issuer's key set: a saved file, or https://...${KEY_SET_PATH}`)
     .option('--issuer <url>', 'The issuer that the receipt must name; by default that of the URL')
     .option('--message <file>', 'A saved copy of the message: is it the one that was sent?')
-    .addHelpText(
-      'after',
-      examples(
-        'verdict receipt verify receipt.jws --jwks https://mail.example.com/.well-known/jwks.json',
-        'verdict receipt verify receipt.jws --jwks jwks.json --issuer https://mail.example.com --message mail.eml',
-      ),
-    )
     .action(async (file, { jwks, issuer = issuerOf(jwks), message }) => {
       const jws = readReceipt((await readInput(file)).toString())
       const copy = message === undefined ? undefined : await readInput(message)
@@ -146,12 +141,11 @@ function compare(copy: Buffer, digest: string | undefined): { matches: boolean; 
 }
 
 const rotateKey = (print: Print) =>
-  new Command('rotate-key')
+  command('rotate-key', 'verdict receipt rotate-key', 'verdict receipt rotate-key --json')
     .summary('Create the next key for receipts, and list all keys')
     .description(
       'Create the next key for receipts, and list all keys. It signs 10 minutes later. Old receipts stay valid.',
     )
-    .addHelpText('after', examples('verdict receipt rotate-key', 'verdict receipt rotate-key --json'))
     .action(async () => {
       const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
       await withDatabase(async (db, clock) => {

@@ -1,18 +1,17 @@
-import { Command } from '@commander-js/extra-typings'
 import { record } from '../server/access/audit/record-change.ts'
 import type { Database } from '../server/db/connect.ts'
 import { publicId } from '../server/db/ids.ts'
 import { run } from '../server/db/statement.ts'
 import { type DoubtfulEntry, type Recheck, recheckSuppressions } from '../server/inbound/recheck.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Output, type Print } from './command.ts'
+import { command, Failure, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { table } from './table.ts'
 
 export const recheck = (print: Print) =>
-  new Command('recheck')
+  command('recheck', 'verdict suppression recheck', 'verdict suppression recheck --since 2026-01-31 --apply')
     .summary('Judge the bounces that suppressed addresses again')
     .description(
       "Judge the bounces that suppressed addresses again, by today's rules, and list the entries that they would not " +
@@ -21,10 +20,6 @@ export const recheck = (print: Print) =>
     .addOption(accountOption('Only the entries of this account, by its id or name'))
     .option('--since <date>', 'Only entries created since, such as 2026-01-31')
     .option('--apply', 'Remove the listed entries')
-    .addHelpText(
-      'after',
-      examples('verdict suppression recheck', 'verdict suppression recheck --since 2026-01-31 --apply'),
-    )
     .action(async ({ account, since, apply = false }) => {
       const { smtpHeloName, smtpSourceAddresses } = variables('smtpHeloName', 'smtpSourceAddresses')
       const scope = { since: since === undefined ? undefined : readDate(since) }

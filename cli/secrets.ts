@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { countSecrets, sealAnew } from '../server/process/stored-secrets.ts'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 
@@ -8,13 +8,12 @@ export const secrets = (print: Print) =>
   new Command('secrets').description('Manage the encryption of stored secrets: rotate').addCommand(rotate(print))
 
 const rotate = (print: Print) =>
-  new Command('rotate')
+  command('rotate', 'ENCRYPTION_KEYS=k2:...,k1:... verdict secrets rotate')
     .summary('Seal every stored secret with the first of ENCRYPTION_KEYS')
     .description(
       'Seal every stored secret with the first of ENCRYPTION_KEYS. Keep the other keys for 90 days: bounces and ' +
         'complaints about mail that was sent before need them.',
     )
-    .addHelpText('after', examples('ENCRYPTION_KEYS=k2:...,k1:... verdict secrets rotate'))
     .action(async () => {
       const { encryptionKeys } = variables('encryptionKeys')
       const { id } = encryptionKeys[0]!

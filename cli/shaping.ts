@@ -1,9 +1,8 @@
-import { Command } from '@commander-js/extra-typings'
 import type { Database } from '../server/db/connect.ts'
 import { asc, gt } from '../server/db/drizzle.ts'
 import type { SiteBook } from '../server/db/json-columns.ts'
 import { siteBooks } from '../server/db/schema.ts'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { shortTime, table } from './table.ts'
 
@@ -11,12 +10,11 @@ const HEADING = ['ADDRESS', 'SITE', 'IN USE', 'PLACES', 'MESSAGES', 'PER MINUTE'
 const DAY_MS = 86_400_000
 
 export const shaping = (print: Print) =>
-  new Command('shaping')
+  command('shaping', 'verdict shaping', 'verdict shaping --json')
     .summary('Show what each sending address does at each site')
     .description(
       'Show each site that mail was sent to within a day, for each sending address: its limits, the places in use over all processes, since when it is slowed, and its last refusal of a connection.',
     )
-    .addHelpText('after', examples('verdict shaping', 'verdict shaping --json'))
     .action(async () => {
       const sites = await withDatabase(async (db, clock) => readSites(db, clock.now()))
       print({

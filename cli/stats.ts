@@ -1,5 +1,5 @@
-import { Command, Option } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { Option } from '@commander-js/extra-typings'
+import { command, type Print } from './command.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { NOT_COUNTED, table } from './table.ts'
 
@@ -26,7 +26,7 @@ interface Stats {
 }
 
 export const stats = (print: Print) =>
-  new Command('stats')
+  command('stats', 'verdict stats', 'verdict stats --from 2026-01-31 --granularity hour --domain example.com --json')
     .summary('Show statistics of sent emails')
     .description('Show counts, rates, reasons and latencies of sent emails. Times are UTC.')
     .option('--from <time>', 'The start, such as 2026-01-31 or 2026-01-31T12:00Z; by default seven days before the end')
@@ -35,10 +35,6 @@ export const stats = (print: Print) =>
     .option('--domain <domain>', 'Only emails from this domain')
     .option('--tenant <tenant_id>', 'Only emails of this tenant')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples('verdict stats', 'verdict stats --from 2026-01-31 --granularity hour --domain example.com --json'),
-    )
     .action(async ({ url, tenant: tenant_id, ...filters }) => {
       const response = await callApi({ url, path: `/api/v1/stats${query({ ...filters, tenant_id })}` })
       print({ json: response, text: describe(response as unknown as Stats) })

@@ -1,12 +1,10 @@
-import { Command } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { ask, urlOption } from './service.ts'
 
 export const status = (print: Print) =>
-  new Command('status')
+  command('status', 'verdict status', 'verdict status --url https://mail.example.com --json')
     .description('Show whether the service is ready, and the state of what it depends on')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict status', 'verdict status --url https://mail.example.com --json'))
     .action(async ({ url }) => {
       const health = await ask({ url, path: '/healthz' })
       const readiness = await ask({ url, path: '/readyz' })

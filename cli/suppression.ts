@@ -6,7 +6,7 @@ import { EVERYBODY } from '../server/db/schema.ts'
 import { spellingsOf } from '../server/reputation/erasure-key.ts'
 import { addSuppressions, removeSuppression } from '../server/reputation/suppression-list.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
@@ -40,7 +40,7 @@ export const suppression = (print: Print) =>
     .addCommand(recheck(print))
 
 const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict suppression list', 'verdict suppression list --email ann@example.com')
     .description('List the suppressed addresses, newest first')
     .option('--email <address>', 'Only entries of this address, the global one included')
     .addOption(new Option('--reason <reason>', 'Only entries with this reason').choices(SUPPRESSION_REASONS))
@@ -48,7 +48,6 @@ const list = (print: Print) =>
     .option('--limit <number>', 'How many entries to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict suppression list', 'verdict suppression list --email ann@example.com'))
     .action(async ({ email, reason, tenant: tenant_id, limit, cursor, url }) => {
       const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
       const heading = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'DETAIL']
@@ -57,7 +56,7 @@ const list = (print: Print) =>
     })
 
 const add = (print: Print) =>
-  new Command('add')
+  command('add', 'verdict suppression add ann@example.com', 'verdict suppression add abuse@example.com --global')
     .summary('Suppress an address')
     .description('Suppress an address: nothing is sent to it any more.')
     .argument('<address>')
@@ -65,10 +64,6 @@ const add = (print: Print) =>
     .addOption(new Option('--reason <reason>', 'Why it is suppressed; by default manual').choices(SUPPRESSION_REASONS))
     .addOption(globalOption().conflicts(['tenant', 'reason', 'url']))
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples('verdict suppression add ann@example.com', 'verdict suppression add abuse@example.com --global'),
-    )
     .action(async (address, { tenant: tenant_id, reason, global, url }) => {
       if (!global) {
         const entry = await callApi({ url, path: PATH, body: { email: address, tenant_id, reason } })
@@ -85,20 +80,17 @@ const add = (print: Print) =>
     })
 
 const remove = (print: Print) =>
-  new Command('remove')
+  command(
+    'remove',
+    'verdict suppression remove ann@example.com',
+    'verdict suppression remove ann@example.com --tenant shop-1',
+  )
     .summary('Remove an address from the suppression list')
     .description('Remove an address from the suppression list: mail can be sent to it again.')
     .argument('<address>')
     .addOption(tenantOption('Only the entry of this tenant'))
     .addOption(globalOption().conflicts(['tenant', 'url']))
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict suppression remove ann@example.com',
-        'verdict suppression remove ann@example.com --tenant shop-1',
-      ),
-    )
     .action(async (address, { tenant: tenant_id, global, url }) => {
       if (!global) {
         const path = `${PATH}/${encodeURIComponent(address)}${query({ tenant_id })}`

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 import {
   describeEndpoint,
@@ -39,32 +39,28 @@ export const webhook = (print: Print) =>
     .addCommand(remove(print))
 
 const get = (print: Print) =>
-  new Command('get')
+  command('get', 'verdict webhook get')
     .description('Show the URL that events are sent to, which events are sent, and the health of the endpoint')
     .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook get'))
     .action(async (id, { url }) => {
       const endpoint = (await callApi({ url, path: pathOf(id) })) as unknown as WebhookEndpoint
       print({ json: endpoint, text: describeEndpoint(endpoint) })
     })
 
 const set = (print: Print) =>
-  new Command('set')
+  command(
+    'set',
+    'verdict webhook set https://hooks.example.com/email',
+    'verdict webhook set https://hooks.example.com/email --events email.delivery email.feedback',
+    'verdict webhook set https://hooks.example.com/email --statuses bounced rejected',
+  )
     .summary('Set the URL that events are sent to: the first endpoint')
     .description('Set the URL of the first endpoint. The first time, it prints the secret that signs the events.')
     .argument('<endpoint_url>')
     .addOption(eventsOption())
     .addOption(statusesOption())
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict webhook set https://hooks.example.com/email',
-        'verdict webhook set https://hooks.example.com/email --events email.delivery email.feedback',
-        'verdict webhook set https://hooks.example.com/email --statuses bounced rejected',
-      ),
-    )
     .action(async (endpointUrl, { url, ...lists }) => {
       const body = { url: endpointUrl, ...lists }
       const endpoint = (await callApi({ url, path: pathOf(), method: 'PUT', body })) as unknown as WebhookEndpoint
@@ -73,11 +69,10 @@ const set = (print: Print) =>
     })
 
 const test = (print: Print) =>
-  new Command('test')
+  command('test', 'verdict webhook test')
     .description('Send a signed test event to the endpoint, and show its response')
     .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook test'))
     .action(async (id, { url }) => {
       const attempt = (await callApi({ url, path: `${pathOf(id)}/test`, method: 'POST' })) as unknown as TestAttempt
       const { outcome, detail, duration_ms, response_excerpt } = attempt
@@ -91,12 +86,11 @@ const test = (print: Print) =>
     })
 
 const rotate = (print: Print) =>
-  new Command('rotate')
+  command('rotate', 'verdict webhook rotate')
     .summary('Give the endpoint a new secret and print it')
     .description('Give the endpoint a new secret and print it. The old one stays valid for 24 hours.')
     .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook rotate'))
     .action(async (id, { url }) => {
       const webhook = await callApi({ url, path: `${pathOf(id)}/secret/rotate`, method: 'POST' })
       const previous = `The old one stays valid until ${webhook.previous_secret_until}.`
@@ -104,11 +98,10 @@ const rotate = (print: Print) =>
     })
 
 const remove = (print: Print) =>
-  new Command('delete')
+  command('delete', 'verdict webhook delete')
     .description('Delete the endpoint and its secret, and cancel its pending dispatches')
     .argument('[endpoint_id]', ENDPOINT)
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook delete'))
     .action(async (id, { url }) => {
       const response = await callApi({ url, path: pathOf(id), method: 'DELETE' })
       print({ json: response, text: 'Deleted. Events are no longer sent to this endpoint.' })

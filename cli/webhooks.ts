@@ -1,5 +1,5 @@
-import { Command, Option } from '@commander-js/extra-typings'
-import { examples, type Print } from './command.ts'
+import { Option } from '@commander-js/extra-typings'
+import { command, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 import { describeEndpoint, eventsOption, KEEP, statusesOption, type WebhookEndpoint } from './webhook-endpoint.ts'
 
@@ -12,10 +12,9 @@ const tenantsOption = () => new Option('--tenants <tenant...>', 'Send only event
 const domainsOption = () => new Option('--domains <domain...>', 'Send only events of sends from one of these domains')
 
 export const list = (print: Print) =>
-  new Command('list')
+  command('list', 'verdict webhook list')
     .description('List the endpoints, the oldest first, with what they ask for and their health')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook list'))
     .action(async ({ url }) => {
       const found = await callApi({ url, path: PATH })
       const endpoints = found.endpoints as WebhookEndpoint[]
@@ -24,7 +23,11 @@ export const list = (print: Print) =>
     })
 
 export const add = (print: Print) =>
-  new Command('add')
+  command(
+    'add',
+    'verdict webhook add https://hooks.example.com/warehouse --description warehouse --tags order-shipped',
+    'verdict webhook add https://hooks.example.com/bounces --statuses bounced --disabled',
+  )
     .summary('Add an endpoint and print its secret')
     .description('Add an endpoint, up to 10, and print the secret that signs its events.')
     .argument('<endpoint_url>')
@@ -36,13 +39,6 @@ export const add = (print: Print) =>
     .addOption(domainsOption())
     .option('--disabled', 'Send no events yet: test the endpoint first')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict webhook add https://hooks.example.com/warehouse --description warehouse --tags order-shipped',
-        'verdict webhook add https://hooks.example.com/bounces --statuses bounced --disabled',
-      ),
-    )
     .action(async (endpoint, { url, tenants, ...fields }) => {
       const body = { url: endpoint, ...fields, tenant_ids: tenants }
       const added = (await callApi({ url, path: PATH, method: 'POST', body })) as unknown as WebhookEndpoint
@@ -50,7 +46,11 @@ export const add = (print: Print) =>
     })
 
 export const change = (print: Print) =>
-  new Command('change')
+  command(
+    'change',
+    'verdict webhook change whk_01jxc3d2gwf95srb9y9xd6pz4d --tags order-shipped order-paid',
+    'verdict webhook change whk_01jxc3d2gwf95srb9y9xd6pz4d --all-tags --enable',
+  )
     .description('Change an endpoint: the options that you give. Its secret stays.')
     .argument('<endpoint_id>', 'whk_...')
     .option('--endpoint-url <url>', 'The URL that events are sent to')
@@ -66,13 +66,6 @@ export const change = (print: Print) =>
     .addOption(new Option('--disable', 'Send no events that are stored from now on').conflicts('enable'))
     .option('--enable', 'Send events again')
     .addOption(urlOption())
-    .addHelpText(
-      'after',
-      examples(
-        'verdict webhook change whk_01jxc3d2gwf95srb9y9xd6pz4d --tags order-shipped order-paid',
-        'verdict webhook change whk_01jxc3d2gwf95srb9y9xd6pz4d --all-tags --enable',
-      ),
-    )
     .action(async (id, { url, endpointUrl, description, events, statuses, ...options }) => {
       const filter = (values: string[] | undefined, removes: boolean | undefined) => (removes ? [] : values)
       const body = {

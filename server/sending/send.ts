@@ -117,10 +117,8 @@ export function createSend(parts: SendParts): Send {
     }
   }
 
-  async function send(
-    message: Message,
-    { accountId, sandbox, inBatch, key, recipientKeys, signal, trace }: SendOptions,
-  ) {
+  async function send(message: Message, options: SendOptions) {
+    const { accountId, sandbox, inBatch, signal, trace } = options
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
@@ -128,14 +126,7 @@ export function createSend(parts: SendParts): Send {
     const retry = retryOf
       ? await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox }))
       : undefined
-    const claimOf = () =>
-      newClaim(parts, message, {
-        accountId,
-        key,
-        recipientKeys,
-        trace,
-        retry: sandbox ? undefined : retry,
-      })
+    const claimOf = () => newClaim(parts, message, options, sandbox ? undefined : retry)
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
 
@@ -228,15 +219,8 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext, 
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  {
-    accountId,
-    key,
-    recipientKeys,
-    retry,
-    trace,
-  }: Pick<SendOptions, 'accountId' | 'key' | 'recipientKeys' | 'trace'> & {
-    retry?: Retry
-  },
+  { accountId, key, recipientKeys, trace }: SendOptions,
+  retry: Retry | undefined,
 ): Claim {
   const createdAtMs = clock.now()
   return {
