@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { createContextKey } from '@connectrpc/connect'
+import { createContextKey, type HandlerContext } from '@connectrpc/connect'
 import type { Transaction } from './db/connect.ts'
 import type { Trace } from './telemetry/tracing.ts'
 
@@ -83,6 +83,9 @@ export interface SessionCall extends Pick<Visitor, 'remoteAddress' | 'tellRate'>
 export type SessionGate = (call: SessionCall) => Promise<Caller | undefined>
 
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
+
+/** The account of a call that the gate admitted. */
+export const accountOf = ({ values }: Pick<HandlerContext, 'values'>): string => values.get(callerKey)!.accountId
 
 /** The right of the caller. The gate sets it on the context of every call that needs one. */
 export const rightKey = createContextKey<Right | undefined>(undefined, { description: 'right' })

@@ -10,7 +10,7 @@ import {
   ListAuditEntriesRequestSchema,
 } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { ACTIONS, type Action } from '../access/audit/actions.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, lt } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -23,7 +23,7 @@ const actorKindNames = enumNames<ActorKind>(ActorKindSchema)
 export function createAuditService({ db }: { db: Database }): ServiceImpl<typeof AuditService> {
   return {
     async listAuditEntries(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const limit = readLimit(request.limit)
       const action = readAction(request.action)
       const after = readCursor(ListAuditEntriesRequestSchema, request)

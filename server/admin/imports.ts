@@ -13,7 +13,7 @@ import { nameFault } from '../../net/clean-text.ts'
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf, callerKey } from '../caller.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
@@ -69,13 +69,12 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
     },
 
     async addPart(request, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const { id } = await readImport(accountId, request.importId)
+      const { id } = await readImport(accountOf(context), request.importId)
       return { import: importOf(await addPart({ db, clock }, id, request, requesterOf(context.values))) }
     },
 
     async cancelImport({ importId }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const { id } = await readImport(accountId, importId)
       await changeAs(db, requesterOf(context.values), async (tx, author) => {
         const [cancelled] = await tx
@@ -89,7 +88,7 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
     },
 
     async listImports(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const rows = await db
         .select()
         .from(suppressionImports)
@@ -101,8 +100,7 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
     },
 
     async listImportFaults({ importId, afterLine = 0 }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const { id } = await readImport(accountId, importId)
+      const { id } = await readImport(accountOf(context), importId)
       const { line, text, message } = importFaults
       const faults = await db
         .select({ line, text, message })

@@ -3,7 +3,7 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type InboxEntry, InboxEntrySchema, type InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import type { InboxMessage } from '../simulator/inbox.ts'
@@ -24,8 +24,7 @@ export function createInboxService(messages: InboxMessages): ServiceImpl<typeof 
 
   return {
     async listInbox({ search = '' }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const own = await messages.list(accountId)
+      const own = await messages.list(accountOf(context))
       const listed: InboxEntry[] = []
       for (const message of own) {
         const entry = await entryOf(message)
@@ -35,8 +34,7 @@ export function createInboxService(messages: InboxMessages): ServiceImpl<typeof 
     },
 
     async getInboxMessage({ inboxId }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const message = await messages.find(accountId, inboxId)
+      const message = await messages.find(accountOf(context), inboxId)
       if (!message) throw noSuchMessage(inboxId)
       const mail = await readMail(message.source)
       return {
@@ -55,8 +53,7 @@ export function createInboxService(messages: InboxMessages): ServiceImpl<typeof 
     },
 
     async clearInbox(_, context) {
-      const { accountId } = context.values.get(callerKey)!
-      await messages.clear(accountId)
+      await messages.clear(accountOf(context))
       return {}
     },
   }

@@ -12,7 +12,7 @@ import type { KeyKind } from '../access/api-key.ts'
 import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/api-keys.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { type FieldFault, fail, failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
@@ -23,8 +23,7 @@ const NAME_CHARACTERS = 100
 export function createKeyService({ db, clock }: Pick<Backend, 'db' | 'clock'>): ServiceImpl<typeof KeyService> {
   return {
     async listKeys(_, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const keys = await listKeys(db, accountId)
+      const keys = await listKeys(db, accountOf(context))
       const { live, test } = SCOPES_OF
       return { keys: keys.reverse().map(keyMessage), liveScopes: [...live], testScopes: [...test] }
     },

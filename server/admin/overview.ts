@@ -11,7 +11,7 @@ import {
   WebhookStateSchema,
 } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf, callerKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { publicId } from '../db/ids.ts'
@@ -35,7 +35,7 @@ export function createOverviewService({
 }: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits'>): ServiceImpl<typeof OverviewService> {
   return {
     async getOverview({ from, to, granularity }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       readEnum('granularity', granularity, granularityNames)
       if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be hour or day')
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }

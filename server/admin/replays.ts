@@ -5,7 +5,7 @@ import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { type Author, record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { callerKey, traceKey } from '../caller.ts'
+import { accountOf, callerKey, traceKey } from '../caller.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
@@ -97,7 +97,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
 
   return {
     async countEvents(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const filter = readFilter(request.filter, clock)
       const receivers = receiversOf(filter, await findEndpoints(db, accountId))
       const { count, after } = await countNewest(counted(accountId, filter, receivers))
@@ -139,12 +139,11 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
     },
 
     async getReplay({ replayId }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      return { replay: await shown(await readReplay(accountId, replayId)) }
+      return { replay: await shown(await readReplay(accountOf(context), replayId)) }
     },
 
     async listReplays(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const rows = await db
         .select()
         .from(rangeReplays)
@@ -157,7 +156,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
     },
 
     async cancelReplay({ replayId }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const { id } = await readReplay(accountId, replayId)
       // Its workflow finds the state at its next step, at most seconds later.
       await cancel(id, requesterOf(context.values))
@@ -165,8 +164,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
     },
 
     async retryDispatch({ dispatchId }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      await retryDispatch(parts, accountId, dispatchId)
+      await retryDispatch(parts, accountOf(context), dispatchId)
       return {}
     },
   }

@@ -2,7 +2,7 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
 import type { Requester } from '../access/audit/change-as.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
@@ -67,7 +67,7 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
 
   return {
     async listDomains(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       return { domains: await show(accountId, await listDomains(db, accountId)) }
     },
 
@@ -78,13 +78,11 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
     },
 
     async getDomain({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      return shown(await readOwn(accountId, id))
+      return shown(await readOwn(accountOf(context), id))
     },
 
     async updateDomain({ id, requireTls: requiresTls, pool }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const domain = await readOwn(accountId, id)
+      const domain = await readOwn(accountOf(context), id)
       if (pool) checkPool(pool)
       const settings = {
         ...(requiresTls !== undefined && { requiresTls }),
@@ -96,20 +94,19 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
     },
 
     async deleteDomain({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      await deleteDomain(db, (await readOwn(accountId, id)).id, requesterOf(context.values))
+      await deleteDomain(db, (await readOwn(accountOf(context), id)).id, requesterOf(context.values))
       return {}
     },
 
     async verifyDomain({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const domain = await readOwn(accountId, id)
       await limited(accountId, () => verifyNow(domain.id))
       return shown(await readOwn(accountId, id))
     },
 
     async rotateDkim({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const domain = await readOwn(accountId, id)
       await limited(accountId, () => makeNextDkimKey(parts, domain.id, requesterOf(context.values)))
       return shown(await readOwn(accountId, id))

@@ -9,7 +9,7 @@ import {
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
+import { accountOf, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
@@ -41,7 +41,6 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
 
   /** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
   async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
-    const { accountId } = context.values.get(callerKey)!
     const log = context.values.get(logFieldsKey)
     log.sandbox = sandbox
     const refusal = context.values.get(refusalKey)
@@ -49,7 +48,13 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
       if (refusal) throw refusal
       const message = readSendRequest(request)
       log.recipients = recipientsInLog(message, hashAddress)
-      return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })
+      return send(message, {
+        accountId: accountOf(context),
+        sandbox,
+        key,
+        signal,
+        trace: context.values.get(traceKey),
+      })
     }
 
     const key = readKey(context, sandbox, SendRequestSchema, request)
@@ -81,8 +86,7 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
     listEmails: createListEmails(parts),
 
     async getEmail({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const email = await storedEmail(db, accountId, readKeptId(KEPT_EMAIL, id, clock))
+      const email = await storedEmail(db, accountOf(context), readKeptId(KEPT_EMAIL, id, clock))
       if (!email) throw unknownId(KEPT_EMAIL, id)
       return email
     },

@@ -9,7 +9,7 @@ import {
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
-import { callerKey, traceKey } from '../caller.ts'
+import { accountOf, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
@@ -58,7 +58,7 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
 
   return {
     async listEvents(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const limit = readLimit(request.limit)
       // An event carries its timestamp in its id: see history/event-ids.ts.
       const range = readRange(ListEventsRequestSchema, request, clock)
@@ -75,7 +75,7 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
     },
 
     async getEvent({ eventId }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const row = await readEvent(accountId, eventId)
       const [fieldsOf, dispatches] = await Promise.all([
         fieldsOfEvents(db, accountId, [row]),
@@ -86,7 +86,7 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
 
     async replayEvent({ eventId, endpointId }, context) {
       refuseEmptyName(endpointId)
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const row = await readWholeEvent(accountId, eventId)
       const endpointIds = await receiversOfEvent(db, row, endpointId)
       const [receipt] = await replay(accountId, [{ ...row, endpointIds }], context.values.get(traceKey))
@@ -95,7 +95,7 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
 
     async replayMessage({ messageId, endpointId }, context) {
       refuseEmptyName(endpointId)
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const rows = await eventsInOrder(db, accountId, readKeptId(KEPT_MESSAGE, messageId, clock))
       if (rows.length === 0) throw unknownId(KEPT_MESSAGE, messageId)
       const pushed = await receiversOfMessage(db, accountId, rows, endpointId)

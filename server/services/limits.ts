@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
@@ -39,7 +39,7 @@ const COUNTS = {
 export function createLimitsService({ db, limits }: Pick<Backend, 'db' | 'limits'>): ServiceImpl<typeof LimitsService> {
   return {
     async getLimits(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const [account] = await db.select({ tier: accounts.tier }).from(accounts).where(eq(accounts.id, accountId))
       const { name, requestsPerMinute } = tierOf(limits, account!.tier)
       const domains = await volumes(db, accountId, limits.warmUp)

@@ -8,7 +8,7 @@ import {
   type ListedEmail,
   ListedEmailSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
@@ -29,10 +29,9 @@ import { type IdRange, newestRows } from './newest-rows.ts'
 
 export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof EmailService>['listEmails'] {
   return async (request, context) => {
-    const { accountId } = context.values.get(callerKey)!
     const limit = readLimit(request.limit)
     const range = readRange(ListEmailsRequestSchema, request, clock)
-    const filters = { accountId, ...readFilters(request) }
+    const filters = { accountId: accountOf(context), ...readFilters(request) }
     const find = filters.recipient === undefined ? findEmails : findEmailsTo
     return read(async (db) => {
       const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))

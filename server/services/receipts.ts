@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { claimsOf } from '../receipts/claims.ts'
 import { createReadSentMessage } from '../receipts/sent-message.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
@@ -16,9 +16,8 @@ export function createReceiptService({
   const read = createReadSentMessage(db)
   return {
     async getReceipt({ id }, context) {
-      const { accountId } = context.values.get(callerKey)!
       const messageId = readKeptId(KEPT_EMAIL, id, clock)
-      const stored = await read(accountId, messageId)
+      const stored = await read(accountOf(context), messageId)
       if (!stored) throw unknownId(KEPT_EMAIL, id)
       const claims = claimsOf(stored.message, stored.recipients, { issuer: publicUrl(), nowMs: clock.now() })
       return { receipt: await signer.sign(claims) }

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, itemFaultsKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
+import { accountOf, itemFaultsKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { SendBatch } from '../sending/batch.ts'
 import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
@@ -19,7 +19,7 @@ export function createSendBatch({
 }: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
   return async (request, context) => {
     const { emails } = request
-    const { accountId } = context.values.get(callerKey)!
+    const accountId = accountOf(context)
     const sandbox = isDryRun(context)
     const refusal = context.values.get(refusalKey) ?? sizeFault(emails.length)
     const log = context.values.get(logFieldsKey)

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { Granularity, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
@@ -23,7 +23,7 @@ export function createStatsService({ db, read, clock, breaker }: Backend): Servi
 
   return {
     async getStats(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const { granularity = Granularity.DAY } = request
       readEnum('granularity', granularity, granularityNames)
       const nowMs = clock.now()

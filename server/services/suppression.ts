@@ -12,7 +12,7 @@ import { matchingFormOf } from '../../mail/address.ts'
 import { changeAs } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { publicId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
@@ -76,7 +76,6 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
     },
 
     async list(request, context) {
-      const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
       const filters = {
         addresses: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
@@ -84,7 +83,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
         tenantId: readTenantFilter(request.tenantId),
         after: readCursor(SuppressionServiceListRequestSchema, request),
       }
-      const rows = await listSuppressions(db, accountId, filters, limit + 1)
+      const rows = await listSuppressions(db, accountOf(context), filters, limit + 1)
       const { page, ...more } = pageOf(rows, limit, SuppressionServiceListRequestSchema, request)
       return { entries: page.map(entryOfRow), ...more }
     },

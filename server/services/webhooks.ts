@@ -3,7 +3,7 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf, callerKey } from '../caller.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
@@ -87,27 +87,27 @@ export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<ty
 
   return {
     async listEndpoints(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const endpoints = await findEndpoints(db, accountId)
       return { endpoints: await Promise.all(endpoints.map((endpoint) => shownEndpoint(accountId, { endpoint }))) }
     },
 
     async createEndpoint(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const fields = readNewEndpoint(request, faultOf)
       const created = await createEndpoint(parts, accountId, fields, requesterOf(context.values))
       return shownEndpoint(accountId, accepted(created))
     },
 
     async getEndpoint({ endpointId }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const endpoint = await findEndpoint(db, accountId, readId(endpointId))
       if (!endpoint) throw noSuchEndpoint(endpointId)
       return shownEndpoint(accountId, { endpoint })
     },
 
     async updateEndpoint(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const id = readId(request.endpointId)
       const fields = readEndpointChange(request, faultOf)
       const changed = await changeEndpoint(parts, accountId, id, fields, requesterOf(context.values))
@@ -127,21 +127,21 @@ export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<ty
     },
 
     async rotateEndpointSecret({ endpointId }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const rotated = await rotateSecret(parts, accountId, readId(endpointId), requesterOf(context.values))
       if (!rotated) throw noSuchEndpoint(endpointId)
       return shownEndpoint(accountId, rotated)
     },
 
     async getWebhook(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const endpoint = await findEndpoint(db, accountId, 'first')
       if (!endpoint) throw fail('not_found', NO_ENDPOINT)
       return shownFirst(accountId, { endpoint })
     },
 
     async putWebhook(request, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const fields = {
         url: readUrl(request.url, faultOf),
         events: request.events.length === 0 ? undefined : readKinds(request.events),
@@ -162,7 +162,7 @@ export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<ty
     },
 
     async rotateSecret(_, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const rotated = await rotateSecret(parts, accountId, 'first', requesterOf(context.values))
       if (!rotated) throw fail('not_found', NO_ENDPOINT)
       return shownFirst(accountId, rotated)
