@@ -1,19 +1,18 @@
-import { Command } from '@commander-js/extra-typings'
-import { examples, Failure, type Output, type Print } from './command.ts'
+import { command, Failure, type Output, type Print } from './command.ts'
 import { serveMcp } from './mcp/serve.ts'
 import { hasKey, urlOption } from './service.ts'
 
-const GUIDE = '\n\nHow a host starts it, and what each tool does: docs/mcp.md, or /guides/mcp of the service'
+const GUIDE = '\nHow a host starts it, and what each tool does: docs/mcp.md, or /guides/mcp of the service'
 
 export const mcp = (print: Print) =>
-  new Command('mcp')
+  command('mcp', 'verdict mcp', 'verdict mcp --allow-live --url https://verdict.example.com')
     .summary('Serve tools to an agent over MCP')
     .description(
       'Serve tools to an agent over the Model Context Protocol, on standard input and output. Every send is a dry run, unless --allow-live is given.',
     )
     .option('--allow-live', 'Let the agent send email and replay events, after it confirms each, 20 times an hour')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict mcp', 'verdict mcp --allow-live --url https://verdict.example.com') + GUIDE)
+    .addHelpText('after', GUIDE)
     .action(({ allowLive = false, url }) => {
       if (!hasKey(url)) throw new Failure('configuration', 'VERDICT_API_KEY must be set to the key of the agent.')
       const sends = allowLive ? 'It can send email.' : 'Every send is a dry run.'
