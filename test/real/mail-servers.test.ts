@@ -130,3 +130,20 @@ test.each(NAMES)('a domain that %s does not serve suppresses no address', async 
   expect(body.smtp.reply).toMatch(reply)
   expect(await suppressed(to)).toBe(0)
 })
+
+test('OpenSMTPD offers no SMTPUTF8: an address that needs it is a policy block, and the others get the mail', async () => {
+  const before = await world.mailboxes.count('opensmtpd')
+  const to = 'opensmtpd@opensmtpd.example.net'
+  const address = 'zoë@opensmtpd.example.net'
+  const detail = "mx.opensmtpd.example.net does not offer SMTPUTF8, which the recipient's address needs"
+  const blind = await world.product.send({ to, bcc: address })
+  expect(blind.body.recipients).toMatchObject([
+    { email: to, status: 'delivered' },
+    { email: address, status: 'bounced', reason: 'policy_block', smtp: { phase: 'ehlo', detail } },
+  ])
+  await world.mailboxes.mail('opensmtpd', before + 1)
+  const { body } = await world.product.send({ to: address, cc: to })
+  expect(body.recipients).toMatchObject([{ reason: 'policy_block' }, { reason: 'policy_block' }])
+  expect(body.recipients[1].smtp.detail).toMatch(/does not offer SMTPUTF8, which an address in the header/)
+  expect(await world.mailboxes.count('opensmtpd')).toBe(before + 1)
+})

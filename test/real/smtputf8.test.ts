@@ -1,18 +1,27 @@
+import { execFile } from 'node:child_process'
 import { Resolver } from 'node:dns/promises'
+import { promisify } from 'node:util'
 import { authenticate } from 'mailauth'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
+import { SENDER_DOMAIN } from './product.ts'
 
 // One Postfix offers SMTPUTF8, the other one does not.
 
 const ADDRESS = 'zoë.ünï@offers.example.net'
 
+const run = promisify(execFile)
+
 let world: MailWorld
+let front: number
 
 beforeAll(async () => {
+  front = await freePort()
   world = await startMailWorld({
+    env: { SMTP_FRONT_PORT: String(front) },
     recipients: `
 offers MX 10 mx.offers
 mx.offers A 127.0.0.1
@@ -74,4 +83,34 @@ test('Postfix without SMTPUTF8 delivers to the others when only a bcc needs it',
     },
   ])
   await world.postfix.mail('anna-lacks')
+})
+
+/** As the documentation of smtplib shows it: it asks for SMTPUTF8 itself, and writes the header in UTF-8. */
+const PROGRAM = `
+import os, smtplib
+from email.message import EmailMessage
+message = EmailMessage()
+message["From"], message["To"], message["Subject"] = os.environ["FROM"], os.environ["TO"], "Grüße"
+message["Message-ID"] = "<utf8@shop.example.com>"
+message.set_content("Hi")
+with smtplib.SMTP("127.0.0.1", int(os.environ["PORT"]), timeout=40) as verdict:
+    verdict.login("any", os.environ["KEY"])
+    try:
+        print(verdict.send_message(message))
+    except smtplib.SMTPDataError as error:
+        print(error)
+`
+
+test("Python's smtplib sends over the SMTP front to such an address, as it is; a server without SMTPUTF8 refuses it", async () => {
+  const sendTo = async (to: string) => {
+    const more = { FROM: `orders@${SENDER_DOMAIN}`, TO: to, PORT: String(front), KEY: world.account.key }
+    const env = { ...process.env, ...more, PYTHONIOENCODING: 'utf-8' }
+    return (await run('python3', ['-c', PROGRAM], { env })).stdout.trim()
+  }
+  const before = await world.postfix.count('zoe')
+  expect(await sendTo(`Zoë <${ADDRESS}>`)).toBe('{}')
+  const { message } = splitTrace(await world.postfix.mail('zoe', before + 1))
+  const mail = await PostalMime.parse(message)
+  expect([mail.to, mail.subject]).toEqual([[{ name: 'Zoë', address: ADDRESS }], 'Grüße'])
+  expect(await sendTo('ünï@lacks.example.net')).toMatch(/^\(550, b'5\.7\.1 msg_\w+: .* does not offer SMTPUTF8/)
 })

@@ -123,6 +123,18 @@ test('MAIL FROM must be of a verified domain, and have an address', async () => 
   client.end()
 })
 
+test('what is no answer of a server has a reply of its own: a fault of ours, no server, no connection', async () => {
+  Object.assign(api.world.dns.zone, { 'MX broken.net': 'servfail', 'MX gone.net': 'nxdomain' })
+  const before = await countMessages()
+  expect(await send({ to: 'ann@broken.net', content: letter() })).toMatch(/^451 4\.3\.0 .*safe to retry/)
+  expect(await countMessages()).toBe(before)
+  expect(await send({ to: 'ann@gone.net', content: letter() })).toMatch(
+    /^550 5\.1\.2 msg_\w+: gone\.net does not exist/,
+  )
+  exchanger.script = { dot: 'close' }
+  expect(await send({ to: 'doubt@example.net', content: letter() })).toMatch(/^550 5\.4\.7 msg_/)
+})
+
 test('From in the header must be of a verified domain, whatever MAIL FROM says', async () => {
   const content = (from: string) => letter().replace('hello@example.test', from)
   expect(await send({ to: 'ann@example.net', content: content('eve@example.com') })).toMatch(

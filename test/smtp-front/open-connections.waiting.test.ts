@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
+import { outlast, pauseFor } from '../harness/waits.ts'
 import { letter, startFrontWorld } from './world.ts'
 
 const { api, loggedIn } = await startFrontWorld()
@@ -21,7 +21,7 @@ test('a key that is revoked sends nothing over its open connection 5 s later', a
   const revokedAtMs = performance.now()
   while (performance.now() - revokedAtMs < REVOKED_WITHIN_MS) {
     if (!(await client.send(mail())).startsWith('250')) break
-    await sleep(100)
+    await pauseFor(100)
   }
   expect(performance.now() - revokedAtMs).toBeLessThan(REVOKED_WITHIN_MS)
   exchanger.messages.length = 0
@@ -35,9 +35,23 @@ test('a key that expires sends nothing over its open connection', async () => {
   const { key } = await newKey(new Date(clock.now() + 1_500))
   const client = await loggedIn(key)
   expect(await client.send(mail())).toMatch(/^250/)
-  await sleep(1_600)
+  await outlast(1_600)
   exchanger.messages.length = 0
   expect(await client.send(mail())).toMatch(/^550 5\.7\.8 /)
+  expect(exchanger.messages).toEqual([])
+  client.end()
+})
+
+test('over the limit of its account a message is refused for now at its dot, and the connection stays', async () => {
+  await db.$client`update accounts set tier = 'free'`
+  const client = await loggedIn()
+  const refused = /^452 4\.7\.1 .*requests per minute/
+  let reply = ''
+  for (let i = 0; i < 200 && !refused.test(reply); i++) reply = await client.send(mail())
+  expect(reply).toMatch(refused)
+  exchanger.messages.length = 0
+  expect(await client.send(mail())).toMatch(refused)
+  expect(await client.ask('NOOP')).toMatch(/^250/)
   expect(exchanger.messages).toEqual([])
   client.end()
 })
