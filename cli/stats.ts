@@ -23,15 +23,37 @@ interface Stats {
   series: { period: string; sent: number; delivered: number; bounced: number; rejected: number }[]
   domains: { domain: string; sending: string }[]
   incomplete?: boolean
+  groups?: Group[]
 }
 
+interface Group {
+  key: string
+  sent: number
+  delivered: number
+  bounced: number
+  rejected: number
+  complaints: number
+  p95_ms: number | null
+  reasons: Record<string, number>
+}
+
+const GROUPINGS = ['provider', 'domain', 'recipient_domain', 'tag', 'tenant', 'reason']
+
 export const stats = (print: Print) =>
-  command('stats', 'verdict stats', 'verdict stats --from 2026-01-31 --granularity hour --domain example.com --json')
+  command(
+    'stats',
+    'verdict stats',
+    'verdict stats --by provider --granularity total',
+    'verdict stats --from 2026-01-31 --granularity hour --domain example.com --json',
+  )
     .summary('Show statistics of sent emails')
     .description('Show counts, rates, reasons and latencies of sent emails. Times are UTC.')
     .option('--from <time>', 'The start, such as 2026-01-31 or 2026-01-31T12:00Z; by default seven days before the end')
     .option('--to <time>', 'The end, which is not included; by default now')
-    .addOption(new Option('--granularity <length>', 'The length of a period').choices(['hour', 'day', 'total']))
+    .addOption(
+      new Option('--granularity <length>', 'The length of a period').choices(['minute', 'hour', 'day', 'total']),
+    )
+    .addOption(new Option('--by <value>', 'Also the counts for each of these').choices(GROUPINGS))
     .option('--domain <domain>', 'Only emails from this domain')
     .option('--tenant <tenant_id>', 'Only emails of this tenant')
     .addOption(urlOption())
@@ -40,7 +62,7 @@ export const stats = (print: Print) =>
       print({ json: response, text: describe(response as unknown as Stats) })
     })
 
-function describe({ from, to, totals, reasons, latency_ms, series, domains, incomplete }: Stats): string {
+function describe({ from, to, totals, reasons, latency_ms, series, domains, incomplete, groups }: Stats): string {
   const counts = Object.entries(reasons).filter(([, count]) => count > 0)
   const { p50, p95, p99 } = latency_ms
   return [
@@ -56,6 +78,7 @@ function describe({ from, to, totals, reasons, latency_ms, series, domains, inco
     ...(incomplete
       ? ['Counts of this tenant may be missing: the account had more than 1,000 tenants in an hour.']
       : []),
+    ...(groups?.length ? ['', groupTable(groups)] : []),
     ...(series.length > 1 ? ['', periods(series)] : []),
   ].join('\n')
 }
@@ -66,5 +89,16 @@ function periods(series: Stats['series']): string {
   const rows = busy.map(({ period, ...counts }) => [period, ...Object.values(counts).map(String)])
   return table(['PERIOD', 'SENT', 'DELIVERED', 'BOUNCED', 'REJECTED'], rows, 'Nothing was sent.')
 }
+
+function groupTable(groups: Group[]): string {
+  const rows = groups.map(({ key, sent, delivered, bounced, rejected, complaints, p95_ms, reasons }) => [
+    key || '(none)',
+    ...[sent, delivered, bounced, rejected, complaints, p95_ms ?? '-', topReason(reasons)].map(String),
+  ])
+  return table(['GROUP', 'SENT', 'DELIVERED', 'BOUNCED', 'REJECTED', 'COMPLAINTS', 'P95 MS', 'TOP REASON'], rows, '')
+}
+
+const topReason = (reasons: Record<string, number>) =>
+  Object.entries(reasons).reduce((top, each) => (each[1] > top[1] ? each : top), ['-', 0] as [string, number])[0]
 
 const share = (rate: number | null) => (rate === null ? '' : ` (${(rate * 100).toFixed(2)} %)`)

@@ -15,6 +15,7 @@ import { domainChecks } from '../server/process/domain-checks.ts'
 import { type Program, runProcess } from '../server/process/program.ts'
 import { createProcessAttempts } from '../server/process/webhook-attempts.ts'
 import { rollUpDays } from '../server/reputation/merge-statistics.ts'
+import { rollUpGroups } from '../server/reputation/open-statistics.ts'
 import { countTasks } from '../server/telemetry/tasks.ts'
 import { countWorkflows, watchTemporal } from '../server/telemetry/watch-parts.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
@@ -170,6 +171,7 @@ async function enforceRetention({ config, db, clock }: Program): Promise<string[
   const dropped = await dropExpired(config.databaseUrl)
   await removeContents(config.databaseUrl, config.contentRetentionDays)
   await rollUpDays(db, firstKeptHour(clock.now()))
+  await rollUpGroups(db, firstKeptHour(clock.now()))
   return dropped
 }
 

@@ -1429,8 +1429,24 @@ export interface DeleteDomainResponse {}
  * - `hour`: One period per hour.
  * - `day`: One period per day (UTC).
  * - `total`: One period for the whole range.
+ * - `minute`: One period per minute, for ranges of up to six hours within the last two days.
  */
-export type Granularity = 'hour' | 'day' | 'total'
+export type Granularity = 'hour' | 'day' | 'total' | 'minute'
+
+/**
+ * What the emails of a group have in common.
+ *
+ * - `provider`: The recipient's mailbox provider, by the name of the mail exchanger: `google`, `microsoft`, `yahoo`,
+ *   `apple` and others, else the exchanger's registrable domain. The key is empty where no exchanger was found or
+ *   asked.
+ * - `domain`: The sending domain.
+ * - `recipient_domain`: The domain of the recipient's address.
+ * - `tag`: The tag of the send. The key is empty for sends without one. At most 100 tags of a day are counted apart,
+ *   for the whole account.
+ * - `tenant`: The tenant of the send. The key is empty for sends without one.
+ * - `reason`: The reason of a bounced or rejected email. No other email is in a group.
+ */
+export type GroupBy = 'provider' | 'domain' | 'recipient_domain' | 'tag' | 'tenant' | 'reason'
 
 /** Statistics of a range of time. */
 export interface GetStatsResponse {
@@ -1459,6 +1475,11 @@ export interface GetStatsResponse {
    * are then missing here, and are counted without `tenant_id`.
    */
   incomplete?: boolean
+  /**
+   * With `by`: at most 100 groups, those with the most emails first, then `other` with the rest if there is any. The
+   * counts of all groups add up to `totals`. Absent without `by`.
+   */
+  groups?: StatsGroup[]
 }
 
 /** Counts and rates of the whole range. */
@@ -1520,6 +1541,34 @@ export interface DomainSending {
   domain: string
   /** What its circuit breaker allows. */
   sending: SendingState
+}
+
+/** Counts of the emails that have one value of `by`. */
+export interface StatsGroup {
+  /**
+   * The value: a name, or empty where an email has none. `other` stands for all further values, and for emails that
+   * were counted without theirs: in each hour that is over, the 100 values with the most emails are kept.
+   */
+  key: string
+  /** Delivered and bounced emails. */
+  sent: number
+  /** Emails that the recipient's server accepted. */
+  delivered: number
+  /** Emails that the recipient's side did not accept. */
+  bounced: number
+  /** Emails refused before anything was sent. */
+  rejected: number
+  /** Complaints of recipients, counted when the complaint arrived. */
+  complaints: number
+  /** Bounced emails of which it is unknown whether they arrived. Part of `bounced`. */
+  in_doubt: number
+  /**
+   * 95th percentile of the time to the outcome, in milliseconds, as in `latency_ms`. `null` when nothing was sent, and
+   * with `by=reason`.
+   */
+  p95_ms: number | null
+  /** Number of bounced or rejected emails for each reason that occurred. */
+  reasons: Record<string, number>
 }
 
 /** The addresses to import, and their list. */
@@ -1877,21 +1926,30 @@ export interface ListEventsQuery {
 export interface GetStatsQuery {
   /**
    * Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date (`2026-11-01`), which is
-   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day.
-   * Default: seven days before `to`.
+   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day; with
+   * `granularity=minute`, to the minute. Default: seven days before `to`, and one hour with `granularity=minute`.
    */
   from?: string | Date
   /**
    * End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour; with
-   * `granularity=day`, to the next day. Default: the end of the current hour or day.
+   * `granularity=day`, to the next day; with `granularity=minute`, to the next minute. Default: the end of the current
+   * hour, day or minute.
    */
   to?: string | Date
-  /** Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`. */
+  /**
+   * Length of the periods of `series`, which has at most 8,784 of them (a year of hours), or 360 minutes. Default:
+   * `day`.
+   */
   granularity?: Granularity
   /** Only emails sent from this domain. */
   domain?: string
   /** Only emails of sends with this tenant. */
   tenant_id?: string
+  /**
+   * Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole hours, so
+   * it does not go with `granularity=minute`.
+   */
+  by?: GroupBy
 }
 
 export interface ListSuppressionsQuery {

@@ -2,7 +2,8 @@
 select o.id is not null as "isRunning", m.id, m.account_id as "accountId", m.tenant_id as "tenantId", m.sandbox,
   m.request ->> 'from' as "from", m.tag, m.request -> 'metadata' as metadata, (
     select coalesce(json_agg(json_build_object('messageId', r.message_id, 'email', email, 'status', r.status,
-      'kind', kind, 'position', position, 'mayHaveIt', r.status = 'delivered' or in_doubt) order by position), '[]')
+      'kind', kind, 'position', position, 'mayHaveIt', r.status = 'delivered' or in_doubt, 'mx',
+        smtp ->> 'mx') order by position), '[]')
     from recipients r
     where r.message_id = m.id and r.message_id between $2 and $3
   ) as recipients

@@ -2,12 +2,12 @@
 with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
-      recipient_kind text, status text, kind text, reason text, detail text, strike text, strike_email text,
-      in_statistics boolean, most_counted int, reported_at timestamptz)
+      recipient_kind text, status text, kind text, reason text, detail text, provider text, strike text,
+      strike_email text, in_statistics boolean, most_counted int, reported_at timestamptz)
 ),
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-    detail, strike, strike_email, in_statistics, reported_at, id as event_id,
+    detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
     in_statistics and row_number() over (partition by in_statistics order by id) = 1
       and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
   from input i
@@ -63,6 +63,19 @@ hourly_count as (
     late_bounces = kept.late_bounces + excluded.late_bounces,
     uncounted_complaints = kept.uncounted_complaints + excluded.uncounted_complaints,
     uncounted_late_bounces = kept.uncounted_late_bounces + excluded.uncounted_late_bounces
+),
+counted_report as (
+  select account_id, tenant_id, domain, recipient as email, provider, tag, kind as status, null as reason,
+    false as in_doubt, null::smallint as bucket
+  from late where in_statistics
+),
+open_count as (
+  insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason,
+    in_doubt, bucket)
+  select account_id, date_trunc('minute', now()), coalesce(tenant_id, ''), domain, lower(split_part(email, '@',
+    -1) collate "C"),
+    provider, coalesce(tag, ''), status, reason, in_doubt, bucket
+  from counted_report
 ),
 new_strike as (
   select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth

@@ -21,7 +21,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      strike text, strike_email text)
+      provider text, strike text, strike_email text)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -73,7 +73,8 @@ case when w.first then e.event_id else (
   returning id, event_id, message_id, endpoint_id
 ),
 counted_email as (
-  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider,
+    m.request ->> 'tag' as tag,
     width_bucket(
       (extract(epoch from now() - m.created_at) * 1000)::float8,
       array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,
@@ -143,6 +144,14 @@ hourly_count as (
     latency_22 = kept.latency_22 + excluded.latency_22,
     latency_23 = kept.latency_23 + excluded.latency_23,
     latency_24 = kept.latency_24 + excluded.latency_24
+),
+open_count as (
+  insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason,
+    in_doubt, bucket)
+  select account_id, date_trunc('minute', now()), coalesce(tenant_id, ''), domain, lower(split_part(email, '@',
+    -1) collate "C"),
+    provider, coalesce(tag, ''), status, reason, in_doubt, bucket
+  from counted_email
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)

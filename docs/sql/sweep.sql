@@ -15,7 +15,7 @@ outcome as (
   select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
     case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
     not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
-    null as strike, null as strike_email,
+    '' as provider, null as strike, null as strike_email,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(o.event_id::text, 14))::uuid as event_id
   from recipient o join due_message m on m.id = o.message_id
@@ -103,7 +103,8 @@ case when w.first then e.event_id else (
   returning id, event_id, message_id, endpoint_id
 ),
 counted_email as (
-  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider,
+    m.request ->> 'tag' as tag,
     width_bucket(
       (extract(epoch from now() - m.created_at) * 1000)::float8,
       array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,
@@ -197,6 +198,14 @@ hourly_count as (
     latency_22 = kept.latency_22 + excluded.latency_22,
     latency_23 = kept.latency_23 + excluded.latency_23,
     latency_24 = kept.latency_24 + excluded.latency_24
+),
+open_count as (
+  insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason,
+    in_doubt, bucket)
+  select account_id, date_trunc('minute', now()), coalesce(tenant_id, ''), domain, lower(split_part(email, '@',
+    -1) collate "C"),
+    provider, coalesce(tag, ''), status, reason, in_doubt, bucket
+  from counted_email
 ),
 new_strike as (
   select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth

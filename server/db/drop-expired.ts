@@ -26,7 +26,9 @@ interface ExpiredPartition {
   isPending: boolean
 }
 
-const OLD_STATISTICS = `delete from hourly_stats where hour < clock_timestamp() - interval '${STATISTICS_DAYS} days'`
+const OLD_STATISTICS = ['hourly_stats', 'group_stats'].map(
+  (table) => `delete from ${table} where hour < clock_timestamp() - interval '${STATISTICS_DAYS} days'`,
+)
 
 const OLD_URLS = `delete from webhook_urls where replaced_at < clock_timestamp() - $1 * interval '1 millisecond'`
 
@@ -44,7 +46,7 @@ export async function dropExpired(databaseUrl: string): Promise<string[]> {
       else if (isAttached) await run(db, `alter table ${parent} detach partition ${name} concurrently`)
       await run(db, `drop table ${name}`)
     }
-    await run(db, OLD_STATISTICS)
+    for (const statement of OLD_STATISTICS) await run(db, statement)
     await run(db, OLD_URLS, [RETENTION_MS])
     return expired.map(({ name }) => name)
   } finally {

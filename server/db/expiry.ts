@@ -1,5 +1,6 @@
 import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
+import { MINUTES_KEPT_DAYS } from './retention.ts'
 import { run } from './statement.ts'
 
 /** An import that never ended is over 90 days after it began. */
@@ -28,6 +29,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['dkim_keys', `state = 'retired' and retires_at <= now()`],
   ['feedback', `reported_at < now() - interval '90 days'`],
   ['webhook_hours', `hour < now() - interval '90 days'`],
+  ['minute_stats', `minute < now() - interval '${MINUTES_KEPT_DAYS} days'`],
   // The lines of an import go first: it may have a million of them, too many for the statement that deletes it.
   ['import_faults', `import_id in (select id from suppression_imports where ${IMPORT_IS_OLD})`],
   ['suppression_imports', IMPORT_IS_OLD],

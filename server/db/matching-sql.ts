@@ -3,3 +3,6 @@
  * lowers A to Z alone; any other one follows a locale, which may lower more letters, or other ones.
  */
 export const matchingSql = (column: string): string => `lower(${column} collate "C")`
+
+/** SQL: the domain of an address in a column, in lower case. */
+export const recipientDomainSql = (column: string): string => `lower(split_part(${column}, '@', -1) collate "C")`

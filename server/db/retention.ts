@@ -4,6 +4,9 @@ import { firstIdAt, timeOfId } from './ids.ts'
 const RETENTION_DAYS = 90
 export const RETENTION_MS = RETENTION_DAYS * 86_400_000
 
+/** How long statistics are kept by the minute. */
+export const MINUTES_KEPT_DAYS = 2
+
 /** How long statistics are kept by the hour. After that, a day has its counts in its first hour. */
 export const HOURS_KEPT_DAYS = 90
 

@@ -763,6 +763,73 @@ export const hourlyStats = pgTable(
   ],
 )
 
+/** The counts of a row that the breaker does not read. */
+export const GROUP_COUNTS: readonly string[] = STATS_COUNTS.filter((name) => !name.startsWith('uncounted_'))
+
+/**
+ * What a commit has counted: a row for each email and for each report. It is added up within seconds, and deleted: see
+ * open-statistics.ts. Without an index a commit writes it for the least.
+ */
+export const openStats = pgTable('open_stats', {
+  accountId: uuid('account_id').notNull(),
+  minute: at('minute').notNull(),
+  /** Empty for a send without a tenant. */
+  tenantId: text('tenant_id').notNull(),
+  domain: text().notNull(),
+  recipientDomain: text('recipient_domain').notNull(),
+  /** See mailbox-provider.ts; empty when no mail server is known. */
+  provider: text().notNull(),
+  /** Empty for a send without a tag. */
+  tag: text().notNull(),
+  status: text({ enum: [...STATUSES, ...FEEDBACK_KINDS] }).notNull(),
+  reason: text({ enum: REASONS }),
+  inDoubt: boolean('in_doubt').notNull(),
+  /** The bucket of latency-buckets.ts; null for a report. */
+  bucket: smallint(),
+})
+
+/** Statistics by the minute, kept for two days. A minute may have several rows, which add up. */
+export const minuteStats = pgTable(
+  'minute_stats',
+  {
+    accountId: uuid('account_id').notNull(),
+    /** As in `hourly_stats`. */
+    tenantId: text('tenant_id').notNull(),
+    minute: at('minute').notNull(),
+    domain: text().notNull(),
+    ...Object.fromEntries(GROUP_COUNTS.map((name) => [name, count(name)])),
+  },
+  (t) => [
+    index('minute_stats_account').on(t.accountId, t.tenantId, t.minute),
+    index('minute_stats_minute').on(t.minute),
+  ],
+)
+
+/**
+ * Statistics by the hour of the emails to one mailbox provider or recipient domain, or with one tag. An hour may have
+ * several rows of a key, which add up; once it is over they are merged, and only the busiest keys stay. What has no row
+ * is in `hourly_stats` alone. No key is unique, so an erasure can replace an address inside of a tag.
+ */
+export const groupStats = pgTable(
+  'group_stats',
+  {
+    accountId: uuid('account_id').notNull(),
+    groupedBy: text('grouped_by', { enum: ['provider', 'recipient_domain', 'tag'] }).notNull(),
+    /** As in `hourly_stats`. */
+    tenantId: text('tenant_id').notNull(),
+    hour: at('hour').notNull(),
+    domain: text().notNull(),
+    key: text().notNull(),
+    isMerged: boolean('is_merged').notNull().default(false),
+    ...Object.fromEntries(GROUP_COUNTS.map((name) => [name, count(name)])),
+  },
+  (t) => [
+    index('group_stats_account').on(t.accountId, t.groupedBy, t.tenantId, t.hour),
+    index('group_stats_unmerged').on(t.hour).where(sql`not is_merged`),
+    checkOneOf(t.groupedBy),
+  ],
+)
+
 /** The requests in the current window of a caller, which is an account. A crash of PostgreSQL may lose them. */
 export const rateWindows = pgTable('rate_windows', {
   caller: text().primaryKey(),

@@ -90,6 +90,8 @@ export const PLACES: readonly AddressPlace[] = [
     account: OWN_ACCOUNT,
     erase: withDetailOf('email'),
   },
+  { table: 'open_stats', columns: { tag: 'text' }, account: OWN_ACCOUNT },
+  { table: 'group_stats', columns: { key: 'text' }, account: OWN_ACCOUNT, only: `t.grouped_by = 'tag'` },
   { table: 'suppression_strikes', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
   { table: 'batch_keys', columns: { answer: 'answer' }, account: OWN_ACCOUNT },
   { table: 'range_replays', columns: { filter: 'json' }, account: OWN_ACCOUNT },

@@ -14,6 +14,8 @@ export interface HistoryRecipient {
   position: number
   /** Its server accepted the message, or may have. */
   mayHaveIt: boolean
+  /** The mail exchanger that had it; null when it is not known. */
+  mx: string | null
 }
 
 /** The recipients that a report can be about. */

@@ -9,8 +9,9 @@ import { matchingSql } from '../db/matching-sql.ts'
 import { isExpired } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
-import { hourlyStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
+import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
+import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
@@ -45,6 +46,7 @@ const ROW = {
   kind: 'text',
   reason: 'text null',
   detail: 'text null',
+  provider: 'text',
   strike: 'text null',
   strike_email: 'text',
   in_statistics: 'boolean',
@@ -66,7 +68,7 @@ export const KEEP = `
   ),
   late as materialized (
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-      detail, strike, strike_email, in_statistics, reported_at, id as event_id,
+      detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
       in_statistics and row_number() over (partition by in_statistics order by id) = 1
         and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
     from input i
@@ -96,6 +98,12 @@ export const KEEP = `
     shard: String(REPORT_SHARD),
     counts: REPORT_COUNTS,
   })},
+  counted_report as (
+    select account_id, tenant_id, domain, recipient as email, provider, tag, kind as status, null as reason,
+      false as in_doubt, null::smallint as bucket
+    from late where in_statistics
+  ),
+  ${openStatistics({ from: 'counted_report' })},
   ${SUPPRESSIONS}
   select id from late`
 
@@ -179,6 +187,7 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
   }))
 }
 
-function fieldsOf({ messageId, email, status, kind }: HistoryRecipient) {
-  return { messageId, recipient: email, strike_email: lowerAscii(email), status, recipient_kind: kind }
+function fieldsOf({ messageId, email, status, kind, mx }: HistoryRecipient) {
+  const provider = mailboxProvider(mx ?? undefined)
+  return { messageId, recipient: email, strike_email: lowerAscii(email), status, recipient_kind: kind, provider }
 }

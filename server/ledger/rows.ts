@@ -25,7 +25,10 @@ export const SEND = {
   request_hash: 'text null',
 } as const satisfies Columns
 
-/** The outcome of one recipient. `strike` is what it counts against the address `strike_email`: see strikes.ts. */
+/**
+ * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `strike` is what the outcome counts against
+ * the address `strike_email`: see strikes.ts.
+ */
 export const OUTCOME = {
   position: 'smallint',
   status: 'text',
@@ -34,6 +37,7 @@ export const OUTCOME = {
   in_doubt: 'boolean',
   smtp: 'json null',
   suppression: 'json null',
+  provider: 'text',
   strike: 'text null',
   strike_email: 'text',
 } as const satisfies Columns

@@ -1,6 +1,7 @@
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import type { EVENT_KINDS } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
+import { recipientDomainSql } from '../db/matching-sql.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT, originalDispatchId } from './event-ids.ts'
@@ -112,7 +113,8 @@ export const originalDispatches = ({ event, from, leaseMs, traceparent }: Origin
 // Dry runs and the simulator count nowhere.
 const statistics = (shard: string, counts: readonly Count[]) => `
   counted_email as (
-    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
+    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider,
+      m.request ->> 'tag' as tag,
       width_bucket(
         (extract(epoch from now() - m.created_at) * 1000)::float8,
         array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]
@@ -120,7 +122,26 @@ const statistics = (shard: string, counts: readonly Count[]) => `
     from outcome o join message m on m.id = o.message_id
     where not m.sandbox and o.email not like '%@simulator.test'
   ),
-  ${hourlyStatistics({ from: 'counted_email', shard, counts })}`
+  ${hourlyStatistics({ from: 'counted_email', shard, counts })},
+  ${openStatistics({ from: 'counted_email' })}`
+
+interface OpenStatistics {
+  /**
+   * A CTE with account_id, tenant_id, domain, email, provider, tag, status, reason, in_doubt and bucket: `status` is
+   * that of an email, or the kind of a report.
+   */
+  from: string
+}
+
+/** The CTE that leaves a row for each row of `from`, for statistics by the minute and by group. */
+export const openStatistics = ({ from }: OpenStatistics): string => `
+  open_count as (
+    insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason,
+      in_doubt, bucket)
+    select account_id, date_trunc('minute', now()), coalesce(tenant_id, ''), domain, ${recipientDomainSql('email')},
+      provider, coalesce(tag, ''), status, reason, in_doubt, bucket
+    from ${from}
+  )`
 
 interface HourlyStatistics {
   /** A CTE with account_id, tenant_id and domain, and what the conditions of the counts mention. */

@@ -5,10 +5,13 @@ import { keepSweeping } from '../ledger/sweep.ts'
 import { deleteRetired } from '../receipts/receipt-keys.ts'
 import { sumDays } from '../reputation/day-statistics.ts'
 import { mergeStatistics } from '../reputation/merge-statistics.ts'
+import { addUpOpen, mergeGroups } from '../reputation/open-statistics.ts'
 import { countTasks } from '../telemetry/tasks.ts'
 import type { Program } from './program.ts'
 
 const UPKEEP_EVERY_MS = 60_000
+/** Statistics by the minute and by group read every email that is not added up yet. */
+const ADD_UP_EVERY_MS = 10_000
 
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
 export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<void> {
@@ -23,11 +26,18 @@ export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<
       await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))
       await deleteRetired(db)
       await mergeStatistics(db)
+      await mergeGroups(db)
       await sumDays(db)
     }),
     (error) => log.error({ err: error }, 'expired rows could not be removed'),
   )
   ends.defer(() => upkeep.stop())
+  const addingUp = runEvery(
+    ADD_UP_EVERY_MS,
+    task('statistics', () => addUpOpen(db)),
+    (error) => log.error({ err: error }, 'statistics could not be added up'),
+  )
+  ends.defer(() => addingUp.stop())
   const sweeper = keepSweeping(db, {
     wrap: (round) => task('sweep', round),
     report(round) {

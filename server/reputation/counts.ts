@@ -44,9 +44,20 @@ export const REPORT_COUNTS: readonly Count[] = [
   { column: 'uncounted_late_bounces', condition: `reason = 'mailbox_does_not_exist' and not counted` },
 ]
 
+/** What the rows of `open_stats` count, emails and reports alike. */
+export const OPEN_COUNTS: readonly Count[] = [
+  ...SEND_COUNTS,
+  { column: 'complaints', condition: `status = 'complaint'` },
+  { column: 'late_bounces', condition: `status = 'late_bounce'` },
+]
+
 /** SQL: adds the counts of a new row to those of the row `kept`. */
 export const addCounts = (columns: readonly string[]): string =>
   columns.map((column) => `${column} = kept.${column} + excluded.${column}`).join(',\n      ')
+
+/** SQL: the sums of columns, under their names. */
+export const addUp = (columns: readonly string[]): string =>
+  columns.map((column) => `sum(${column}) as ${column}`).join(', ')
 
 /** Shard of the hours that are over: see merge-statistics.ts. */
 export const MERGED_SHARD = 0

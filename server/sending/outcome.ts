@@ -15,6 +15,7 @@ import { readAs } from '../../mail/smtp/rules.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
+import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
@@ -150,6 +151,7 @@ export function outcomeRow(outcome: RecipientOutcome, position: number): Outcome
     in_doubt: outcome.inDoubt ?? false,
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
+    provider: mailboxProvider(outcome.smtp?.mx ?? outcome.smtp?.tried.find(({ mx }) => mx)?.mx),
     strike: strikeOf(outcome),
     strike_email: lowerAscii(outcome.email),
   }

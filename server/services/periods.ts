@@ -1,17 +1,29 @@
-import { Granularity, GranularitySchema, type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import {
+  Granularity,
+  GranularitySchema,
+  type GroupBy,
+  GroupBySchema,
+  type SendingState,
+  SendingStateSchema,
+} from '../../gen/verdict/v1/stats_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
-import { firstKeptHour } from '../db/retention.ts'
+import { firstKeptHour, MINUTES_KEPT_DAYS } from '../db/retention.ts'
 import { refuse, refuseReversed } from './listing.ts'
 
 export const granularityNames = enumNames<Granularity>(GranularitySchema)
+export const groupByNames = enumNames<GroupBy>(GroupBySchema)
 export const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** The time that is counted when `from` is missing. */
 const DEFAULT_DAYS = 7
 /** The last day that the times of a response can begin with. */
 const LAST_DAY_MS = Date.UTC(9999, 11, 31)
+/** The time that is counted by the minute when `from` is missing, and the most of it. */
+const DEFAULT_MINUTES = 60
+const MAX_MINUTES = 360
 /** The hours of a leap year. */
 const MAX_PERIODS = 8_784
 
@@ -30,6 +42,7 @@ export function wholePeriods(
   { from: fromMs, to: toMs, nowMs }: { from: number | undefined; to: number; nowMs: number },
   granularity: Granularity,
 ): Periods {
+  if (granularity === Granularity.MINUTE) return wholeMinutes({ from: fromMs, to: toMs, nowMs })
   const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
   const grainAt = (ms: number) => (ms < firstKeptHour(nowMs) ? DAY_MS : grainMs)
   const to = Math.min(Math.ceil(toMs / grainAt(toMs)) * grainAt(toMs), LAST_DAY_MS)
@@ -42,5 +55,32 @@ export function wholePeriods(
   throw refuse(
     'granularity',
     `gives ${periods} periods, and the most is ${MAX_PERIODS}. Ask for longer periods or a shorter time`,
+  )
+}
+
+function wholeMinutes({
+  from: fromMs,
+  to: toMs,
+  nowMs,
+}: {
+  from: number | undefined
+  to: number
+  nowMs: number
+}): Periods {
+  const to = Math.min(Math.ceil(toMs / MINUTE_MS) * MINUTE_MS, LAST_DAY_MS)
+  const from = Math.floor((fromMs ?? to - DEFAULT_MINUTES * MINUTE_MS) / MINUTE_MS) * MINUTE_MS
+  refuseReversed(from, to)
+  const oldest = nowMs - MINUTES_KEPT_DAYS * DAY_MS
+  if (from < Math.floor(oldest / MINUTE_MS) * MINUTE_MS) {
+    throw refuse(
+      'from',
+      `is too long ago: minutes are kept for ${MINUTES_KEPT_DAYS} days. Ask with \`granularity=hour\``,
+    )
+  }
+  const minutes = (to - from) / MINUTE_MS
+  if (minutes <= MAX_MINUTES) return { from, to, stepMs: MINUTE_MS }
+  throw refuse(
+    'granularity',
+    `gives ${minutes} minutes, and the most is ${MAX_MINUTES} (6 hours). Ask for \`hour\` or a shorter time`,
   )
 }

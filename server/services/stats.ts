@@ -1,14 +1,16 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { Granularity, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import { Granularity, StatsGroupSchema, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import { accountOf } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
-import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
+import { type GroupBy, readGroups, type StatisticsGroup } from '../reputation/group-statistics.ts'
+import { latencyPercentile, readStatistics, type Statistics, type StatisticsQuery } from '../reputation/statistics.ts'
 import type { Backend } from './backend.ts'
-import { readDomain, readEnum, readTenantFilter, readTimeText, refuseReversed } from './listing.ts'
-import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
+import { readDomain, readEnum, readTenantFilter, readTimeText, refuse, refuseReversed } from './listing.ts'
+import { granularityNames, groupByNames, sendingNames, wholePeriods } from './periods.ts'
 
 export function createStatsService({ db, read, clock, breaker }: Backend): ServiceImpl<typeof StatsService> {
   async function sendingOf(accountId: string, domain: string | undefined) {
@@ -34,8 +36,14 @@ export function createStatsService({ db, read, clock, breaker }: Backend): Servi
       const domain = readDomain(request.domain)
       const tenantId = readTenantFilter(request.tenantId)
 
-      const [statistics, sending] = await Promise.all([
-        read((db) => readStatistics(db, { accountId, from, to, stepMs, domain, tenantId })),
+      const by = readEnum('by', request.by, groupByNames) as GroupBy | undefined
+      if (by && granularity === Granularity.MINUTE) {
+        throw refuse('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
+      }
+      const query = { accountId, from, to, stepMs, domain, tenantId }
+
+      const [{ statistics, groups }, sending] = await Promise.all([
+        read((db) => readBoth(db, query, by)),
         sendingOf(accountId, domain),
       ])
       const percentile = (share: number) => latencyPercentile(statistics.latencies, share)
@@ -55,9 +63,34 @@ export function createStatsService({ db, read, clock, breaker }: Backend): Servi
         })),
         domains: sending,
         incomplete: statistics.isIncomplete || undefined,
+        groups: groups.map(groupOf),
       }
     },
   }
+}
+
+/** In one snapshot, so that the groups add up to the totals whatever is recorded meanwhile. */
+async function readBoth(db: Database, query: StatisticsQuery, by: GroupBy | undefined) {
+  if (by === undefined) return { statistics: await readStatistics(db, query), groups: [] }
+  return db.$client.begin('isolation level repeatable read read only', async (tx) => {
+    const statistics = await readStatistics(tx, query)
+    return { statistics, groups: await readGroups(tx, query, by, statistics) }
+  })
+}
+
+function groupOf({ key, delivered, bounced, rejected, complaints, inDoubt, reasons, latencies }: StatisticsGroup) {
+  const counted = Object.entries(reasons).filter(([, emails]) => emails > 0)
+  return create(StatsGroupSchema, {
+    key,
+    sent: delivered + bounced,
+    delivered,
+    bounced,
+    rejected,
+    complaints,
+    inDoubt,
+    p95Ms: latencyPercentile(latencies, 0.95),
+    reasons: Object.fromEntries(counted),
+  })
 }
 
 function totalsOf({ delivered, bounced, rejected, complaints, lateBounces }: Statistics) {

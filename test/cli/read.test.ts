@@ -189,7 +189,7 @@ test('emails without filters have no query, and an empty list says so', async ()
 test.each([
   [['emails', '--status', 'deliverd'], "argument 'deliverd' is invalid. Allowed choices are delivered, bounced"],
   [['emails', '--sandbox', '--live'], "option '--sandbox' cannot be used with option '--live'"],
-  [['stats', '--granularity', 'week'], 'Allowed choices are hour, day, total.'],
+  [['stats', '--granularity', 'week'], 'Allowed choices are minute, hour, day, total.'],
   [['completion', 'powershell'], 'Allowed choices are bash, zsh, fish.'],
   [['email'], 'get [options] <message_id>'],
 ])('%s is a usage error', async (args, part) => {

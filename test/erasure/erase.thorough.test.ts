@@ -5,6 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { addUpOpen } from '../../server/reputation/open-statistics.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from '../services/api.ts'
 import { dump, eraseIn, mentionsIn } from './world.ts'
@@ -37,8 +38,11 @@ async function storeEverywhere(email: string) {
     attachments: [{ filename: 'ann-smith.txt', content: 'aGk=' }],
   }
   const first = await api.send(content)
+  // Its tag is in the groups of statistics now, that of the next one among what is not added up.
+  await addUpOpen(world.db)
   const other = await api.send({
     to: 'bob@example.net',
+    tag: `not for ${email}`,
     reply_to: [`Ann Smith <${spelled}>`, 'c@example.net'],
     text: email,
   })
@@ -111,7 +115,8 @@ test('after an erasure no row has the address in any spelling, and states, count
   await api.send({ to: 'joann+x@example.net' })
   await api.send({ to: 'ann+x@example.net.au.simulator.test' })
   expect((await mentionsOf('ann+x@example.net')).length).toBeGreaterThan(12)
-  const tables = ['messages', 'recipients', 'events', 'feedback', 'suppressions', 'suppression_strikes', 'attempts']
+  const inHistory = ['messages', 'recipients', 'events', 'feedback', 'attempts']
+  const tables = [...inHistory, 'suppressions', 'suppression_strikes', 'open_stats', 'group_stats']
   const countsBefore = await Promise.all(tables.map(count))
   const statsBefore = await api.world.db.select().from(hourlyStats)
   const statuses = `select status, reason, count(*)::int from messages group by 1, 2 order by 1, 2`

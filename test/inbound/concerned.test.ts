@@ -4,7 +4,15 @@ import { concernedBy, type HistoryRecipient } from '../../server/inbound/concern
 
 const messageId = '01900000-0000-7000-8000-000000000000'
 const to = (...emails: string[]): HistoryRecipient[] =>
-  emails.map((email, position) => ({ messageId, email, position, status: 'delivered', kind: 'to', mayHaveIt: true }))
+  emails.map((email, position) => ({
+    messageId,
+    email,
+    position,
+    status: 'delivered',
+    kind: 'to',
+    mayHaveIt: true,
+    mx: null,
+  }))
 const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
 
 const anyEmail = fc

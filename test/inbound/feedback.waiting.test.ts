@@ -2,7 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
-import { breakers, feedback as feedbackRows, hourlyStats, messages, suppressions } from '../../server/db/schema.ts'
+import {
+  breakers,
+  feedback as feedbackRows,
+  hourlyStats,
+  messages,
+  openStats,
+  suppressions,
+} from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
@@ -20,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats')
+  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats, open_stats')
   world.received.length = 0
 })
 
@@ -73,6 +80,16 @@ test('a complaint suppresses at once, and is no bounce', async () => {
   expect(await feedback()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse' }])
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'complaint', messageId: id, stays: true }])
   expect(await counts()).toEqual([{ tenantId: '', domain: 'example.test', complaints: 1, lateBounces: 0 }])
+})
+
+test('a complaint and a late bounce count for the provider, the recipient domain and the tag of the message', async () => {
+  const { returnPath } = await world.sendMessage({ tag: 'welcome', tenantId: 'shop-1' })
+  await world.bounce(returnPath, complaint())
+  await world.bounce(returnPath, bounces.POSTFIX)
+  const { provider, recipientDomain, tag, tenantId, status } = openStats
+  const rows = await world.db.select({ provider, recipientDomain, tag, tenantId, status }).from(openStats)
+  const of = { provider: 'example.net', recipientDomain: 'example.net', tag: 'welcome', tenantId: 'shop-1' }
+  expect(rows).toEqual(['delivered', 'complaint', 'late_bounce'].map((status) => ({ ...of, status })))
 })
 
 test('a report that comes twice, or from two servers, is stored once', async () => {

@@ -136,6 +136,7 @@ const OUTCOME: OutcomeRow = {
   in_doubt: false,
   smtp: null,
   suppression: null,
+  provider: '',
   strike: null,
   strike_email: 'ann@example.net',
 }

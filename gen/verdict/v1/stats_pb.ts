@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/stats.proto.
  */
 export const file_verdict_v1_stats: GenFile = /*@__PURE__*/
-  fileDesc("ChZ2ZXJkaWN0L3YxL3N0YXRzLnByb3RvEgp2ZXJkaWN0LnYxItkBCg9HZXRTdGF0c1JlcXVlc3QSEQoEZnJvbRgBIAEoCUgAiAEBEg8KAnRvGAIgASgJSAGIAQESMQoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5SAKIAQESEwoGZG9tYWluGAQgASgJSAOIAQESIQoJdGVuYW50X2lkGAUgASgJSARSCXRlbmFudF9pZIgBAUIHCgVfZnJvbUIFCgNfdG9CDgoMX2dyYW51bGFyaXR5QgkKB19kb21haW5CDAoKX3RlbmFudF9pZCLkAwoQR2V0U3RhdHNSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5EicKBnRvdGFscxgEIAEoCzIXLnZlcmRpY3QudjEuU3RhdHNUb3RhbHMSOgoHcmVhc29ucxgFIAMoCzIpLnZlcmRpY3QudjEuR2V0U3RhdHNSZXNwb25zZS5SZWFzb25zRW50cnkSPgoKbGF0ZW5jeV9tcxgGIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzUgpsYXRlbmN5X21zEicKBnNlcmllcxgHIAMoCzIXLnZlcmRpY3QudjEuU3RhdHNQZXJpb2QSKgoHZG9tYWlucxgIIAMoCzIZLnZlcmRpY3QudjEuRG9tYWluU2VuZGluZxIXCgppbmNvbXBsZXRlGAkgASgISACIAQEaLgoMUmVhc29uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAFCDQoLX2luY29tcGxldGUi1QIKC1N0YXRzVG90YWxzEgwKBHNlbnQYASABKA0SEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEgoKY29tcGxhaW50cxgFIAEoDRIxCg1kZWxpdmVyeV9yYXRlGAYgASgBQgaKtRgCGAFIAFINZGVsaXZlcnlfcmF0ZYgBARItCgtib3VuY2VfcmF0ZRgHIAEoAUIGirUYAhgBSAFSC2JvdW5jZV9yYXRliAEBEjMKDmNvbXBsYWludF9yYXRlGAggASgBQgaKtRgCGAFIAlIOY29tcGxhaW50X3JhdGWIAQESIgoMbGF0ZV9ib3VuY2VzGAkgASgNUgxsYXRlX2JvdW5jZXNCEAoOX2RlbGl2ZXJ5X3JhdGVCDgoMX2JvdW5jZV9yYXRlQhEKD19jb21wbGFpbnRfcmF0ZSJ6ChJMYXRlbmN5UGVyY2VudGlsZXMSGAoDcDUwGAEgASgNQgaKtRgCGAFIAIgBARIYCgNwOTUYAiABKA1CBoq1GAIYAUgBiAEBEhgKA3A5ORgDIAEoDUIGirUYAhgBSAKIAQFCBgoEX3A1MEIGCgRfcDk1QgYKBF9wOTkiSgoNRG9tYWluU2VuZGluZxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlIn0KC1N0YXRzUGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEc2VudBgCIAEoDRIRCglkZWxpdmVyZWQYAyABKA0SDwoHYm91bmNlZBgEIAEoDRIQCghyZWplY3RlZBgFIAEoDSpsCgtHcmFudWxhcml0eRIbChdHUkFOVUxBUklUWV9VTlNQRUNJRklFRBAAEhQKEEdSQU5VTEFSSVRZX0hPVVIQARITCg9HUkFOVUxBUklUWV9EQVkQAhIVChFHUkFOVUxBUklUWV9UT1RBTBADKn4KDFNlbmRpbmdTdGF0ZRIdChlTRU5ESU5HX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VORElOR19TVEFURV9BQ1RJVkUQARIbChdTRU5ESU5HX1NUQVRFX1RIUk9UVExFRBACEhgKFFNFTkRJTkdfU1RBVEVfUEFVU0VEEAMyegoMU3RhdHNTZXJ2aWNlEmoKCEdldFN0YXRzEhsudmVyZGljdC52MS5HZXRTdGF0c1JlcXVlc3QaHC52ZXJkaWN0LnYxLkdldFN0YXRzUmVzcG9uc2UiI5K1GApzdGF0cy5yZWFkgtPkkwIPEg0vYXBpL3YxL3N0YXRzYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
+  fileDesc("ChZ2ZXJkaWN0L3YxL3N0YXRzLnByb3RvEgp2ZXJkaWN0LnYxIoYCCg9HZXRTdGF0c1JlcXVlc3QSEQoEZnJvbRgBIAEoCUgAiAEBEg8KAnRvGAIgASgJSAGIAQESMQoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5SAKIAQESEwoGZG9tYWluGAQgASgJSAOIAQESIQoJdGVuYW50X2lkGAUgASgJSARSCXRlbmFudF9pZIgBARIkCgJieRgGIAEoDjITLnZlcmRpY3QudjEuR3JvdXBCeUgFiAEBQgcKBV9mcm9tQgUKA190b0IOCgxfZ3JhbnVsYXJpdHlCCQoHX2RvbWFpbkIMCgpfdGVuYW50X2lkQgUKA19ieSKUBAoQR2V0U3RhdHNSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5EicKBnRvdGFscxgEIAEoCzIXLnZlcmRpY3QudjEuU3RhdHNUb3RhbHMSOgoHcmVhc29ucxgFIAMoCzIpLnZlcmRpY3QudjEuR2V0U3RhdHNSZXNwb25zZS5SZWFzb25zRW50cnkSPgoKbGF0ZW5jeV9tcxgGIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzUgpsYXRlbmN5X21zEicKBnNlcmllcxgHIAMoCzIXLnZlcmRpY3QudjEuU3RhdHNQZXJpb2QSKgoHZG9tYWlucxgIIAMoCzIZLnZlcmRpY3QudjEuRG9tYWluU2VuZGluZxIXCgppbmNvbXBsZXRlGAkgASgISACIAQESLgoGZ3JvdXBzGAogAygLMhYudmVyZGljdC52MS5TdGF0c0dyb3VwQgaKtRgCEAEaLgoMUmVhc29uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAFCDQoLX2luY29tcGxldGUiowIKClN0YXRzR3JvdXASCwoDa2V5GAEgASgJEgwKBHNlbnQYAiABKA0SEQoJZGVsaXZlcmVkGAMgASgNEg8KB2JvdW5jZWQYBCABKA0SEAoIcmVqZWN0ZWQYBSABKA0SEgoKY29tcGxhaW50cxgGIAEoDRIaCghpbl9kb3VidBgHIAEoDVIIaW5fZG91YnQSIwoGcDk1X21zGAggASgNQgaKtRgCGAFIAFIGcDk1X21ziAEBEjQKB3JlYXNvbnMYCSADKAsyIy52ZXJkaWN0LnYxLlN0YXRzR3JvdXAuUmVhc29uc0VudHJ5Gi4KDFJlYXNvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBQgkKB19wOTVfbXMi1QIKC1N0YXRzVG90YWxzEgwKBHNlbnQYASABKA0SEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEgoKY29tcGxhaW50cxgFIAEoDRIxCg1kZWxpdmVyeV9yYXRlGAYgASgBQgaKtRgCGAFIAFINZGVsaXZlcnlfcmF0ZYgBARItCgtib3VuY2VfcmF0ZRgHIAEoAUIGirUYAhgBSAFSC2JvdW5jZV9yYXRliAEBEjMKDmNvbXBsYWludF9yYXRlGAggASgBQgaKtRgCGAFIAlIOY29tcGxhaW50X3JhdGWIAQESIgoMbGF0ZV9ib3VuY2VzGAkgASgNUgxsYXRlX2JvdW5jZXNCEAoOX2RlbGl2ZXJ5X3JhdGVCDgoMX2JvdW5jZV9yYXRlQhEKD19jb21wbGFpbnRfcmF0ZSJ6ChJMYXRlbmN5UGVyY2VudGlsZXMSGAoDcDUwGAEgASgNQgaKtRgCGAFIAIgBARIYCgNwOTUYAiABKA1CBoq1GAIYAUgBiAEBEhgKA3A5ORgDIAEoDUIGirUYAhgBSAKIAQFCBgoEX3A1MEIGCgRfcDk1QgYKBF9wOTkiSgoNRG9tYWluU2VuZGluZxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlIn0KC1N0YXRzUGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEc2VudBgCIAEoDRIRCglkZWxpdmVyZWQYAyABKA0SDwoHYm91bmNlZBgEIAEoDRIQCghyZWplY3RlZBgFIAEoDSqEAQoLR3JhbnVsYXJpdHkSGwoXR1JBTlVMQVJJVFlfVU5TUEVDSUZJRUQQABIUChBHUkFOVUxBUklUWV9IT1VSEAESEwoPR1JBTlVMQVJJVFlfREFZEAISFQoRR1JBTlVMQVJJVFlfVE9UQUwQAxIWChJHUkFOVUxBUklUWV9NSU5VVEUQBCqqAQoHR3JvdXBCeRIYChRHUk9VUF9CWV9VTlNQRUNJRklFRBAAEhUKEUdST1VQX0JZX1BST1ZJREVSEAESEwoPR1JPVVBfQllfRE9NQUlOEAISHQoZR1JPVVBfQllfUkVDSVBJRU5UX0RPTUFJThADEhAKDEdST1VQX0JZX1RBRxAEEhMKD0dST1VQX0JZX1RFTkFOVBAFEhMKD0dST1VQX0JZX1JFQVNPThAGKn4KDFNlbmRpbmdTdGF0ZRIdChlTRU5ESU5HX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VORElOR19TVEFURV9BQ1RJVkUQARIbChdTRU5ESU5HX1NUQVRFX1RIUk9UVExFRBACEhgKFFNFTkRJTkdfU1RBVEVfUEFVU0VEEAMyegoMU3RhdHNTZXJ2aWNlEmoKCEdldFN0YXRzEhsudmVyZGljdC52MS5HZXRTdGF0c1JlcXVlc3QaHC52ZXJkaWN0LnYxLkdldFN0YXRzUmVzcG9uc2UiI5K1GApzdGF0cy5yZWFkgtPkkwIPEg0vYXBpL3YxL3N0YXRzYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
  * Range and filters. Emails are counted when they match every filter given. When none match, the counts are zero.
@@ -26,8 +26,9 @@ export const file_verdict_v1_stats: GenFile = /*@__PURE__*/
 export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
   /**
    * Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date (`2026-11-01`), which is
-   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day.
-   * Default: seven days before `to`.
+   * 00:00 UTC of that day. A time within an hour is rounded down to the hour; with `granularity=day`, to the day;
+   * with `granularity=minute`, to the minute. Default: seven days before `to`, and one hour with
+   * `granularity=minute`.
    *
    * @generated from field: optional string from = 1;
    */
@@ -35,14 +36,16 @@ export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
 
   /**
    * End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour; with
-   * `granularity=day`, to the next day. Default: the end of the current hour or day.
+   * `granularity=day`, to the next day; with `granularity=minute`, to the next minute. Default: the end of the current
+   * hour, day or minute.
    *
    * @generated from field: optional string to = 2;
    */
   to?: string | undefined;
 
   /**
-   * Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`.
+   * Length of the periods of `series`, which has at most 8,784 of them (a year of hours), or 360 minutes. Default:
+   * `day`.
    *
    * @generated from field: optional verdict.v1.Granularity granularity = 3;
    */
@@ -61,6 +64,14 @@ export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
    * @generated from field: optional string tenant_id = 5 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
+
+  /**
+   * Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole hours, so
+   * it does not go with `granularity=minute`.
+   *
+   * @generated from field: optional verdict.v1.GroupBy by = 6;
+   */
+  by?: GroupBy | undefined;
 };
 
 /**
@@ -141,6 +152,14 @@ export type GetStatsResponse = Message<"verdict.v1.GetStatsResponse"> & {
    * @generated from field: optional bool incomplete = 9;
    */
   incomplete?: boolean | undefined;
+
+  /**
+   * With `by`: at most 100 groups, those with the most emails first, then `other` with the rest if there is any. The
+   * counts of all groups add up to `totals`. Absent without `by`.
+   *
+   * @generated from field: repeated verdict.v1.StatsGroup groups = 10;
+   */
+  groups: StatsGroup[];
 };
 
 /**
@@ -149,6 +168,85 @@ export type GetStatsResponse = Message<"verdict.v1.GetStatsResponse"> & {
  */
 export const GetStatsResponseSchema: GenMessage<GetStatsResponse> = /*@__PURE__*/
   messageDesc(file_verdict_v1_stats, 1);
+
+/**
+ * Counts of the emails that have one value of `by`.
+ *
+ * @generated from message verdict.v1.StatsGroup
+ */
+export type StatsGroup = Message<"verdict.v1.StatsGroup"> & {
+  /**
+   * The value: a name, or empty where an email has none. `other` stands for all further values, and for emails that
+   * were counted without theirs: in each hour that is over, the 100 values with the most emails are kept.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Delivered and bounced emails.
+   *
+   * @generated from field: uint32 sent = 2;
+   */
+  sent: number;
+
+  /**
+   * Emails that the recipient's server accepted.
+   *
+   * @generated from field: uint32 delivered = 3;
+   */
+  delivered: number;
+
+  /**
+   * Emails that the recipient's side did not accept.
+   *
+   * @generated from field: uint32 bounced = 4;
+   */
+  bounced: number;
+
+  /**
+   * Emails refused before anything was sent.
+   *
+   * @generated from field: uint32 rejected = 5;
+   */
+  rejected: number;
+
+  /**
+   * Complaints of recipients, counted when the complaint arrived.
+   *
+   * @generated from field: uint32 complaints = 6;
+   */
+  complaints: number;
+
+  /**
+   * Bounced emails of which it is unknown whether they arrived. Part of `bounced`.
+   *
+   * @generated from field: uint32 in_doubt = 7 [json_name = "in_doubt"];
+   */
+  inDoubt: number;
+
+  /**
+   * 95th percentile of the time to the outcome, in milliseconds, as in `latency_ms`. `null` when nothing was sent, and
+   * with `by=reason`.
+   *
+   * @generated from field: optional uint32 p95_ms = 8 [json_name = "p95_ms"];
+   */
+  p95Ms?: number | undefined;
+
+  /**
+   * Number of bounced or rejected emails for each reason that occurred.
+   *
+   * @generated from field: map<string, uint32> reasons = 9;
+   */
+  reasons: { [key: string]: number };
+};
+
+/**
+ * Describes the message verdict.v1.StatsGroup.
+ * Use `create(StatsGroupSchema)` to create a new message.
+ */
+export const StatsGroupSchema: GenMessage<StatsGroup> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_stats, 2);
 
 /**
  * Counts and rates of the whole range.
@@ -226,7 +324,7 @@ export type StatsTotals = Message<"verdict.v1.StatsTotals"> & {
  * Use `create(StatsTotalsSchema)` to create a new message.
  */
 export const StatsTotalsSchema: GenMessage<StatsTotals> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_stats, 2);
+  messageDesc(file_verdict_v1_stats, 3);
 
 /**
  * Time from the end of the checks, which include the look-up of mail exchangers, to the outcome of delivered and
@@ -263,7 +361,7 @@ export type LatencyPercentiles = Message<"verdict.v1.LatencyPercentiles"> & {
  * Use `create(LatencyPercentilesSchema)` to create a new message.
  */
 export const LatencyPercentilesSchema: GenMessage<LatencyPercentiles> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_stats, 3);
+  messageDesc(file_verdict_v1_stats, 4);
 
 /**
  * What the circuit breaker of a domain allows.
@@ -291,7 +389,7 @@ export type DomainSending = Message<"verdict.v1.DomainSending"> & {
  * Use `create(DomainSendingSchema)` to create a new message.
  */
 export const DomainSendingSchema: GenMessage<DomainSending> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_stats, 4);
+  messageDesc(file_verdict_v1_stats, 5);
 
 /**
  * One period of the series.
@@ -340,7 +438,7 @@ export type StatsPeriod = Message<"verdict.v1.StatsPeriod"> & {
  * Use `create(StatsPeriodSchema)` to create a new message.
  */
 export const StatsPeriodSchema: GenMessage<StatsPeriod> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_stats, 5);
+  messageDesc(file_verdict_v1_stats, 6);
 
 /**
  * Length of the periods of a series.
@@ -375,6 +473,13 @@ export const Granularity = {
    * @generated from enum value: GRANULARITY_TOTAL = 3;
    */
   TOTAL: 3,
+
+  /**
+   * One period per minute, for ranges of up to six hours within the last two days.
+   *
+   * @generated from enum value: GRANULARITY_MINUTE = 4;
+   */
+  MINUTE: 4,
 } as const;
 
 /**
@@ -389,6 +494,77 @@ export type Granularity = (typeof Granularity)[keyof typeof Granularity] | Unkno
  */
 export const GranularitySchema: GenEnum<Granularity> = /*@__PURE__*/
   enumDesc(file_verdict_v1_stats, 0);
+
+/**
+ * What the emails of a group have in common.
+ *
+ * @generated from enum verdict.v1.GroupBy
+ */
+export const GroupBy = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: GROUP_BY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The recipient's mailbox provider, by the name of the mail exchanger: `google`, `microsoft`, `yahoo`, `apple` and
+   * others, else the exchanger's registrable domain. The key is empty where no exchanger was found or asked.
+   *
+   * @generated from enum value: GROUP_BY_PROVIDER = 1;
+   */
+  PROVIDER: 1,
+
+  /**
+   * The sending domain.
+   *
+   * @generated from enum value: GROUP_BY_DOMAIN = 2;
+   */
+  DOMAIN: 2,
+
+  /**
+   * The domain of the recipient's address.
+   *
+   * @generated from enum value: GROUP_BY_RECIPIENT_DOMAIN = 3;
+   */
+  RECIPIENT_DOMAIN: 3,
+
+  /**
+   * The tag of the send. The key is empty for sends without one. At most 100 tags of a day are counted apart, for the
+   * whole account.
+   *
+   * @generated from enum value: GROUP_BY_TAG = 4;
+   */
+  TAG: 4,
+
+  /**
+   * The tenant of the send. The key is empty for sends without one.
+   *
+   * @generated from enum value: GROUP_BY_TENANT = 5;
+   */
+  TENANT: 5,
+
+  /**
+   * The reason of a bounced or rejected email. No other email is in a group.
+   *
+   * @generated from enum value: GROUP_BY_REASON = 6;
+   */
+  REASON: 6,
+} as const;
+
+/**
+ * What the emails of a group have in common.
+ *
+ * @generated from enum verdict.v1.GroupBy
+ */
+export type GroupBy = (typeof GroupBy)[keyof typeof GroupBy] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.GroupBy.
+ */
+export const GroupBySchema: GenEnum<GroupBy> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_stats, 1);
 
 /**
  * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours when they have at least 100
@@ -441,7 +617,7 @@ export type SendingState = (typeof SendingState)[keyof typeof SendingState] | Un
  * Describes the enum verdict.v1.SendingState.
  */
 export const SendingStateSchema: GenEnum<SendingState> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_stats, 1);
+  enumDesc(file_verdict_v1_stats, 2);
 
 /**
  * Statistics. One message to one recipient counts as one email. Dry runs and the simulator's addresses are not counted.
@@ -450,8 +626,9 @@ export const SendingStateSchema: GenEnum<SendingState> = /*@__PURE__*/
  */
 export const StatsService: GenService<{
   /**
-   * Returns totals, reasons, latencies and a series of the emails in a period. Counts are current to the second, or lag
-   * by seconds where the operator runs read replicas. They are kept per hour (UTC) for 90 days, and per day for 400
+   * Returns totals, reasons, latencies and a series of the emails in a period, and with `by` the same counts for each
+   * mailbox provider, domain, tag, tenant or reason. Counts are current to the second, or lag by seconds where the
+   * operator runs read replicas. They are kept per minute for two days, per hour (UTC) for 90 days, and per day for 400
    * days. In an older part of the range, times are rounded to whole days, and with `granularity=hour` the first hour of
    * a day has the counts of the whole day.
    *

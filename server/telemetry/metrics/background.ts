@@ -1,7 +1,16 @@
 import type { Definition } from '../instruments.ts'
 
 /** Regular work: partitions, upkeep and sweep in the API; the others in the worker. */
-const TASKS = ['partitions', 'upkeep', 'sweep', 'hand_over', 'resume_replays', 'retention', 'verification']
+const TASKS = [
+  'partitions',
+  'upkeep',
+  'statistics',
+  'sweep',
+  'hand_over',
+  'resume_replays',
+  'retention',
+  'verification',
+]
 
 /** Regular work and protections. */
 export const BACKGROUND = {

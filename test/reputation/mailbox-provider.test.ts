@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { mailboxProvider } from '../../server/reputation/mailbox-provider.ts'
+
+test.each([
+  ['gmail-smtp-in.l.google.com', 'google'],
+  ['ASPMX.L.GOOGLE.COM', 'google'],
+  ['aspmx2.googlemail.com', 'google'],
+  ['example-com.mail.protection.outlook.com', 'microsoft'],
+  ['hotmail-com.olc.protection.outlook.com', 'microsoft'],
+  ['example-com.e-v1.mx.microsoft', 'microsoft'],
+  ['mta7.am0.yahoodns.net', 'yahoo'],
+  ['mx01.mail.icloud.com', 'apple'],
+  ['mx.example.co.uk', 'example.co.uk'],
+  ['mx1.mail.example.net', 'example.net'],
+  ['google.com.example.net', 'example.net'],
+  ['localhost', 'localhost'],
+  ['', ''],
+  [undefined, ''],
+])('the provider behind %s is %s', (mx, provider) => {
+  expect(mailboxProvider(mx)).toBe(provider)
+})
