@@ -1,8 +1,8 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { expect, test } from 'vitest'
 
-// The map of folders in docs/code.md.
+// The map of the code in docs/code.md, and the list of guides.
 
 const ROOTS = [
   'proto/',
@@ -31,6 +31,19 @@ test('the map of the code has one row for each folder, and no other', () => {
     (file) => `${file.split('/').slice(0, 2).join('/')}/`,
   )
   expect(rows.toSorted()).toEqual([...new Set([...ROOTS, ...inner])].toSorted())
+})
+
+test('the walk of a send names files that exist, and their number', () => {
+  const [, number, walk] = readFileSync('docs/code.md', 'utf8').match(
+    /: (\d+) files\. A\n[^`]*`\.ts`[^`]*```text\n([^`]*)```/,
+  )!
+  const files = walk!
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '))
+    .flatMap(([folder, ...names]) => names.map((name) => `${folder}${name}.ts`))
+  expect(files.filter((file) => !existsSync(file))).toEqual([])
+  expect([new Set(files).size, files.length]).toEqual([Number(number), Number(number)])
 })
 
 test('the list of guides names every guide', () => {
