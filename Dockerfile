@@ -19,6 +19,7 @@ COPY server/http/site/built-files.ts server/http/site/dashboard-files.ts server/
 COPY docs docs
 COPY CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md ./
 COPY client/README.md client/
+COPY client/python/README.md client/python/
 RUN npm run build
 
 # What the server imports. `--legacy-peer-deps` leaves out the optional peers of libraries, which are our development

@@ -7,9 +7,12 @@ import { configurationGuide } from './configuration/print.ts'
 import { doctorPage } from './doctor-page.ts'
 import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
+import { pythonOf } from './python/contract.ts'
+import { synchronousFiles } from './python/synchronous.ts'
 import { printStatements } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract. It prints the guide to the configuration, the page of
+// `npm run gen` generates code and documents from the contract, and the synchronous half of
+// the Python client from the other. It prints the guide to the configuration, the page of
 // metrics and the doctor's checks from their tables, and the SQL statements into docs/sql. With `--check` it only
 // reports files that are stale.
 
@@ -18,6 +21,7 @@ const ROOT = new URL('..', import.meta.url).pathname
 const GEN = join(ROOT, 'gen')
 const OPENAPI = join(ROOT, 'docs/openapi.json')
 const CLIENT = join(ROOT, 'client/gen/contract.ts')
+const PYTHON = join(ROOT, 'client/python/src/verdict_client')
 const CONFIGURATION = join(ROOT, 'docs/configuration.md')
 const SQL = join(ROOT, 'docs/sql')
 const METRICS = join(ROOT, 'docs/metrics.md')
@@ -35,6 +39,7 @@ async function generate(): Promise<number> {
   const document = await openApi()
   await writeFile(OPENAPI, document)
   await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
+  for (const [file, text] of await pythonFiles(document)) await writeFile(file, text)
   await writeFile(CONFIGURATION, configurationGuide())
   await printStatements(SQL)
   await writeFile(METRICS, metricsPage())
@@ -47,6 +52,7 @@ async function check(): Promise<number> {
   await printStatements(join(scratch, 'sql'))
   const document = await openApi()
   const stale = [
+    ...(await stalePython(document)),
     ...(await differences(join(scratch, 'gen'), GEN)),
     ...(await differences(join(scratch, 'sql'), SQL)),
     ...((await isFile(OPENAPI, document)) ? [] : [OPENAPI]),
@@ -57,6 +63,24 @@ async function check(): Promise<number> {
   ]
   for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1
+}
+
+/** The generated files of the Python client. */
+async function pythonFiles(document: string): Promise<Map<string, string>> {
+  const files = [...(await synchronousFiles(join(PYTHON, '_async')))]
+  return new Map([
+    [join(PYTHON, '_contract.py'), pythonOf(JSON.parse(document))],
+    ...files.map(([name, text]) => [join(PYTHON, '_sync', name), text] as const),
+  ])
+}
+
+async function stalePython(document: string): Promise<string[]> {
+  const files = await pythonFiles(document)
+  const differing = [...files].map(async ([file, text]) => ((await isFile(file, text)) ? [] : [file]))
+  const strangers = (await readdir(join(PYTHON, '_sync')))
+    .map((name) => join(PYTHON, '_sync', name))
+    .filter((file) => file.endsWith('.py') && !files.has(file))
+  return [...(await Promise.all(differing)).flat(), ...strangers]
 }
 
 async function isFile(path: string, text: string): Promise<boolean> {

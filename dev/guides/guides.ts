@@ -14,7 +14,7 @@ export const OVERVIEW = 'docs/README.md'
 
 /** Every guide in the repository, with the decision records and the pages in its root. */
 export function readGuides(): Guide[] {
-  const files = globSync(['*.md', 'docs/*.md', 'docs/{migrating,adr}/*.md', 'client/README.md']).toSorted()
+  const files = globSync(['*.md', 'docs/*.md', 'docs/{migrating,adr}/*.md', 'client/{,python/}README.md']).toSorted()
   return files.map((file) => {
     const text = readFileSync(file, 'utf8')
     return { file, path: pathOf(file), title: text.match(/^# (.*)$/m)![1]!.replaceAll('`', ''), text }
@@ -24,6 +24,7 @@ export function readGuides(): Guide[] {
 function pathOf(file: string): string {
   if (file === OVERVIEW) return 'index'
   if (file === 'client/README.md') return 'client'
+  if (file === 'client/python/README.md') return 'client-python'
   if (!file.includes('/')) return `about/${file.replace(/\.md$/, '').toLowerCase()}`
   return relative('docs', file)
     .replace(/\.md$/, '')

@@ -9,6 +9,8 @@ const NAMES: [files: string, name: RegExp][] = [
   ['package-lock.json', /"name": "@verdict\/server",\s+"version": "(.+)"/g],
   ['client/package.json', /^ {2}"version": "(.+)",$/gm],
   ['client/README.md', /verdict-client-(.+?)\.tgz/g],
+  ['client/python/pyproject.toml', /^version = "(.+)"$/gm],
+  ['client/python/README.md', /verdict_client-(.+?)-py3/g],
   // The first heading.
   ['CHANGELOG.md', /(?<!^## [\s\S]*)^## (\S+)/gm],
   ['compose.yaml', /image: verdict:(\S+)/g],

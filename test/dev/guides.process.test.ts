@@ -35,7 +35,7 @@ function isServed(href: string, from: string): boolean {
 }
 
 test('every Markdown page of the repository is a page of the guides', () => {
-  const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,migrating}/*.md', 'client/README.md'])
+  const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,migrating}/*.md', 'client/{,python/}README.md'])
   expect(pages.length).toBe(sources.length)
 })
 

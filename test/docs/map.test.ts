@@ -48,9 +48,12 @@ test('the walk of a send names files that exist, and their number', () => {
 
 test('the list of guides names every guide', () => {
   const list = readFileSync('docs/README.md', 'utf8')
-  const guides = globSync(['docs/*.md', 'client/README.md', 'docs/{adr,migrating}/README.md']).filter(
-    (file) => file !== 'docs/README.md',
-  )
+  const guides = globSync([
+    'docs/*.md',
+    'client/README.md',
+    'client/python/README.md',
+    'docs/{adr,migrating}/README.md',
+  ]).filter((file) => file !== 'docs/README.md')
   expect(guides.filter((file) => !list.includes(`](${relative('docs', file)})`))).toEqual([])
 })
 

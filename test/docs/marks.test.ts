@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { GUIDES, GUIDES_WITH_PACKAGES, README } from './guides.ts'
 import { CODE, isMarked, snippets, steps } from './snippets.ts'
 
-const DOCUMENTS = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/migrating/*.md']).map((name) => ({
+const DOCUMENTS = globSync(['*.md', 'client/{*,python/*}.md', 'docs/*.md', 'docs/migrating/*.md']).map((name) => ({
   name,
   all: snippets(readFileSync(name, 'utf8')),
 }))

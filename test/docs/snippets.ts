@@ -43,8 +43,8 @@ export function snippets(markdown: string): Snippet[] {
 
 /** Whether it says how it runs, or why it does not. */
 export function isMarked({ language, mark }: Snippet): boolean {
-  // test/client runs TypeScript.
-  if (mark === 'run') return language === 'sh' || language === 'ts'
+  // test/client runs TypeScript, test/real/python-client.test.ts Python.
+  if (mark === 'run') return ['sh', 'ts', 'python'].includes(language)
   const [name, value = ''] = mark.split('=') as [string, string?]
   return mark === 'verify' || (name === 'file' && value !== '') || (name === 'not-run' && value in REASONS)
 }

@@ -1,0 +1,1 @@
+"""The asynchronous client. `npm run gen` writes the synchronous one, `_sync`, from it."""

@@ -1,0 +1,91 @@
+"""Sends and reads emails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from .._contract import (
+    BatchItem,
+    GetEmailResponse,
+    GetReceiptResponse,
+    ListedEmail,
+    ListEmailsQuery,
+    ListEmailsResponse,
+    SendBatchResponse,
+    SendRequest,
+    SendResponse,
+)
+from .._requests import BATCH_TIMEOUT
+from .call import AsyncCaller, async_items
+
+
+class AsyncEmails:
+    def __init__(self, call: AsyncCaller) -> None:
+        self._call = call
+
+    async def send(
+        self,
+        message: SendRequest,
+        *,
+        idempotency_key: str | None = None,
+        sandbox: bool | None = None,
+        retry_of: str | None = None,
+        timeout: float | None = None,
+    ) -> SendResponse:
+        """Sends a message and returns what the recipients' mail servers said.
+
+        A bounce or a rejection is not an error. `idempotency_key`: your own key for this send; a call with a key that
+        was used within 24 hours returns the first outcome and sends nothing. By default each call makes a random one.
+        `sandbox`: makes every check and sends nothing. `retry_of`: the message that this one sends again.
+        """
+        body = {**message, "retry_of": retry_of} if retry_of is not None else message
+        result: SendResponse = await self._call(
+            "sendEmail", body=body, idempotency_key=idempotency_key, sandbox=sandbox, timeout=timeout
+        )
+        return result
+
+    async def validate(self, message: SendRequest, *, timeout: float | None = None) -> SendResponse:
+        """Makes every check of a send and sends nothing."""
+        result: SendResponse = await self._call("validateEmail", body=message, timeout=timeout)
+        return result
+
+    async def batch(
+        self,
+        messages: Sequence[BatchItem],
+        *,
+        idempotency_key: str | None = None,
+        sandbox: bool | None = None,
+        timeout: float = BATCH_TIMEOUT,
+    ) -> SendBatchResponse:
+        """Sends 1 to 100 messages at a time and returns a result for each, in their order."""
+        if isinstance(messages, (dict, str)):
+            raise TypeError("messages: must be a list, as in batch([first, second])")
+        body = {"emails": list(messages)}
+        result: SendBatchResponse = await self._call(
+            "sendEmailBatch", body=body, idempotency_key=idempotency_key, sandbox=sandbox, timeout=timeout
+        )
+        return result
+
+    async def get(self, message_id: str, *, timeout: float | None = None) -> GetEmailResponse:
+        """Returns a stored email with the outcome of every recipient and its events."""
+        result: GetEmailResponse = await self._call("getEmail", path={"id": message_id}, timeout=timeout)
+        return result
+
+    async def receipt(self, message_id: str, *, timeout: float | None = None) -> GetReceiptResponse:
+        """Returns a signed receipt of a stored email, which anyone can verify."""
+        result: GetReceiptResponse = await self._call("getReceipt", path={"id": message_id}, timeout=timeout)
+        return result
+
+    async def list(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> ListEmailsResponse:
+        """Returns one page of emails, newest first."""
+        result: ListEmailsResponse = await self._call("listEmails", query=query, timeout=timeout)
+        return result
+
+    def all(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> AsyncIterator[ListedEmail]:
+        """Yields all emails that match, newest first. `limit` is the size of the pages it reads."""
+
+        async def page(cursor: str | None) -> ListEmailsResponse:
+            given: ListEmailsQuery = query or {}
+            return await self.list(given if cursor is None else {**given, "cursor": cursor}, timeout=timeout)
+
+        return async_items(page, "emails")

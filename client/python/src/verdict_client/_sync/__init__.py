@@ -1,0 +1,3 @@
+"""The synchronous client."""
+
+# Generated from `_async` by `npm run gen`. Do not edit.

@@ -1,0 +1,63 @@
+"""Addresses that are never mailed."""
+
+# Generated from `_async` by `npm run gen`. Do not edit.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .._contract import (
+    ListSuppressionsQuery,
+    RemoveSuppressionQuery,
+    SuppressionEntry,
+    SuppressionServiceAddRequest,
+    SuppressionServiceImportRequest,
+    SuppressionServiceImportResponse,
+    SuppressionServiceListResponse,
+    SuppressionServiceRemoveResponse,
+)
+from .call import Caller, items_of
+
+
+class Suppression:
+    def __init__(self, call: Caller) -> None:
+        self._call = call
+
+    def list(
+        self, query: ListSuppressionsQuery | None = None, *, timeout: float | None = None
+    ) -> SuppressionServiceListResponse:
+        """Returns one page of entries, newest first."""
+        result: SuppressionServiceListResponse = self._call("listSuppressions", query=query, timeout=timeout)
+        return result
+
+    def all(
+        self, query: ListSuppressionsQuery | None = None, *, timeout: float | None = None
+    ) -> Iterator[SuppressionEntry]:
+        """Yields all entries that match, newest first. `limit` is the size of the pages it reads."""
+
+        def page(cursor: str | None) -> SuppressionServiceListResponse:
+            given: ListSuppressionsQuery = query or {}
+            return self.list(given if cursor is None else {**given, "cursor": cursor}, timeout=timeout)
+
+        return items_of(page, "entries")
+
+    def add(self, entry: SuppressionServiceAddRequest, *, timeout: float | None = None) -> SuppressionEntry:
+        """Adds one address and returns its entry."""
+        result: SuppressionEntry = self._call("addSuppression", body=entry, timeout=timeout)
+        return result
+
+    def import_addresses(
+        self, entries: SuppressionServiceImportRequest, *, timeout: float | None = None
+    ) -> SuppressionServiceImportResponse:
+        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported."""
+        result: SuppressionServiceImportResponse = self._call("importSuppressions", body=entries, timeout=timeout)
+        return result
+
+    def remove(
+        self, email: str, query: RemoveSuppressionQuery | None = None, *, timeout: float | None = None
+    ) -> SuppressionServiceRemoveResponse:
+        """Removes one address from the list of the account or of a tenant."""
+        result: SuppressionServiceRemoveResponse = self._call(
+            "removeSuppression", path={"email": email}, query=query, timeout=timeout
+        )
+        return result

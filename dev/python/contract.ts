@@ -1,0 +1,258 @@
+import type { Document } from '../openapi/document.ts'
+import type { Schema } from '../openapi/schema.ts'
+import { type Call, callsOf, OMITTED, parametersOf, queryName, RENAMED, TIME, wrap } from '../openapi/typescript.ts'
+
+const WIDTH = 120
+/** Names of fields that a class cannot have. */
+const KEYWORDS = new Set(['from'])
+
+/** The Python client's `_contract.py`: the types of every request, response and event, and the route of every call. */
+export function pythonOf(document: Document): string {
+  const { schemas } = document.components
+  const resolve = (schema: Schema) => schemas[nameOf(schema)]
+  const type = (schema: Schema): string => {
+    const target = resolve(schema)
+    return target?.oneOf ? typeOf(target, type) : typeOf(schema, type)
+  }
+  const events = eventsOf(document)
+  const calls = callsOf(document)
+  const keyed = new Set(calls.filter(takesKey).map((call) => nameOf(responseOf(call))))
+  const shown = Object.entries(schemas)
+    .filter(([name, schema]) => !OMITTED.has(name) && !schema.oneOf)
+    .map(([name, schema]) => [name, keyed.has(name) ? withReplay(schema) : schema] as const)
+  const parts = [
+    ...shown.map(([name, schema]) => declaration(name, schema, type, events.get(name))),
+    ...calls.flatMap((call) => queryOf(call, type)),
+    routes(calls),
+  ]
+  return [HEAD, ...parts].join('\n\n\n').concat('\n')
+}
+
+const HEAD = `# Generated from the contract by \`npm run gen\`. Do not edit.
+"""The types of every request, response and event."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Literal, NotRequired, TypedDict, final`
+
+type TypeOf = (schema: Schema) => string
+
+const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
+const literal = (words: unknown) =>
+  listed(
+    'Literal[',
+    (words as string[]).map((word) => `"${word}"`),
+    ',',
+    ']',
+  )
+/** On one line where they are few, else one on each. */
+function listed(open: string, items: string[], separator: string, close: string): string {
+  const line = open + items.join(`${separator} `) + close
+  if (line.length <= WIDTH - 30) return line
+  return `${open}\n${items.map((item) => `    ${item}${separator}`).join('\n')}\n${close}`
+}
+/** A union of classes, in parentheses where it does not fit on a line. */
+const unionOf = (names: string[]) => {
+  const line = names.join(' | ')
+  return line.length <= WIDTH - 40 ? line : `(\n    ${names.join('\n    | ')}\n)`
+}
+
+/** The Python type of a schema without a declaration of its own. Throws for a keyword it does not know. */
+function typeOf(schema: Schema, type: TypeOf): string {
+  const { $ref, oneOf, enum: words, items, additionalProperties } = schema
+  if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
+  if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
+  if (words) return literal(words)
+  if (Array.isArray(schema.type)) return schema.type.map((one) => type({ ...schema, type: one })).join(' | ')
+  if (schema.type === 'array') return `list[${type(items as Schema)}]`
+  if (schema.type === 'object')
+    return `dict[str, ${additionalProperties ? type(additionalProperties as Schema) : 'str'}]`
+  if (schema.type === 'string' && schema.contentEncoding === 'base64') return 'str | bytes'
+  const scalar = SCALARS[String(schema.type)]
+  if (!scalar) throw new Error(`no Python type for ${JSON.stringify(schema)}`)
+  return scalar
+}
+
+const SCALARS: Record<string, string> = {
+  string: 'str',
+  boolean: 'bool',
+  integer: 'int',
+  number: 'float',
+  null: 'None',
+}
+
+function declaration(name: string, schema: Schema, type: TypeOf, event: string | undefined): string {
+  const known = RENAMED[name] ?? name
+  const { description, enum: words } = schema
+  if (name === 'Reason') return `${reasonsOf(schema)}\n\nReason = BounceReason | RejectionReason\n${docOf(description)}`
+  if (words) return `${name} = ${literal(words)}\n${docOf(description)}`
+  const whole = event === undefined ? schema : withField(schema, 'event', { type: 'string', enum: [event] })
+  const variants = variantsOf(whole)
+  if (!variants) return classOf(known, whole, type)
+  const classes = variants.map(({ suffix, schema }) => classOf(`${name}${suffix}`, schema, type, '@final\n'))
+  const names = variants.map(({ suffix }) => `${name}${suffix}`)
+  return [...classes, `${name} = ${unionOf(names)}\n${docOf(description)}`].join('\n\n\n')
+}
+
+/** Names a class for the fields that are keywords of Python, and one for all others. */
+function classOf(name: string, schema: Schema, type: TypeOf, decorator = ''): string {
+  const { properties = {}, required = [], description } = schema
+  const entries = Object.entries(properties as Record<string, Schema>).map(([field, one]) => {
+    const isRequired = (required as string[]).includes(field)
+    const written = type(one).replaceAll('\n', '\n    ')
+    return { field, type: isRequired ? written : `NotRequired[${written}]`, doc: one.description as string }
+  })
+  const keywords = entries.filter(({ field }) => KEYWORDS.has(field))
+  const others = entries.filter(({ field }) => !KEYWORDS.has(field))
+  const base = `_${name}Keywords`
+  const head =
+    keywords.length === 0
+      ? ''
+      : `${base} = TypedDict("${base}", {${keywords.map(({ field, type }) => `"${field}": ${type}`).join(', ')}})\n\n\n`
+  const fields = others.map(({ field, type, doc }) => `    ${field}: ${type}\n${docOf(doc, '    ')}`)
+  const doc = docOf(
+    [description, ...keywords.map(({ field, doc }) => `\`${field}\`: ${doc}`)].filter(Boolean).join('\n'),
+    '    ',
+  )
+  return `${head}${decorator}class ${name}(${head ? base : 'TypedDict'}):\n${doc}${fields.length > 0 ? `\n\n${fields.join('\n')}` : ''}`.trimEnd()
+}
+
+interface Variant {
+  suffix: string
+  schema: Schema
+}
+
+/**
+ * What the contract says in comments, as types: which fields an outcome has depends on its status, those of an event on
+ * its kind, those of a result on whether it failed. The same rules are in the TypeScript client's \`outcome.ts\`.
+ */
+function variantsOf(schema: Schema): Variant[] | undefined {
+  const { status, reason, error, feedback } = (schema.properties ?? {}) as Record<string, Schema>
+  if (!reason || !status || nameOf(status) !== 'DeliveryStatus') return undefined
+  const isRequired = (schema.required as string[]).includes('feedback')
+  if (isRequired) return undefined
+  if (error) return [...byStatus(withResult(schema)), { suffix: 'Failed', schema: failed(schema) }]
+  if (!feedback) return byStatus(schema)
+  const delivery = without(withField(schema, 'event', { type: 'string', enum: ['email.delivery'] }), 'feedback')
+  const report = withField(schema, 'event', { type: 'string', enum: ['email.feedback'] })
+  return [
+    ...byStatus(delivery, ['detail']),
+    { suffix: 'Feedback', schema: required(without(report, 'smtp', 'retryable', 'in_doubt'), 'feedback') },
+  ]
+}
+
+function byStatus(schema: Schema, never: string[] = []): Variant[] {
+  const of = (status: string) => withField(without(schema, ...never), 'status', { type: 'string', enum: [status] })
+  const bounce = { $ref: '#/BounceReason' } as Schema
+  const rejection = { $ref: '#/RejectionReason' } as Schema
+  return [
+    {
+      suffix: 'Delivered',
+      schema: without(of('delivered'), 'reason', 'retryable', 'in_doubt', 'suppression', 'detail'),
+    },
+    { suffix: 'Bounced', schema: without(withField(of('bounced'), 'reason', bounce), 'suppression', 'detail') },
+    { suffix: 'Rejected', schema: without(withField(of('rejected'), 'reason', rejection), 'retryable', 'in_doubt') },
+  ]
+}
+
+const withResult = (schema: Schema) =>
+  required(without(schema, 'error', 'message', 'retry_after', 'details'), 'message_id')
+
+const failed = (schema: Schema) =>
+  required(
+    without(
+      schema,
+      ...['message_id', 'status', 'reason', 'retryable', 'in_doubt', 'smtp', 'recipients', 'sandbox', 'checks'],
+      ...['suppression', 'detail'],
+    ),
+    'error',
+    'message',
+  )
+
+const takesKey = (call: Call) => parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
+const responseOf = ({ responses }: Call) => responses[200]!.content['application/json'].schema
+
+/** What the headers of a response say about its idempotency key, which the client puts beside its fields. */
+function withReplay(schema: Schema): Schema {
+  const replayed = 'The key was used before. This is the first response, and this call sent nothing.'
+  const mismatch = 'The body of this call differs from the first one. What the first one asked for counts.'
+  return {
+    ...schema,
+    properties: {
+      ...(schema.properties as object),
+      replayed: { type: 'boolean', description: replayed },
+      mismatch: { type: 'boolean', description: mismatch },
+    },
+  }
+}
+
+function without(schema: Schema, ...names: string[]): Schema {
+  const kept = Object.entries(schema.properties as object).filter(([name]) => !names.includes(name))
+  const required = ((schema.required ?? []) as string[]).filter((name) => !names.includes(name))
+  return { ...schema, properties: Object.fromEntries(kept), required }
+}
+
+const required = (schema: Schema, ...names: string[]): Schema => ({
+  ...schema,
+  required: [...((schema.required ?? []) as string[]), ...names],
+})
+
+/** The schema with another type of a field, which it then always has. */
+function withField(schema: Schema, name: string, field: Schema): Schema {
+  const properties = schema.properties as Record<string, Schema>
+  return required({ ...schema, properties: { ...properties, [name]: { ...properties[name], ...unref(field) } } }, name)
+}
+
+/** Takes the reference of the field that it replaces away. */
+const unref = (field: Schema): Schema => ({ $ref: undefined, ...field }) as Schema
+
+/** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
+function reasonsOf({ description, enum: words }: Schema): string {
+  const of = (status: string) =>
+    (words as string[]).filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
+  const named = (status: string) => `${literal(of(status))}`
+  return [
+    `BounceReason = ${named('Bounce')}\n"""Reasons of a bounce."""`,
+    `RejectionReason = ${named('Rejection')}\n"""Reasons of a rejection."""`,
+  ].join('\n\n')
+}
+
+/** The kind of event whose payload a schema is, such as \`email.delivery\`. */
+function eventsOf({ webhooks }: Document): Map<string, string> {
+  const all = Object.entries(webhooks as Record<string, { post?: unknown }>).map(([name, { post }]) => {
+    const { schema } = (post as { requestBody: { content: { 'application/json': { schema: Schema } } } }).requestBody
+      .content['application/json']
+    return [nameOf(schema), name.replace(/[A-Z]/, (letter) => `.${letter.toLowerCase()}`)] as const
+  })
+  return new Map(all)
+}
+
+function queryOf(call: Call, type: TypeOf): string[] {
+  const query = parametersOf(call, 'query')
+  if (query.length === 0) return []
+  const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
+  const required = query.filter((one) => one.required).map(({ name }) => name)
+  const filter = (schema: Schema) => (schema.pattern === TIME ? 'str | datetime | date' : type(schema))
+  return [classOf(queryName(call), { properties: Object.fromEntries(properties), required } as Schema, filter)]
+}
+
+function routes(calls: Call[]): string {
+  const lines = calls.map((call) => {
+    return `    "${call.operationId}": ("${call.method}", "${call.path}", ${takesKey(call) ? 'True' : 'False'}),`
+  })
+  return `ROUTES: dict[str, tuple[str, str, bool]] = {\n${lines.join('\n')}\n}\n"""The method and path of each call, and whether it takes an \`Idempotency-Key\`."""`
+}
+
+function docOf(description: unknown, indent = ''): string {
+  const lines = String(description ?? '')
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"""', "'''")
+    .split('\n')
+    .flatMap((line) => wrap(line, WIDTH - indent.length - 6))
+  if (lines.length === 1) return lines[0] === '' ? '' : `${indent}"""${lines[0]!.replace(/"$/, '" ')}"""`
+  return `${indent}"""${lines[0]}\n${lines
+    .slice(1)
+    .map((line) => `${indent}${line}`.trimEnd())
+    .join('\n')}\n${indent}"""`
+}
