@@ -2023,12 +2023,28 @@ class DeleteDomainResponse(TypedDict):
     """The response has no fields."""
 
 
-Granularity = Literal["hour", "day", "total"]
+Granularity = Literal["hour", "day", "total", "minute"]
 """Length of the periods of a series.
 
 - `hour`: One period per hour.
 - `day`: One period per day (UTC).
 - `total`: One period for the whole range.
+- `minute`: One period per minute, for ranges of up to six hours within the last two days.
+"""
+
+
+GroupBy = Literal["provider", "domain", "recipient_domain", "tag", "tenant", "reason"]
+"""What the emails of a group have in common.
+
+- `provider`: The recipient's mailbox provider, by the name of the mail exchanger: `google`, `microsoft`, `yahoo`,
+  `apple` and others, else the exchanger's registrable domain. The key is empty where no exchanger was found or
+  asked.
+- `domain`: The sending domain.
+- `recipient_domain`: The domain of the recipient's address.
+- `tag`: The tag of the send. The key is empty for sends without one. At most 100 tags of a day are counted apart,
+  for the whole account.
+- `tenant`: The tenant of the send. The key is empty for sends without one.
+- `reason`: The reason of a bounced or rejected email. No other email is in a group.
 """
 
 
@@ -2060,6 +2076,10 @@ class GetStatsResponse(_GetStatsResponseKeywords):
     """True when counts may be missing; otherwise absent. Only with `tenant_id`: in some hour the account had more
     than 1,000 tenants, and this tenant may not have been among the 1,000 with the most emails. Its emails of such
     an hour are then missing here, and are counted without `tenant_id`.
+    """
+    groups: NotRequired[list[StatsGroup]]
+    """With `by`: at most 100 groups, those with the most emails first, then `other` with the rest if there is any.
+    The counts of all groups add up to `totals`. Absent without `by`.
     """
 
 
@@ -2124,6 +2144,33 @@ class DomainSending(TypedDict):
     """Name of the domain."""
     sending: SendingState
     """What its circuit breaker allows."""
+
+
+class StatsGroup(TypedDict):
+    """Counts of the emails that have one value of `by`."""
+
+    key: str
+    """The value: a name, or empty where an email has none. `other` stands for all further values, and for emails
+    that were counted without theirs: in each hour that is over, the 100 values with the most emails are kept.
+    """
+    sent: int
+    """Delivered and bounced emails."""
+    delivered: int
+    """Emails that the recipient's server accepted."""
+    bounced: int
+    """Emails that the recipient's side did not accept."""
+    rejected: int
+    """Emails refused before anything was sent."""
+    complaints: int
+    """Complaints of recipients, counted when the complaint arrived."""
+    in_doubt: int
+    """Bounced emails of which it is unknown whether they arrived. Part of `bounced`."""
+    p95_ms: int | None
+    """95th percentile of the time to the outcome, in milliseconds, as in `latency_ms`. `null` when nothing was sent,
+    and with `by=reason`.
+    """
+    reasons: dict[str, int]
+    """Number of bounced or rejected emails for each reason that occurred."""
 
 
 class SuppressionServiceImportRequest(TypedDict):
@@ -2581,19 +2628,27 @@ _GetStatsQueryKeywords = TypedDict("_GetStatsQueryKeywords", {"from": NotRequire
 class GetStatsQuery(_GetStatsQueryKeywords):
     """`from`: Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date
     (`2026-11-01`), which is 00:00 UTC of that day. A time within an hour is rounded down to the hour; with
-    `granularity=day`, to the day. Default: seven days before `to`.
+    `granularity=day`, to the day; with `granularity=minute`, to the minute. Default: seven days before `to`, and
+    one hour with `granularity=minute`.
     """
 
     to: NotRequired[str | datetime | date]
     """End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour;
-    with `granularity=day`, to the next day. Default: the end of the current hour or day.
+    with `granularity=day`, to the next day; with `granularity=minute`, to the next minute. Default: the end of
+    the current hour, day or minute.
     """
     granularity: NotRequired[Granularity]
-    """Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`."""
+    """Length of the periods of `series`, which has at most 8,784 of them (a year of hours), or 360 minutes. Default:
+    `day`.
+    """
     domain: NotRequired[str]
     """Only emails sent from this domain."""
     tenant_id: NotRequired[str]
     """Only emails of sends with this tenant."""
+    by: NotRequired[GroupBy]
+    """Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole
+    hours, so it does not go with `granularity=minute`.
+    """
 
 
 class ListSuppressionsQuery(TypedDict):
