@@ -18,6 +18,7 @@ import { Ago, Countdown } from '../time/ago.tsx'
 import { EndpointState } from './endpoint-state.tsx'
 import { EVENT_FILTERS, type EventSearch, requestOf } from './event-filters.ts'
 import styles from './events.module.css'
+import { ExportEvents } from './export-events.tsx'
 
 /** What happened to every email, newest first, and whether the endpoint knows. */
 export function EventsPage() {
@@ -33,15 +34,21 @@ export function EventsPage() {
   })
   const setFilter = (name: string, value: string | undefined) =>
     void navigate({ search: (current: EventSearch) => ({ ...current, [name]: value }), replace: true })
-  const actions = useMay(Role.MEMBER) && (
-    <Button
-      variant="default"
-      size="sm"
-      leftSection={<IconRepeat size={16} aria-hidden />}
-      renderRoot={(props) => <Link {...props} to="/$account/events/replay" params={params} search={search} />}
-    >
-      Replay a range
-    </Button>
+  const mayReplay = useMay(Role.MEMBER)
+  const actions = (
+    <>
+      <ExportEvents filters={requestOf(search)} />
+      {mayReplay && (
+        <Button
+          variant="default"
+          size="sm"
+          leftSection={<IconRepeat size={16} aria-hidden />}
+          renderRoot={(props) => <Link {...props} to="/$account/events/replay" params={params} search={search} />}
+        >
+          Replay a range
+        </Button>
+      )}
+    </>
   )
   return (
     <Page title="Events" actions={actions}>

@@ -21,6 +21,7 @@ import { FirstSend } from '../overview/first-send.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { ExportMessages } from './export-messages.tsx'
 import { MESSAGE_FILTERS, type MessageSearch, requestOf } from './message-filters.ts'
 import styles from './messages.module.css'
 import { useShownList } from './neighbours.tsx'
@@ -46,7 +47,7 @@ export function MessagesPage() {
   const setFilter = (name: string, value: string | undefined) =>
     void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
   return (
-    <Page title="Messages">
+    <Page title="Messages" actions={<ExportMessages filters={input} />}>
       <div className={styles.filters}>
         <FilterChips filters={MESSAGE_FILTERS} values={{ ...search }} onChange={setFilter} />
       </div>

@@ -5,6 +5,7 @@ import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { CodeBlock } from '../copy/code-block.tsx'
 import { CopyButton } from '../copy/copy-button.tsx'
+import { saveFile } from '../export/save-file.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 
 /** The signed receipt: it is made when one asks for it. */
@@ -30,7 +31,7 @@ export function Receipt({ messageId }: { messageId: string }) {
               variant="default"
               size="xs"
               leftSection={<IconDownload size={14} aria-hidden />}
-              onClick={() => download(file, get.data.receipt)}
+              onClick={() => saveFile(file, new Blob([`${get.data.receipt}\n`], { type: 'application/jose' }))}
             >
               Download
             </Button>
@@ -42,10 +43,4 @@ export function Receipt({ messageId }: { messageId: string }) {
       )}
     </section>
   )
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([`${text}\n`], { type: 'application/jose' }))
-  Object.assign(document.createElement('a'), { href: url, download: name }).click()
-  URL.revokeObjectURL(url)
 }

@@ -4,6 +4,8 @@ import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { type ImportFault, ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { csvLine } from '../export/csv.ts'
+import { saveFile } from '../export/save-file.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 
@@ -25,7 +27,8 @@ export function FaultyLines({ importId, fileName, count }: FaultyLinesProps) {
         faults.push(...page.faults)
         hasMore = page.hasMore
       }
-      save(new Blob([faultsAsCsv(faults)], { type: 'text/csv' }), `${fileName}.faults.csv`)
+      const lines = [['line', 'text', 'why'], ...faults.map(({ line, text, message }) => [line, text, message])]
+      saveFile(`${fileName}.faults.csv`, new Blob(lines.map(csvLine), { type: 'text/csv' }))
     },
   })
   return (
@@ -42,19 +45,4 @@ export function FaultyLines({ importId, fileName, count }: FaultyLinesProps) {
       <CallFault error={download.error} />
     </>
   )
-}
-
-/** A cell that begins like a formula gets an apostrophe, so that no spreadsheet runs it. */
-export function faultsAsCsv(faults: Pick<ImportFault, 'line' | 'text' | 'message'>[]): string {
-  const cell = (text: string) => `"${text.replace(/^(?=[=+@\-\t\r])/, "'").replaceAll('"', '""')}"`
-  const rows = faults.map(({ line, text, message }) => `${line},${cell(text)},${cell(message)}`)
-  return `${['line,text,why', ...rows].join('\r\n')}\r\n`
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(link.href)
 }

@@ -3,10 +3,16 @@ import { useDisclosure } from '@mantine/hooks'
 import { IconFileImport, IconPlus } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
-import { SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { type SuppressionEntry, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import {
+  type SuppressionEntry,
+  SuppressionService,
+  type SuppressionServiceListResponse,
+} from '../../gen/verdict/v1/suppression_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
+import { ExportList } from '../export/export-list.tsx'
+import { nameOf } from '../export/outcome-cells.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
@@ -28,26 +34,31 @@ export function SuppressionsPage() {
   const navigate = useNavigate()
   const mayChange = useMay(Role.MEMBER)
   const [adding, { open, close }] = useDisclosure()
-  const list = useCursorList({
+  const asked = {
     method: SuppressionService.method.list,
     input: { email: search.email, reason: reasonOfName(search.reason), tenantId: search.tenant },
-    read: ({ entries, nextCursor }) => ({ rows: entries, next: nextCursor }),
-    idOf,
-  })
+    read: ({ entries, nextCursor }: SuppressionServiceListResponse) => ({ rows: entries, next: nextCursor }),
+  }
+  const list = useCursorList({ ...asked, idOf })
   const columns = mayChange ? [...COLUMNS, REMOVE] : COLUMNS
-  const actions = mayChange && (
+  const actions = (
     <>
-      <Button
-        variant="default"
-        size="sm"
-        leftSection={<IconFileImport size={16} aria-hidden />}
-        renderRoot={(props) => <Link {...props} to="/$account/suppressions/import" params={params} />}
-      >
-        Import a file
-      </Button>
-      <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
-        Add address
-      </Button>
+      <ExportList {...asked} name="suppressions" head={EXPORT_HEAD} linesOf={linesOf} />
+      {mayChange && (
+        <>
+          <Button
+            variant="default"
+            size="sm"
+            leftSection={<IconFileImport size={16} aria-hidden />}
+            renderRoot={(props) => <Link {...props} to="/$account/suppressions/import" params={params} />}
+          >
+            Import a file
+          </Button>
+          <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
+            Add address
+          </Button>
+        </>
+      )}
     </>
   )
   const change = (name: string, value: string | undefined) =>
@@ -80,6 +91,13 @@ export function SuppressionsPage() {
 }
 
 const idOf = ({ scope, tenantId = '', email }: SuppressionEntry) => `${scope} ${tenantId} ${email}`
+
+const EXPORT_HEAD = ['email', 'scope', 'tenant_id', 'reason', 'message_id', 'detail', 'created_at', 'expires_at']
+
+function linesOf({ email, scope, tenantId, reason, messageId, detail, createdAt, expiresAt }: SuppressionEntry) {
+  const names = [nameOf(SuppressionScope, scope), tenantId, nameOf(SuppressionReason, reason)]
+  return [[email, ...names, messageId, detail, createdAt, expiresAt]]
+}
 
 const COLUMNS: Column<SuppressionEntry>[] = [
   { head: 'Address', bare: true, wide: true, cell: ({ email }) => <Address email={email} /> },

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Installation, startInstallation } from './installation.ts'
@@ -21,6 +22,9 @@ beforeAll(async () => {
 afterAll(() => installation?.[Symbol.asyncDispose]())
 
 const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()
+
+/** The height of the window, in pixels. */
+const HEIGHT = 900
 
 const FULL = 'mailbox_full@simulator.test'
 const DELIVERED = 'delivered@simulator.test'
@@ -49,7 +53,7 @@ test('at 1024 px the subject keeps most of its room', async () => {
   const cell = page.getByRole('row').filter({ hasText: subject }).getByRole('cell').nth(2)
   // About 40 characters.
   expect((await cell.boundingBox())!.width).toBeGreaterThan(280)
-  await page.setViewportSize({ width: 1440, height: 900 })
+  await page.setViewportSize({ width: 1440, height: HEIGHT })
 })
 
 test('the page of a message opens the recipient that failed, and sends again to that one only', async () => {
@@ -91,14 +95,30 @@ test('an event opens at its own entry on the page of its message, under Events',
   await page.waitForURL(/event=evt_/)
   const rail = page.getByRole('navigation', { name: 'Pages' })
   expect(await rail.locator('[aria-current=page]').allTextContents()).toEqual([expect.stringContaining('Events')])
-  await expect
-    .poll(() =>
-      page
-        .getByRole('article')
-        .first()
-        .evaluate((element) => element.getBoundingClientRect().top),
-    )
-    .toBeLessThan(900)
+  const top = async () => (await page.getByRole('article').first().boundingBox())!.y
+  await expect.poll(top).toBeLessThan(HEIGHT)
   await page.getByRole('main').getByRole('link', { name: 'Events', exact: true }).click()
   await page.waitForURL(/\/events$/)
+})
+
+test('each list is exported with its filters, a line for each recipient', async () => {
+  const exported = async (path: string) => {
+    await page.goto(list.replace(/messages$/, path))
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export', exact: true }).click(),
+    ])
+    return (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n')
+  }
+  const [head, ...messages] = await exported('messages')
+  expect(head).toBe(
+    '"message_id","sent_at","from","recipient","kind","status","reason","in_doubt","subject","tag","tenant_id","dry_run"',
+  )
+  expect(messages).toHaveLength(7)
+  expect(messages.filter((line) => line.includes(`"${FULL}","to","bounced","mailbox_full",false`))).toHaveLength(2)
+  const toFull = await exported(`messages?${new URLSearchParams({ recipient: DELIVERED })}`)
+  expect(toFull.slice(1).map((line) => line.includes(`"${DELIVERED}","to","delivered",,false`))).toEqual([true, true])
+  expect(await exported('events')).toHaveLength(8)
+  expect((await exported('suppressions'))[0]).toContain('"email","scope"')
+  expect(faults).toEqual([])
 })

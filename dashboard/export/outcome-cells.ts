@@ -1,0 +1,23 @@
+import { DeliveryStatus, Reason, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { Cell } from './csv.ts'
+
+interface Outcome {
+  status: DeliveryStatus
+  reason?: Reason
+  inDoubt?: boolean
+}
+
+export const OUTCOME_HEAD = ['status', 'reason', 'in_doubt']
+
+export function outcomeCells({ status, reason, inDoubt = false }: Outcome): Cell[] {
+  return [nameOf(DeliveryStatus, status), nameOf(Reason, reason), inDoubt]
+}
+
+export const kindCell = (kind: RecipientKind): Cell => nameOf(RecipientKind, kind)
+
+/** The value of an enumeration as the API writes it: `mailbox_full`. A value of a later version has no name. */
+export function nameOf(names: Record<string, number>, value: number | undefined): Cell {
+  return Object.entries(names)
+    .find(([, known]) => known === value)?.[0]
+    .toLowerCase()
+}
