@@ -1,5 +1,5 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { needsSmtpUtf8, parseMailbox } from '../../mail/address.ts'
+import { parseMailbox } from '../../mail/address.ts'
 import { safeFilename } from '../../mail/mime/filename.ts'
 import { decodePart, type MimePart } from '../../mail/mime/raw/parts.ts'
 import { type RawMessage, readRaw } from '../../mail/mime/raw/read-raw.ts'
@@ -25,9 +25,6 @@ export function readRawMessage(request: SendRequest, refuse: Refuse, options?: R
   if ('fault' in message) {
     refuse('raw', message.fault)
     return undefined
-  }
-  if (needsSmtpUtf8(message.from.address)) {
-    refuse('raw', 'has a From address with letters beyond ASCII. A sender has none')
   }
   const given = from === '' ? undefined : parseMailbox(from)
   if (given && given.address.toLowerCase() !== message.from.address.toLowerCase()) {

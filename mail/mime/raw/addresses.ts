@@ -77,7 +77,12 @@ function endOfComment(value: string, from: number): number {
 }
 
 /** Whether an encoded word is inside an address: some readers would decode it to another one. */
-export function hasEncodedAddress(mailbox: string): boolean {
+export const hasEncodedAddress = (mailbox: string): boolean => hasWord(addressIn(mailbox))
+
+/** Whether the address holds letters beyond ASCII. Its name may. */
+export const hasBeyondAscii = (mailbox: string): boolean => !/^[\x00-\x7f]*$/.test(addressIn(mailbox))
+
+function addressIn(mailbox: string): string {
   const open = mailbox.lastIndexOf('<')
-  return hasWord(open < 0 ? mailbox : mailbox.slice(open))
+  return open < 0 ? mailbox : mailbox.slice(open)
 }

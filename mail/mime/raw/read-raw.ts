@@ -4,7 +4,7 @@ import { hasControls, type Mailbox, parseMailbox } from '../../address.ts'
 import { calendarMethods } from '../calendar.ts'
 import { decodeWords } from '../encoded-words.ts'
 import { field } from '../header-fields.ts'
-import { hasEncodedAddress, splitAddresses } from './addresses.ts'
+import { hasBeyondAscii, hasEncodedAddress, splitAddresses } from './addresses.ts'
 import { createHeader, type RawField, valuesOf } from './header.ts'
 import { type Line, scanLines } from './lines.ts'
 import { createParts, decodePart, type MimePart } from './parts.ts'
@@ -141,6 +141,10 @@ function addressFault(fields: readonly RawField[], name: string): string | undef
   if (list.mailboxes.some(hasEncodedAddress)) return `has an encoded word inside an address of ${shown(name)}`
   if (name !== 'from' && name !== 'sender') return undefined
   if (list.mailboxes.length !== 1) return `has ${list.mailboxes.length} addresses in ${shown(name)}; it must have one`
+  // Servers and readers disagree about which forms of a letter or a dot are the same domain.
+  if (list.mailboxes.some(hasBeyondAscii)) {
+    return `has letters beyond ASCII in the address of ${shown(name)}; write its domain in A-labels (xn--)`
+  }
   return oneMailbox(fields, name) ? undefined : `has a ${shown(name)} that is not an email address the service can use`
 }
 
