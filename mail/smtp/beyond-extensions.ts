@@ -28,7 +28,7 @@ export function beyondExtensions(
   }
   if (smtpUtf8) return recipients.map(() => undefined)
   if (content.hasUtf8Header) {
-    const detail = `${host.name} does not offer SMTPUTF8, which an address in the header of the message needs`
+    const detail = `${host.name} does not offer SMTPUTF8, which letters beyond ASCII in the header need`
     return recipients.map(() => refuse(detail))
   }
   return recipients.map((address) =>

@@ -67,7 +67,7 @@ test('Postfix without SMTPUTF8 gets no message whose header shows such an addres
   for (const { reason, smtp } of body.recipients) {
     expect(reason).toBe('policy_block')
     expect(smtp.detail).toBe(
-      'mx.lacks.example.net does not offer SMTPUTF8, which an address in the header of the message needs',
+      'mx.lacks.example.net does not offer SMTPUTF8, which letters beyond ASCII in the header need',
     )
   }
   expect(await world.postfix.count('anna-lacks')).toBe(0)

@@ -40,7 +40,7 @@ test('a server without SMTPUTF8 gets neither MAIL nor the message whose header s
     expect(attempt).toMatchObject({
       phase: 'ehlo',
       outcome: { kind: 'bounced', reason: 'policy_block', retryable: false },
-      detail: 'mx1.example.test does not offer SMTPUTF8, which an address in the header of the message needs',
+      detail: 'mx1.example.test does not offer SMTPUTF8, which letters beyond ASCII in the header need',
     })
   }
   expect(commandsOf(exchanger)).toEqual(['EHLO sender.test'])
