@@ -39,13 +39,15 @@ export interface DomainFacts {
   name: string
   status: string
   verifiedAt?: Date | null
+  /** Absent for a domain that takes the pool of its account's tier. */
+  pool?: string | null
   records: Omit<CheckedRecord, 'check'>[]
   keys: { selector: string; state: string; retiresAt?: Date | null }[]
 }
 
 export function factsOf(domain: Domain): DomainFacts {
-  const { name, status, verifiedAt, dkimKeys: keys } = domain
-  return { name, status, verifiedAt, records: recordsOf(domain), keys }
+  const { name, status, verifiedAt, pool, dkimKeys: keys } = domain
+  return { name, status, verifiedAt, pool, records: recordsOf(domain), keys }
 }
 
 function recordsOf(domain: Domain): CheckedRecord[] {
@@ -81,11 +83,12 @@ export function rotation({ name, records, keys }: DomainFacts): string {
 }
 
 /** The records with what DNS had at the last check. */
-export function report({ name, status, records, keys: all }: DomainFacts): string {
+export function report({ name, status, pool, records, keys: all }: DomainFacts): string {
   const keys = all.map(({ selector, state, retiresAt }) => {
     return `  ${selector} is ${state}${retiresAt ? `, remove its record after ${shortTime(retiresAt)}` : ''}`
   })
-  const parts = [`${name} is ${status}.`, ...records.map(describeRecord), `DKIM keys:\n${keys.join('\n')}`]
+  const head = `${name} is ${status}.${pool ? ` It sends from the pool ${pool}.` : ''}`
+  const parts = [head, ...records.map(describeRecord), `DKIM keys:\n${keys.join('\n')}`]
   return parts.join('\n\n')
 }
 

@@ -15,6 +15,7 @@ interface Domain {
   records: (Omit<DomainFacts['records'][number], 'checkedAt'> & { last_checked_at?: string })[]
   dkim: { keys: { selector: string; state: string; retires_at?: string }[] }
   verified_at?: string
+  pool?: string
 }
 
 type Url = string | undefined
@@ -75,10 +76,11 @@ async function find(url: Url, text: string): Promise<Domain> {
   throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
 }
 
-function factsOf({ domain: name, status, records, dkim, verified_at }: Domain): DomainFacts {
+function factsOf({ domain: name, status, records, dkim, verified_at, pool }: Domain): DomainFacts {
   return {
     name,
     status,
+    pool,
     verifiedAt: verified_at ? new Date(verified_at) : undefined,
     records: records.map(({ last_checked_at, ...record }) => ({
       ...record,

@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { run } from '../../cli/run.ts'
+import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The domains commands for users of the service: an API key, and no database.
 
 let api: Api
 beforeAll(async () => {
-  api = await startApi()
+  const pools = { main: { addresses: ['192.0.2.77'], warmsUp: false } }
+  api = await startApi(undefined, { ...DEFAULT_LIMITS, pools })
 })
 afterAll(() => api.stop())
 beforeEach(() => {
@@ -35,6 +37,14 @@ test('an API key is enough to add, list, show, verify, rotate and remove a domai
     exit: 'not_found',
     message: 'The account has no domain api.example.org. See: verdict domains list',
   })
+})
+
+test('the pool that a domain sends from is chosen, shown with the domain, and left', async () => {
+  const bound = /^example\.test is verified\. It sends from the pool main\.\n/
+  expect(await textOf('domains', 'pool', 'example.test', 'main')).toMatch(bound)
+  expect(await textOf('domains', 'show', 'example.test')).toMatch(bound)
+  expect(await textOf('domains', 'pool', 'example.test', 'default')).toMatch(/^example\.test is verified\.\n/)
+  await expect(run(['domains', 'pool', 'example.test', 'nothing'])).rejects.toThrow(/pool.*main/)
 })
 
 test('the options for operators need the database', async () => {
