@@ -5,12 +5,14 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { messages } from '../../server/db/schema.ts'
 import type { PublishedRecord } from '../../server/domains/records.ts'
 import { published } from '../domains/verifying.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { connectClient } from '../smtp-front/client.ts'
 import { authorization, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
 
 let npm: NpmStart
@@ -73,6 +75,15 @@ test('the doctor finds nothing to mend beside a fresh npm start', async () => {
   await expect
     .poll(diagnosis, { timeout: 60_000 })
     .toMatch(/^ {2}ok {7}worker [\s\S]*^All is well: 22 ok, 9 skipped\.$/m)
+})
+
+test('SMTP_FRONT_PORT is printed with the other addresses, and programs send there with the printed key', async () => {
+  const port = await freePort()
+  const { program, ready } = await npm.startAndWait({ SMTP_FRONT_PORT: String(port) })
+  expect(program.stdout()).toContain(`SMTP                  127.0.0.1:${port}  (any user name, an API key`)
+  const client = await connectClient(port)
+  expect(await client.logIn(ready.keys.live)).toMatch(/^235/)
+  client.end()
 })
 
 /** What others may do with a file. A journal of SQLite, which lasts for a transaction, may be gone by now. */
