@@ -1,4 +1,5 @@
-import { existsSync, globSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { onlyStep, reachesBuild, readDockerfile } from './dockerfile.ts'
@@ -42,6 +43,19 @@ test('everything that is copied exists and reaches the build', () => {
       for (const source of sources)
         expect([source, existsSync(source) && filesOf(source).every(reachesBuild)]).toEqual([source, true])
   }
+})
+
+test('everything that a file of the image imports is in the image', () => {
+  const inImage = image.steps.flatMap((step) => (step.does === 'COPY' && step.from === undefined ? step.sources : []))
+  const isCopied = (path: string) => inImage.some((source) => path === source || path.startsWith(`${source}/`))
+  const files = inImage.flatMap((source) => (source.endsWith('.ts') ? [source] : globSync(`${source}/**/*.ts`)))
+  const missing = files.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/(?:from|import\() ?'(\.[^']*)'/g)]
+      .map(([, path]) => normalize(join(dirname(file), path!)))
+      .filter((path) => !isCopied(path))
+      .map((path) => `${file} imports ${path}`),
+  )
+  expect(missing).toEqual([])
 })
 
 const filesOf = (source: string) => (source.includes('.') ? [source] : globSync(`${source}/*.*`))
