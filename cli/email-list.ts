@@ -33,6 +33,7 @@ export const emails = (print: Print) =>
     .addOption(new Option('--status <status>', 'Only with this status').choices(STATUSES))
     .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only to this recipient')
+    .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
     .option('--domain <domain>', 'Only from this domain')
     .option('--tag <tag>', 'Only with this tag')
     .option('--tenant <tenant_id>', 'Only of this tenant')
@@ -44,11 +45,19 @@ export const emails = (print: Print) =>
     .option('--limit <number>', 'How many emails to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, ...filters }) => {
+    .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, recipientDomain, ...filters }) => {
       const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
       const page = await callApi({
         url,
-        path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun, in_doubt: inDoubt ? 'true' : undefined }),
+        path:
+          PATH +
+          query({
+            ...filters,
+            recipient_domain: recipientDomain,
+            tenant_id,
+            sandbox: isDryRun,
+            in_doubt: inDoubt ? 'true' : undefined,
+          }),
       })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
       const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, filters.recipient))

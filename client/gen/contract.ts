@@ -1887,6 +1887,11 @@ export interface ListEmailsQuery {
    * email in doubt is `bounced`.
    */
   in_doubt?: boolean
+  /**
+   * Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or A-label
+   * form. With `recipient` both must be true of one recipient.
+   */
+  recipient_domain?: string
 }
 
 export interface ListEventsQuery {

@@ -1,19 +1,40 @@
 const ID = /^(msg|evt)_[0-9a-z]{26}$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
 
-/**
- * The page below the account that the text of the search box leads to; undefined for an empty text. An id opens its
- * page, an address filters the messages by recipient, a domain by sender, and any other word by tag. What is around an
- * address or an id, as mail programs and logs write it, is left out.
- */
-export function placeOf(text: string): string | undefined {
-  const word = bare(text)
-  if (word === '') return undefined
-  const kind = ID.exec(word)?.[1]?.toLowerCase()
-  if (kind) return `${kind === 'msg' ? 'messages' : 'events'}/${word.toLowerCase()}`
-  const filter = word.includes('@') ? 'recipient' : DOMAIN.test(word) ? 'domain' : 'tag'
-  return `messages?${new URLSearchParams({ [filter]: word })}`
+/** One way to read the text of the search box. */
+export interface Reading {
+  /** Says what is looked for: `Messages to`. */
+  label: string
+  /** The value as it is looked for. */
+  value: string
+  /** The page below the account. */
+  place: string
 }
+
+/**
+ * The ways to read the text of the search box, the most likely first; none for an empty text. An id opens its page. What
+ * is around an address or an id, as mail programs and logs write it, is left out.
+ */
+export function readingsOf(text: string): Reading[] {
+  const value = bare(text)
+  if (value === '') return []
+  const kind = ID.exec(value)?.[1]?.toLowerCase()
+  if (kind === 'msg') return [{ label: 'Open message', value, place: `messages/${value.toLowerCase()}` }]
+  if (kind === 'evt') return [{ label: 'Open event', value, place: `events/${value.toLowerCase()}` }]
+  const tag = messagesBy('Messages with the tag', 'tag', value)
+  const domain = value.slice(value.lastIndexOf('@') + 1)
+  if (!DOMAIN.test(domain)) return [tag]
+  const toDomain = messagesBy('Messages to anyone at', 'recipient_domain', domain)
+  return value.includes('@')
+    ? [messagesBy('Messages to', 'recipient', value), toDomain, tag]
+    : [toDomain, messagesBy('Messages from the domain', 'domain', value), tag]
+}
+
+const messagesBy = (label: string, filter: string, value: string): Reading => ({
+  label,
+  value,
+  place: `messages?${new URLSearchParams({ [filter]: value })}`,
+})
 
 /** `Ann <ann@example.com>`, `mailto:ann@example.com` and `"msg_..."` without what is around the value. */
 function bare(text: string): string {

@@ -36,6 +36,11 @@ export const DRY_RUN_FILTER: Filter = {
 }
 
 export const RECIPIENT_FILTER: Filter = { name: 'recipient', label: 'Recipient', placeholder: 'ann@example.com' }
+export const RECIPIENT_DOMAIN_FILTER: Filter = {
+  name: 'recipient_domain',
+  label: 'Recipient domain',
+  placeholder: 'example.com',
+}
 export const TAG_FILTER: Filter = { name: 'tag', label: 'Tag', placeholder: 'password-reset' }
 export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placeholder: 'shop-7' }
 

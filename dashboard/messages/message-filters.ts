@@ -2,6 +2,7 @@ import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
   REASON_FILTER,
+  RECIPIENT_DOMAIN_FILTER,
   RECIPIENT_FILTER,
   STATUS_FILTER,
   sandboxOfName,
@@ -22,6 +23,7 @@ export const DOUBTFUL: MessageSearch = { status: IN_DOUBT }
 /** The filters of the list as the address of the page has them. */
 export interface MessageSearch {
   recipient?: string
+  recipient_domain?: string
   status?: string
   reason?: string
   domain?: string
@@ -36,6 +38,7 @@ export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_FILTER,
   MESSAGE_STATUS,
   REASON_FILTER,
+  RECIPIENT_DOMAIN_FILTER,
   { name: 'domain', label: 'From domain', placeholder: 'example.com' },
   TAG_FILTER,
   TENANT_FILTER,
@@ -49,6 +52,7 @@ export function requestOf(search: MessageSearch) {
   const { recipient, domain, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     recipient,
+    recipientDomain: search.recipient_domain,
     domain,
     tag,
     tenantId: tenant,

@@ -78,6 +78,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   },
   ListEmailsRequest: {
     recipient: {},
+    recipient_domain: TEXT,
     domain: TEXT,
     tag: TAG,
     tenant_id: TENANT_ID,

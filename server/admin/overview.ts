@@ -37,7 +37,9 @@ export function createOverviewService({
     async getOverview({ from, to, granularity }, context) {
       const accountId = accountOf(context)
       readEnum('granularity', granularity, granularityNames)
-      if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be hour or day')
+      if (granularity !== Granularity.HOUR && granularity !== Granularity.DAY) {
+        throw refuse('granularity', 'must be hour or day')
+      }
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)

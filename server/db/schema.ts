@@ -30,7 +30,7 @@ import { shortNames } from './enum-names.ts'
 import { EVENT_KINDS } from './event-kinds.ts'
 import type { AttemptPhases, RecordCheck, SiteBook, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
-import { matchingSql } from './matching-sql.ts'
+import { matchingSql, recipientDomainSql } from './matching-sql.ts'
 import { MENTIONS } from './mentions.ts'
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
@@ -290,6 +290,7 @@ export const recipients = pgTable(
     primaryKey({ columns: [t.messageId, t.position] }),
     // Emails are listed by recipient.
     index('recipients_email').on(t.accountId, sql.raw(matchingSql('email')), t.messageId),
+    index('recipients_domain').on(t.accountId, sql.raw(recipientDomainSql('email')), t.messageId),
     index('recipients_mentions').on(t.messageId).where(sql.raw(MENTIONS.recipients)),
     checkOneOf(t.kind),
     checkOneOf(t.status),

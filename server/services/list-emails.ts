@@ -32,7 +32,8 @@ export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof E
     const limit = readLimit(request.limit)
     const range = readRange(ListEmailsRequestSchema, request, clock)
     const filters = { accountId: accountOf(context), ...readFilters(request) }
-    const find = filters.recipient === undefined ? findEmails : findEmailsTo
+    const isByRecipient = filters.recipient !== undefined || filters.recipientDomain !== undefined
+    const find = isByRecipient ? findEmailsTo : findEmails
     return read(async (db) => {
       const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
       const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
@@ -50,6 +51,7 @@ function readFilters(request: ListEmailsRequest) {
     status: readEnum('status', request.status, statusNames),
     reason: readEnum('reason', request.reason, reasonNames),
     recipient: readRecipient(request.recipient),
+    recipientDomain: readDomain(request.recipientDomain, 'recipient_domain'),
     domain: readDomain(request.domain),
     tag: readTagFilter(request.tag),
     tenantId: readTenantFilter(request.tenantId),
@@ -81,7 +83,7 @@ const COLUMNS = {
   ),
 }
 
-function matches({ accountId, recipient: _, inDoubt, ...columns }: Filters, range: IdRange) {
+function matches({ accountId, recipient: _, recipientDomain: __, inDoubt, ...columns }: Filters, range: IdRange) {
   const present = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = present.map(([name, value]) => eq(messages[name as keyof typeof columns], value!))
   return and(
@@ -107,7 +109,7 @@ function findEmails(db: Database, filters: Filters, range: IdRange, limit: numbe
 }
 
 /**
- * Finds emails by a recipient, once each: an address may be among the recipients in two spellings. The inner limit
+ * Finds emails by a recipient or the domain of one, once each: an address may be among the recipients in two spellings. The inner limit
  * keeps PostgreSQL from joining the other way round, which would read every email of the account when the address is
  * rare.
  */
@@ -126,7 +128,10 @@ function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: num
     .where(
       and(
         eq(accountId, filters.accountId),
-        eq(sql`lower(${address} collate "C")`, filters.recipient),
+        filters.recipient === undefined ? undefined : eq(sql`lower(${address} collate "C")`, filters.recipient),
+        filters.recipientDomain === undefined
+          ? undefined
+          : eq(sql`lower(split_part(${address}, '@', -1) collate "C")`, filters.recipientDomain),
         gte(messageId, range.from),
         lt(messageId, range.below),
       ),

@@ -77,10 +77,10 @@ export function notAnAddress(text: string): string {
 }
 
 /** Returns the domain name as it is stored: lower case, A-labels. */
-export function readDomain(text: string | undefined): string | undefined {
+export function readDomain(text: string | undefined, field = 'domain'): string | undefined {
   if (text === undefined) return undefined
   const domain = readDomainName(text)
-  if (domain === undefined) throw refuse('domain', 'is not a domain name. Expected something like example.com')
+  if (domain === undefined) throw refuse(field, 'is not a domain name. Expected something like example.com')
   return domain
 }
 

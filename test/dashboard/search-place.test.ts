@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { placeOf } from '../../dashboard/frame/search-place.ts'
+import { readingsOf } from '../../dashboard/frame/search-place.ts'
 
 const MESSAGE = 'msg_01m81wy2s6efabg3acxxehggs0'
 const EVENT = 'evt_01m81wy2wce5ss5vkne7zf34vx'
@@ -18,11 +18,27 @@ test.for([
     'a&status=x@example.com',
     'messages?recipient=a%26status%3Dx%40example.com',
   ],
-  ['a domain', 'Example.com', 'messages?domain=Example.com'],
-  ['a domain in another script', 'bücher.example', 'messages?domain=b%C3%BCcher.example'],
+  ['a domain', 'Example.com', 'messages?recipient_domain=Example.com'],
+  ['a domain in another script', 'bücher.example', 'messages?recipient_domain=b%C3%BCcher.example'],
   ['a word', 'password-reset', 'messages?tag=password-reset'],
   ['an id that was cut', 'msg_01m81wy2s6', 'messages?tag=msg_01m81wy2s6'],
   ['nothing', '   ', undefined],
-] as const)('a search for %s leads to its place', ([, text, place]) => {
-  expect(placeOf(text)).toBe(place)
+] as const)('a search for %s leads to its place first', ([, text, place]) => {
+  expect(readingsOf(text)[0]?.place).toBe(place)
+})
+
+test('every way to read a text is offered, and names what it looks for', () => {
+  const readings = (text: string) => readingsOf(text).map(({ label, value }) => `${label} ${value}`)
+  expect(readings('outlook.com')).toEqual([
+    'Messages to anyone at outlook.com',
+    'Messages from the domain outlook.com',
+    'Messages with the tag outlook.com',
+  ])
+  expect(readings('Ann <ann@outlook.com>')).toEqual([
+    'Messages to ann@outlook.com',
+    'Messages to anyone at outlook.com',
+    'Messages with the tag ann@outlook.com',
+  ])
+  expect(readings('welcome')).toEqual(['Messages with the tag welcome'])
+  expect(readings(MESSAGE)).toEqual([`Open message ${MESSAGE}`])
 })

@@ -16,7 +16,18 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const { HISTORY, EVERYBODY, MAX_ENDPOINTS, STATS_COUNTS, at, bytea, count, checkOneOf: oneOf, ...tables } = schema
+const {
+  HISTORY,
+  EVERYBODY,
+  MAX_ENDPOINTS,
+  STATS_COUNTS,
+  GROUP_COUNTS,
+  at,
+  bytea,
+  count,
+  checkOneOf: oneOf,
+  ...tables
+} = schema
 const { ROLES, ...tablesOfPeople } = peopleSchema
 const configs = Object.values({ ...tables, ...tablesOfPeople }).map((table) => getTableConfig(table as PgTable))
 
