@@ -109,9 +109,9 @@ function findEmails(db: Database, filters: Filters, range: IdRange, limit: numbe
 }
 
 /**
- * Finds emails by a recipient or the domain of one, once each: an address may be among the recipients in two spellings. The inner limit
- * keeps PostgreSQL from joining the other way round, which would read every email of the account when the address is
- * rare.
+ * Finds emails by a recipient or the domain of one, once each: an address may be among the recipients in two spellings.
+ * The inner limit keeps PostgreSQL from joining the other way round, which would read every email of the account when
+ * the address is rare.
  */
 function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: number) {
   const { messageId, accountId, email: address } = recipients

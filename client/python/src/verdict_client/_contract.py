@@ -2585,6 +2585,10 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """`true` for emails with a recipient in doubt only, `false` for emails without one. By default both. The status
     of an email in doubt is `bounced`.
     """
+    recipient_domain: NotRequired[str]
+    """Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or
+    A-label form. With `recipient` both must be true of one recipient.
+    """
 
 
 _ListEventsQueryKeywords = TypedDict("_ListEventsQueryKeywords", {"from": NotRequired[str | datetime | date]})
