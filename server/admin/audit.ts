@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
-  type ActorKind,
   ActorKindSchema,
   type AuditEntry,
   AuditEntrySchema,
@@ -18,7 +17,7 @@ import { publicId, timeOfId } from '../db/ids.ts'
 import { auditEntries } from '../db/people-schema.ts'
 import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
 
-const actorKindNames = enumNames<ActorKind>(ActorKindSchema)
+const actorKindNames = enumNames(ActorKindSchema)
 
 export function createAuditService({ db }: { db: Database }): ServiceImpl<typeof AuditService> {
   return {

@@ -5,7 +5,6 @@ import {
   type Import,
   ImportSchema,
   type ImportService,
-  type ImportState,
   ImportStateSchema,
   type StartImportRequest,
 } from '../../gen/verdict/admin/v1/imports_pb.ts'
@@ -127,7 +126,7 @@ function readFile({ fileName, lines, digest, tenantId }: StartImportRequest): Fi
   return { fileName, lines, digest: Buffer.from(digest, 'hex'), tenantId: readTenant(tenantId) ?? '' }
 }
 
-const stateNames = enumNames<ImportState>(ImportStateSchema)
+const stateNames = enumNames(ImportStateSchema)
 
 function importOf({ id, state, tenantId, createdAt, endedAt, ...row }: ImportRow): Import {
   const { fileName, lines, linesDone, nextPart, imported, alreadySuppressed, invalid, createdBy } = row

@@ -1,5 +1,5 @@
-import { type Role, RoleSchema } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { RoleSchema } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
 
 /** The roles of the contract and of the database. */
-export const roleNames = enumNames<Role>(RoleSchema)
+export const roleNames = enumNames(RoleSchema)

@@ -4,7 +4,6 @@ import {
   type Replay,
   ReplayFilterSchema,
   ReplaySchema,
-  type ReplayState,
   ReplayStateSchema,
 } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Database } from '../db/connect.ts'
@@ -16,7 +15,7 @@ import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.
 
 type ReplayRow = typeof rangeReplays.$inferSelect
 
-const stateNames = enumNames<ReplayState>(ReplayStateSchema)
+const stateNames = enumNames(ReplayStateSchema)
 
 // This statement is not prepared: only a plan made for these ids reads the one day that holds them.
 const COUNTS = `

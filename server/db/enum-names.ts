@@ -1,4 +1,5 @@
 import type { DescEnum } from '@bufbuild/protobuf'
+import type { GenEnum } from '@bufbuild/protobuf/codegenv2'
 
 // The contract names an enum value DELIVERY_STATUS_DELIVERED. JSON, the database and the log name it `delivered`.
 
@@ -21,7 +22,7 @@ export interface EnumNames<E extends number> {
  * Maps the numbers of an enum to their short names and back. `name` and `value` throw for one that the contract
  * lacks.
  */
-export function enumNames<E extends number>(schema: DescEnum): EnumNames<E> {
+export function enumNames<E extends number>(schema: GenEnum<E>): EnumNames<E> {
   const byNumber = new Map(schema.values.map((value) => [value.number, short(schema, value.name)]))
   const byName = new Map([...byNumber].map(([number, name]) => [name, number as E]))
   const required = <T>(entry: T | undefined, key: unknown) => {

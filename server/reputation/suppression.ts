@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import {
   type Suppression,
-  type SuppressionReason,
   SuppressionReasonSchema,
   SuppressionSchema,
   SuppressionScope,
@@ -17,7 +16,7 @@ import { run } from '../db/statement.ts'
 import { createErasedForm, type ErasedFormOf } from './erased-form.ts'
 import { readErasureKey } from './erasure-key.ts'
 
-export const suppressionReasonNames = enumNames<SuppressionReason>(SuppressionReasonSchema)
+export const suppressionReasonNames = enumNames(SuppressionReasonSchema)
 
 /** The addresses that a send looks up. */
 export interface SuppressionQuery {

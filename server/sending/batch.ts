@@ -58,7 +58,7 @@ interface MessageResult {
   cause?: unknown
 }
 
-const errorNames = enumNames<ErrorReason>(ErrorReasonSchema)
+const errorNames = enumNames(ErrorReasonSchema)
 const TEMPORARY_ERRORS: readonly (ErrorReason | undefined)[] = [
   ErrorReason.RATE_LIMIT_EXCEEDED,
   ErrorReason.TRANSIENT_FAILURE,

@@ -19,7 +19,7 @@ import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
-const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
+const phaseNames = enumNames(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>
 

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { type AttemptOutcome, AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
 
-const outcomeNames = enumNames<AttemptOutcome>(AttemptOutcomeSchema)
+const outcomeNames = enumNames(AttemptOutcomeSchema)
 
 /** How an attempt ended: the columns of a stored attempt, and the result of a test POST. Phases in milliseconds. */
 export interface EndedAttempt {

@@ -1,12 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import {
-  type DispatchKind,
-  DispatchKindSchema,
-  type DispatchSchema,
-  type DispatchState,
-  DispatchStateSchema,
-} from '../../gen/verdict/v1/events_pb.ts'
+import { DispatchKindSchema, type DispatchSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
@@ -17,8 +11,8 @@ import { type EndedAttempt, shownEnd } from './attempt-outcomes.ts'
 // both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a
 // plan made for these ids leaves out the days that cannot hold them.
 
-const kindNames = enumNames<DispatchKind>(DispatchKindSchema)
-const stateNames = enumNames<DispatchState>(DispatchStateSchema)
+const kindNames = enumNames(DispatchKindSchema)
+const stateNames = enumNames(DispatchStateSchema)
 
 /** The newest replays of an event that are shown, beside all original dispatches. */
 const SHOWN_REPLAYS = 100

@@ -1,18 +1,11 @@
-import {
-  Granularity,
-  GranularitySchema,
-  type GroupBy,
-  GroupBySchema,
-  type SendingState,
-  SendingStateSchema,
-} from '../../gen/verdict/v1/stats_pb.ts'
+import { Granularity, GranularitySchema, GroupBySchema, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstKeptHour, MINUTES_KEPT_DAYS } from '../db/retention.ts'
 import { refuse, refuseReversed } from './listing.ts'
 
-export const granularityNames = enumNames<Granularity>(GranularitySchema)
-export const groupByNames = enumNames<GroupBy>(GroupBySchema)
-export const sendingNames = enumNames<SendingState>(SendingStateSchema)
+export const granularityNames = enumNames(GranularitySchema)
+export const groupByNames = enumNames(GroupBySchema)
+export const sendingNames = enumNames(SendingStateSchema)
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

@@ -2,17 +2,14 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import {
   DkimKeySchema,
-  type DkimKeyState,
   DkimKeyStateSchema,
   DomainRecordSchema,
   DomainSchema,
-  type DomainStatus,
   DomainStatusSchema,
   type Domain as Message,
-  type RecordStatus,
   RecordStatusSchema,
 } from '../../gen/verdict/v1/domains_pb.ts'
-import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import { SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -25,10 +22,10 @@ import { warmUpDay } from '../reputation/warm-up.ts'
 import type { Backend } from './backend.ts'
 
 const DAY_MS = 86_400_000
-const statusNames = enumNames<DomainStatus>(DomainStatusSchema)
-const recordNames = enumNames<RecordStatus>(RecordStatusSchema)
-const keyNames = enumNames<DkimKeyState>(DkimKeyStateSchema)
-const sendingNames = enumNames<SendingState>(SendingStateSchema)
+const statusNames = enumNames(DomainStatusSchema)
+const recordNames = enumNames(RecordStatusSchema)
+const keyNames = enumNames(DkimKeyStateSchema)
+const sendingNames = enumNames(SendingStateSchema)
 
 /**
  * Creates the function that shows domains of one account: with their records and what they may send and have sent
