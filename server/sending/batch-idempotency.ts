@@ -72,7 +72,7 @@ const STATEMENT_MS = 5_000
 /** `sendLeaseMs` is the lease of a send. A batch that waits holds no connection of the database. */
 export function createBatchIdempotency(db: Database, sendLeaseMs: number): BatchIdempotency {
   const leaseMs = CALL_TIMES.batchStartMs + sendLeaseMs
-  const { share, idle } = createSharing<SendBatchResponse>()
+  const { share, idle } = createSharing<SendBatchResponse>(leaseMs)
   const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
     inTime(run<Row>(db, statement, parameters), STATEMENT_MS)
 
@@ -123,10 +123,7 @@ export function createBatchIdempotency(db: Database, sendLeaseMs: number): Batch
   }
 
   return {
-    once(key, send) {
-      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
-      return share(key, untilMs, () => respondFirst(key, send, untilMs))
-    },
+    once: (key, send) => share(key, (untilMs) => respondFirst(key, send, untilMs)),
     idle,
   }
 }

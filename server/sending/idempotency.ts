@@ -1,5 +1,4 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { CALL_TIMES } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
@@ -40,9 +39,10 @@ export const FIND_KEYS = `
  * holds no connection of the database.
  */
 export function createIdempotency(db: Database, leaseMs: number): Idempotency {
-  const findHolder = keyLookup(db)
+  const find = createKeyLookup<KeyHolder>(db, FIND_KEYS)
+  const findHolder = ({ accountId, scope, key }: IdempotencyKey) => find({ account_id: accountId, scope, key })
   const storedResponse = createReadResponse(db)
-  const { share, idle } = createSharing<SendResponse>()
+  const { share, idle } = createSharing<SendResponse>(leaseMs)
 
   /** Serves the first request with this key in this process. Other processes may serve one with it too. */
   async function respondFirst(
@@ -72,15 +72,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
   }
 
   return {
-    once(key, send) {
-      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
-      return share(key, untilMs, () => respondFirst(key, send, untilMs))
-    },
+    once: (key, send) => share(key, (untilMs) => respondFirst(key, send, untilMs)),
     idle,
   }
-}
-
-function keyLookup(db: Database): (key: IdempotencyKey) => Promise<KeyHolder | undefined> {
-  const find = createKeyLookup<KeyHolder>(db, FIND_KEYS)
-  return ({ accountId, scope, key }) => find({ account_id: accountId, scope, key })
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../async/timeout.ts'
+import { CALL_TIMES } from '../config/limits.ts'
 import { fail } from '../errors.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
 
@@ -25,16 +26,19 @@ const POLL_MS = { first: 20, most: 250 }
  * Requests of this process with the same idempotency key share the response of the first one. When that fails, equal
  * requests fail with it, and a request with another body makes its own attempt. Used for sends and for batches.
  */
-export function createSharing<Response>() {
+export function createSharing<Response>(leaseMs: number) {
   const running = new Map<string, { requestHash: string; first: Promise<FirstResponse<Response>> }>()
 
   return {
-    /** Throws `transient_failure` when the first is not done by `untilMs`, a time of `performance.now()`. */
+    /**
+     * Throws `transient_failure` when the first is not done within its lease and the time of a repeat: by `untilMs`, a
+     * time of `performance.now()`.
+     */
     async share(
       key: IdempotencyKey,
-      untilMs: number,
-      respondFirst: () => Promise<FirstResponse<Response>>,
+      respondFirst: (untilMs: number) => Promise<FirstResponse<Response>>,
     ): Promise<SharedResponse<Response>> {
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       const name = JSON.stringify([key.accountId, key.scope, key.key])
       for (;;) {
         const other = running.get(name)
@@ -47,7 +51,7 @@ export function createSharing<Response>() {
           if (other.requestHash === key.requestHash || performance.now() >= untilMs) throw error
         }
       }
-      const first = respondFirst().finally(() => running.delete(name))
+      const first = respondFirst(untilMs).finally(() => running.delete(name))
       running.set(name, { requestHash: key.requestHash, first })
       const { response, replayed, requestHash } = await first
       return { response, replayed, mismatch: requestHash !== key.requestHash }
