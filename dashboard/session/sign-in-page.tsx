@@ -17,7 +17,8 @@ export function SignInPage() {
     )
   }
   return (
-    <NarrowPage title="Sign in">
+    <NarrowPage title="Sign in to Verdict">
+      <p className="soft">Transactional email that answers with the recipient server's own verdict.</p>
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
       <details className="soft">
         <summary>No sign-in yet, or the password is lost?</summary>
