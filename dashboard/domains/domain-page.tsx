@@ -1,13 +1,14 @@
 import { createConnectQueryKey, useMutation, useQuery, useTransport } from '@connectrpc/connect-query'
 import { Button, Switch } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { IconRefresh } from '@tabler/icons-react'
+import { IconDownload, IconRefresh } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Domain, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
+import { saveFile } from '../export/save-file.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NameDialog } from '../feedback/name-dialog.tsx'
@@ -20,6 +21,7 @@ import styles from './domains.module.css'
 import { Records } from './records.tsx'
 import { Rotation } from './rotation.tsx'
 import { WarmUpBar } from './warm-up-bar.tsx'
+import { zoneFileOf } from './zone-file.ts'
 
 /** While a record is missing, what DNS has is asked for again this often. */
 const WAITING_MS = 5_000
@@ -80,13 +82,25 @@ function DomainView({ domain }: { domain: Domain }) {
       {domain.warmup && <WarmUpBar warmUp={domain.warmup} />}
       <section className={styles.section}>
         <h2>DNS records</h2>
-        <p className="soft">Create these at the provider that hosts the DNS of {domain.domain}.</p>
+        <div className={styles.sectionHead}>
+          <p className="soft">
+            Create these at the provider that hosts the DNS of {domain.domain}, or import the file there.
+          </p>
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<IconDownload size={14} aria-hidden />}
+            onClick={() => saveFile(`${domain.domain}.zone`, new Blob([zoneFileOf(domain.records)]))}
+          >
+            Zone file
+          </Button>
+        </div>
         {isLocal(domain.records) && (
           <p className={styles.advice} role="note">
             This installation has no public address yet. These records are for a trial on this machine.
           </p>
         )}
-        <Records domain={domain.domain} records={domain.records} isChecking={check.isPending} />
+        <Records domain={domain} isChecking={check.isPending} />
       </section>
       <section className={styles.section}>
         <h2>DKIM key</h2>

@@ -44,6 +44,12 @@ export const RECORD_STATES: Record<RecordStatus, Omit<Shown, 'sentence'>> = {
   [RecordStatus.FAILED]: { tone: 'error', word: 'Missing or wrong' },
 }
 
+/** A record that a new domain does not have yet is no fault: its owner is about to create it. */
+export function stateOfRecord({ status, observed }: Pick<DomainRecord, 'status' | 'observed'>, domain: DomainStatus) {
+  const isAwaited = domain === DomainStatus.PENDING && status === RecordStatus.FAILED && observed.length === 0
+  return isAwaited ? ({ tone: 'waiting', word: 'Not there yet' } as const) : RECORD_STATES[status]!
+}
+
 /** What the circuit breaker does to a domain's mail. An active domain needs no words. */
 export const BREAKER_STATES: Partial<Record<SendingState, Shown>> = {
   [SendingState.THROTTLED]: {

@@ -1,24 +1,22 @@
-import { type DomainRecord, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { type Domain, type DomainRecord, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
-import { namesInZones, RECORD_PURPOSES, RECORD_STATES } from './domain-states.ts'
+import { namesInZones, RECORD_PURPOSES, stateOfRecord } from './domain-states.ts'
 import styles from './domains.module.css'
 
 interface RecordsProps {
-  /** Name of the domain. */
-  domain: string
-  records: DomainRecord[]
+  domain: Domain
   /** Whether DNS is checked at this moment. */
   isChecking: boolean
 }
 
 /** The records to publish, each beside what DNS has and with what to do. */
-export function Records({ domain, records, isChecking }: RecordsProps) {
+export function Records({ domain, isChecking }: RecordsProps) {
   return (
     <ol className={styles.records}>
-      {records.map((record) => (
+      {domain.records.map((record) => (
         <li key={`${record.host} ${record.type}`} className={styles.record}>
           <RecordView domain={domain} record={record} isChecking={isChecking} />
         </li>
@@ -29,9 +27,9 @@ export function Records({ domain, records, isChecking }: RecordsProps) {
 
 const CHECKING = { tone: 'waiting', word: 'Checking' } as const
 
-function RecordView({ domain, record, isChecking }: { domain: string; record: DomainRecord; isChecking: boolean }) {
+function RecordView({ domain, record, isChecking }: RecordsProps & { record: DomainRecord }) {
   const { record: purpose, required, status, error, lastCheckedAt, observed } = record
-  const state = isChecking ? CHECKING : RECORD_STATES[status]!
+  const state = isChecking ? CHECKING : stateOfRecord(record, domain.status)
   return (
     <>
       <header className={styles.recordHead}>
@@ -44,7 +42,7 @@ function RecordView({ domain, record, isChecking }: { domain: string; record: Do
       </header>
       <p className="soft">{RECORD_PURPOSES[purpose]}</p>
       <dl className={styles.facts}>
-        <Host host={record.host} domain={domain} />
+        <Host host={record.host} domain={domain.domain} />
         <dt>Value</dt>
         <dd>{record.value ? <Copied text={record.value} label={`${purpose} value`} /> : 'Not known yet'}</dd>
         {observed.length > 0 && <dt>In DNS now</dt>}

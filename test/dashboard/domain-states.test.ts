@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
-import { DOMAIN_STATES, isLocal, namesInZones, RECORD_STATES } from '../../dashboard/domains/domain-states.ts'
-import { DomainStatusSchema, RecordStatusSchema } from '../../gen/verdict/v1/domains_pb.ts'
+import {
+  DOMAIN_STATES,
+  isLocal,
+  namesInZones,
+  RECORD_STATES,
+  stateOfRecord,
+} from '../../dashboard/domains/domain-states.ts'
+import { DomainStatus, DomainStatusSchema, RecordStatus, RecordStatusSchema } from '../../gen/verdict/v1/domains_pb.ts'
 
 test.each([
   ['example.com', 'example.com', ['@']],
@@ -33,4 +39,12 @@ test.each([
 test('every state of a domain and of a record has its words', () => {
   for (const { number } of DomainStatusSchema.values) expect(DOMAIN_STATES).toHaveProperty(String(number))
   for (const { number } of RecordStatusSchema.values) expect(RECORD_STATES).toHaveProperty(String(number))
+})
+
+test('a record that a new domain does not have yet is no fault; a wrong one is, and one that has gone', () => {
+  const shown = (observed: string[], domain: DomainStatus) =>
+    stateOfRecord({ status: RecordStatus.FAILED, observed }, domain).word
+  expect(shown([], DomainStatus.PENDING)).toBe('Not there yet')
+  expect(shown(['v=spf1 -all'], DomainStatus.PENDING)).toBe('Missing or wrong')
+  expect(shown([], DomainStatus.VERIFIED)).toBe('Missing or wrong')
 })
