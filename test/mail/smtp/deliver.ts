@@ -1,4 +1,4 @@
-import { afterAll, vi } from 'vitest'
+import { afterAll } from 'vitest'
 import type { Resolver } from '../../../mail/dns/resolver.ts'
 import type { Delivery, Engine, Host, Site, SmtpAttempt } from '../../../mail/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../../mail/smtp/engine.ts'
@@ -96,9 +96,4 @@ export async function closedPort(): Promise<{ host: string; port: number }> {
   const exchanger = await startExchanger()
   await exchanger.close()
   return { host: '127.0.0.1', port: exchanger.port }
-}
-
-/** Waits for what the other side sees a moment later. */
-export function eventually<T>(check: () => T): Promise<T> {
-  return vi.waitFor(check, { timeout: 10_000, interval: 10 })
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../../harness/eventually.ts'
 import { type SilentPort, startSilentPort } from '../../harness/silent-port.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { letArrive } from '../../harness/waits.ts'
-import { closedPort, engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
+import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
 let silent: SilentPort
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest'
 import type { SmtpAttempt } from '../../../mail/smtp/attempt.ts'
+import { eventually } from '../../harness/eventually.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { takes } from '../../harness/waits.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 

@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { a, mx, startDns } from '../../harness/dns.ts'
+import { eventually } from '../../harness/eventually.ts'
 import type { Exchanger } from '../../harness/exchanger.ts'
 import { quietFor, takes } from '../../harness/waits.ts'
-import { closedPort, deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { closedPort, deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 const NO_PIPELINING = { ehlo: '250 mx.test' }
 

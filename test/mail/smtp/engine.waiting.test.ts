@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { eventually } from '../../harness/eventually.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { quietFor } from '../../harness/waits.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', async () => {
   const exchanger = await exchangerWith()

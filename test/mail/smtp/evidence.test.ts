@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { SmtpAttempt } from '../../../mail/smtp/attempt.ts'
 import { CERTIFICATE } from '../../harness/certificates.ts'
-import { closedPort, deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { eventually } from '../../harness/eventually.ts'
+import { closedPort, deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 const OPENING = ['connect', 'greeting', 'ehlo']
 const ENVELOPE = ['mail', 'rcpt', 'data', 'dot']

@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest'
+import { eventually } from '../../harness/eventually.ts'
 import type { Exchanger } from '../../harness/exchanger.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { letArrive } from '../../harness/waits.ts'
-import { engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
+import { engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 

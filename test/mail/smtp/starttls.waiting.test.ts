@@ -12,20 +12,11 @@ import {
   WEAK_CERTIFICATE,
   WEAK_DH,
 } from '../../harness/certificates.ts'
+import { eventually } from '../../harness/eventually.ts'
 import type { Exchanger } from '../../harness/exchanger.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import { outlast } from '../../harness/waits.ts'
-import {
-  closedPort,
-  deliveryTo,
-  engineWith,
-  eventually,
-  exchangerWith,
-  hostOf,
-  outcomeOf,
-  send,
-  siteOf,
-} from './deliver.ts'
+import { closedPort, deliveryTo, engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 

@@ -8,10 +8,10 @@ import { createHttpsGet } from '../../../net/https-get.ts'
 import { createLookup } from '../../../net/lookup.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../../harness/certificates.ts'
 import { a, type DnsAct, startDns, txt } from '../../harness/dns.ts'
+import { eventually } from '../../harness/eventually.ts'
 import { type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { quietFor } from '../../harness/waits.ts'
-import { eventually } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), POLICY_AUTHORITY]))
 

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
+import { eventually } from '../../harness/eventually.ts'
 import type { Script } from '../../harness/smtp-script.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 8 })
 
