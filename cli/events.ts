@@ -45,20 +45,25 @@ export const events = (print: Print) =>
     .option('--recipient <address>', 'Only events of this recipient')
     .option('--tag <tag>', 'Only events of emails with this tag')
     .addOption(new Option('--event <kind>', 'Only events of this kind').choices(EVENT_KINDS))
-    .option('--follow', 'Print new events as they come, until you press Ctrl+C; with --json one line each')
+    .option(
+      '--follow',
+      'Print new events of real sends as they come, until you press Ctrl+C; with --json one line each',
+    )
+    .option('--after <position>', 'With --follow: start after this position of an event, or at begin')
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async (eventId, { message: message_id, url, follow, ...options }) => {
+    .action(async (eventId, { message: message_id, url, follow, after, ...options }) => {
       const filters = { message_id, ...options }
       if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
         throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
       }
+      if (after !== undefined && !follow) throw new Failure('usage', '--after needs --follow.')
       if (follow) {
         return print({
           json: {},
           text: 'Following events. Press Ctrl+C to stop.',
-          rest: followEvents(filters, { url }),
+          rest: followEvents(filters, { url, after }),
         })
       }
       if (eventId === undefined) return print(await listEvents(query(filters), url))

@@ -3,60 +3,44 @@ import { Failure, type Output } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { callPatiently, query } from './service.ts'
 
-/** How often the service is asked for new events. */
-const POLL_MS = 2_000
-/** An event is listed when it is committed, at most this long after its timestamp. So each poll looks back as far. */
-const OVERLAP_MS = 20_000
+/** How long a call waits for an event. */
+const WAIT_S = 20
+const RETRY_MS = 2_000
 
 interface FollowOptions {
   url: string | undefined
-  pollMs?: number
+  /** A position of an event, or `begin`. */
+  after?: string
 }
 
-/** Yields each event that is stored after the start, once. Keeps asking while the service cannot be reached. */
+/** Yields each event that is committed after the start, once. Keeps asking while the service cannot be reached. */
 export async function* followEvents(
   filters: Record<string, string | undefined>,
-  { url, pollMs = POLL_MS }: FollowOptions,
+  { url, after }: FollowOptions,
 ): AsyncGenerator<Output> {
-  const listPage = async (more: Record<string, string>): Promise<Page> => {
-    const path = `/api/v1/events${query({ ...filters, ...more })}`
-    return (await callPatiently({ url, path })) as unknown as Page
+  const read = async (more: Record<string, string | undefined>): Promise<Changes> => {
+    const path = `/api/v1/events/changes${query({ ...filters, limit: '100', ...more })}`
+    return (await callPatiently({ url, path })) as unknown as Changes
   }
-  let newest = (await listPage({ limit: '1' })).events[0]
-  let seen = new Set<string>()
-
-  /** Returns the events that were not there before, oldest first. */
-  async function newEvents(): Promise<StoredEvent[]> {
-    const from = newest && new Date(Date.parse(newest.timestamp) - OVERLAP_MS).toISOString()
-    const events: StoredEvent[] = []
-    let page: Page | undefined
-    do {
-      page = await listPage({ limit: '100', ...(from && { from }), ...(page && { cursor: page.next_cursor! }) })
-      events.push(...page.events)
-    } while (page.has_more)
-    const unseen = events.filter(({ event_id }) => !seen.has(event_id))
-    newest = events[0] ?? newest
-    seen = new Set(events.map(({ event_id }) => event_id))
-    return unseen.reverse()
-  }
-
-  await newEvents()
+  let { events, position } = await read({ after })
   for (;;) {
-    await setTimeout(pollMs)
-    for (const event of await newEvents().catch(reportOutage)) yield { json: event, text: lineOf(event) }
+    for (const { event, position } of events) yield { json: { ...event, position }, text: lineOf(event) }
+    ;({ events, position } = await read({ after: position, wait_s: String(WAIT_S) }).catch(async (error) => {
+      reportOutage(error)
+      await setTimeout(RETRY_MS)
+      return { events: [], position }
+    }))
   }
 }
 
-interface Page {
-  events: StoredEvent[]
-  has_more: boolean
-  next_cursor?: string
+interface Changes {
+  events: { event: StoredEvent; position: string }[]
+  position: string
 }
 
-function reportOutage(error: unknown): never[] {
+function reportOutage(error: unknown): void {
   if (!(error instanceof Failure && error.exit === 'unavailable')) throw error
   console.error(error.message)
-  return []
 }
 
 /** Columns of one width for all events: a table would have to know the later ones. */

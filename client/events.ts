@@ -1,6 +1,7 @@
 import type { Call, CallOptions } from './call.ts'
-import type { ListEventsQuery } from './gen/contract.ts'
+import type { ListChangesQuery, ListEventsQuery } from './gen/contract.ts'
 import { itemsOf } from './pages.ts'
+import { type StreamOptions, streamOf } from './stream.ts'
 
 export interface ReplayOptions extends CallOptions {
   /** `whk_...`: the only endpoint to send to, also when it does not ask for the events or is disabled. */
@@ -19,6 +20,12 @@ export function eventsOf(call: Call) {
         (cursor) => list({ ...query, cursor }, options),
         ({ events }) => events,
       ),
+
+    /**
+     * Yields events as they are committed, each once, oldest first. Store `position` of an event when you have handled
+     * it, and pass it as `after` to resume. The stream reads on after outages, and ends with your signal.
+     */
+    stream: (query: Omit<ListChangesQuery, 'wait_s'> = {}, options?: StreamOptions) => streamOf(call, query, options),
 
     /** Returns one event with every attempt to push it to your endpoints. */
     get: (eventId: string, options?: CallOptions) => call('getEvent', { path: { event_id: eventId } }, options),

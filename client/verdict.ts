@@ -12,6 +12,7 @@ export type { Attachment, BatchMessage, Message, RetryOptions } from './emails.t
 export { type ErrorCode, VerdictError } from './error.ts'
 // The types above take the place of the contract's own `Attachment`.
 export type * from './gen/contract.ts'
+export type { StreamedEvent, StreamOptions } from './stream.ts'
 export { verifyWebhook, WebhookError, type WebhookEvent, type WebhookHeaders } from './verify-webhook.ts'
 
 export interface VerdictOptions {

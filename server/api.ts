@@ -30,6 +30,8 @@ import type { Send } from './sending/send.ts'
 import type { Backend } from './services/backend.ts'
 import { createDomainService } from './services/domains.ts'
 import { createEmailService } from './services/emails.ts'
+import { createEventChanges } from './services/event-changes.ts'
+import { shownEvents } from './services/event-fields.ts'
 import { createEventService } from './services/events.ts'
 import { createLimitsService } from './services/limits.ts'
 import { createReceiptService } from './services/receipts.ts'
@@ -39,6 +41,10 @@ import { createWebhookService } from './services/webhooks.ts'
 import type { Inbox } from './simulator/inbox.ts'
 import { createDoor } from './smtp-front/door.ts'
 import { createSubmit } from './smtp-front/submit.ts'
+import { createStreamLeases } from './stream/leases.ts'
+import { createEventReads } from './stream/read-events.ts'
+import { createRightWatch } from './stream/rights.ts'
+import { createEventStreams } from './stream/streams.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post.ts'
 import { createReplay } from './webhooks/replays/replay.ts'
@@ -86,7 +92,16 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const people = createPeople(parts)
 
   const emails = createEmailService({ ...parts, idempotency, sendBatch, batchIdempotency, hashAddress })
-  const events = createEventService({ ...parts, replay })
+  const streams = createEventStreams({
+    reads: createEventReads(db, clock),
+    clock,
+    show: (accountId, rows) => shownEvents(db, accountId, rows),
+    report: (error) => log.warn({ err: error }, 'event streams have ended: their reader failed'),
+  })
+  const leases = createStreamLeases(db, (error) => log.warn({ err: error }, 'stream leases could not be stored'))
+  const rights = createRightWatch()
+  const changes = createEventChanges({ streams, leases, rights })
+  const events = createEventService({ ...parts, replay, changes })
   const webhook = createWebhookService({
     ...parts,
     post: webhooks.post,
@@ -120,6 +135,11 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     limits: { budgetWaitMs: sendBudgetMs },
   })
   app.draining.addEventListener('abort', () => stopping.abort())
+  app.leaving.addEventListener('abort', () => {
+    streams.stop()
+    rights.stop()
+    void leases.stop()
+  })
   const submit = createSubmit({ db, send, senderDomains: createSenderDomains({ db, sealer }), leaseMs: sendLeaseMs })
   return {
     app,

@@ -19,6 +19,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/listener/http1.ts': ['latest', 'refused', 'watchPieces', 'waiting'],
     'server/http/listener/http2.ts': ['onNewStream', 'sessions', 'streams', 'streamsOf'],
     'server/http/listener/listen.ts': ['connections'],
+    'server/http/rpc/streams-of-connection.ts': ['open'],
     'server/http/site/readiness.ts': ['followers'],
     'server/inbound/listener.ts': ['addressees'],
     'server/inbound/visitors.ts': ['visitors'],
@@ -44,6 +45,9 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/sts-policies.ts': ['fetching'],
     'net/keyed-amounts.ts': ['amounts'],
     'server/telemetry/track-sends.ts': ['running'],
+    'server/stream/leases.ts': ['open', 'stale'],
+    'server/stream/rights.ts': ['onLost', 'watched'],
+    'server/stream/tail.ts': ['followers', 'groups'],
     'server/webhooks/dispatcher.ts': ['openWork'],
   },
   'the accounts and keys that exist': {
@@ -70,7 +74,6 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   },
   'one call, with whose input it leaves': {
     'server/admin/frame-html.ts': ['urls'],
-    'cli/follow-events.ts': ['seen'],
     'cli/send-options.ts': ['pairs'],
     'server/db/lost-encryption-keys.ts': ['opened', 'unopened'],
     'server/domains/authoritative.ts': ['answers', 'silent'],

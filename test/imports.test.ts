@@ -46,6 +46,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/webhooks': [...AUDITED, 'server/ledger'],
   'server/shaping': [...SHARED, 'mail'],
   'server/simulator': ['mail'],
+  'server/stream': [...SHARED, 'server/caller.ts'],
   'server/services': [
     ...AUDITED,
     'mail',
@@ -53,6 +54,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'server/receipts',
     'server/reputation',
     'server/sending',
+    'server/stream',
     'server/webhooks',
   ],
   'server/admin': [...AUDITED, 'mail', 'server/reputation', 'server/services', 'server/simulator', 'server/webhooks'],

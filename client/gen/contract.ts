@@ -1020,6 +1020,24 @@ export interface AttemptPhases {
   body_ms?: number
 }
 
+/** The events after a position. */
+export interface ListChangesResponse {
+  /** The events, oldest first. */
+  events: EventChange[]
+  /** Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed. */
+  position: string
+  /** True when more events may be there already: call again at once. */
+  has_more: boolean
+}
+
+/** An event and the position after it. */
+export interface EventChange {
+  /** The event. Its attempts are those at the time of this response. */
+  event?: Event
+  /** Where to resume after this event, at most 100 characters. */
+  position: string
+}
+
 /** The event to replay. */
 export interface ReplayEventRequest {
   /** The only endpoint to send it to, also when the endpoint does not ask for it or is disabled. */
@@ -1928,6 +1946,37 @@ export interface ListEventsQuery {
   event?: 'email.delivery' | 'email.feedback'
 }
 
+export interface ListChangesQuery {
+  /**
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
+   * events that are committed from now on. Filters may change between two calls.
+   */
+  after?: string
+  /** Only events of this message. */
+  message_id?: string
+  /** Only events with this status. */
+  status?: DeliveryStatus
+  /** Only events with this reason. */
+  reason?: Reason
+  /**
+   * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+   * A-label form.
+   */
+  recipient?: string
+  /** Only events of sends with this tenant. */
+  tenant_id?: string
+  /** `true` for dry runs only, `false` for real sends only. Default: `false`. */
+  sandbox?: boolean
+  /** Only events of sends with this tag. */
+  tag?: string
+  /** Only events of this kind: `email.delivery` or `email.feedback`. By default both. */
+  event?: 'email.delivery' | 'email.feedback'
+  /** Most events of the response, 1 to 100. Default: 50. */
+  limit?: number
+  /** How long to wait for an event when there is none, in seconds, 0 to 20. Default: 0. */
+  wait_s?: number
+}
+
 export interface GetStatsQuery {
   /**
    * Start of the range, inclusive: a time with an offset (`2026-11-01T12:00:00Z`), or a date (`2026-11-01`), which is
@@ -1985,6 +2034,7 @@ export interface Calls {
   getReceipt: { path: { id: string }; response: GetReceiptResponse }
   listEvents: { query: ListEventsQuery; response: ListEventsResponse }
   getEvent: { path: { event_id: string }; response: GetEventResponse }
+  listChanges: { query: ListChangesQuery; response: ListChangesResponse }
   replayEvent: { path: { event_id: string }; body: ReplayEventRequest; response: ReplayEventResponse }
   replayMessage: { path: { message_id: string }; body: ReplayMessageRequest; response: ReplayMessageResponse }
   listEndpoints: { response: ListEndpointsResponse }
@@ -2024,6 +2074,7 @@ export const ROUTES = {
   getReceipt: { method: 'GET', path: '/api/v1/emails/{id}/receipt', takesKey: false },
   listEvents: { method: 'GET', path: '/api/v1/events', takesKey: false },
   getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },
+  listChanges: { method: 'GET', path: '/api/v1/events/changes', takesKey: false },
   replayEvent: { method: 'POST', path: '/api/v1/events/{event_id}/replay', takesKey: false },
   replayMessage: { method: 'POST', path: '/api/v1/messages/{message_id}/replay', takesKey: false },
   listEndpoints: { method: 'GET', path: '/api/v1/webhooks', takesKey: false },

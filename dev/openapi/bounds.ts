@@ -4,6 +4,7 @@ import { EVENT_KINDS } from '../../server/db/event-kinds.ts'
 import { CONTENT_ID, CONTENT_TYPE_FIELD } from '../../server/sending/attachments.ts'
 import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
 import { ENDPOINT_LIMITS } from '../../server/services/endpoint-fields.ts'
+import { MAX_WAIT_S } from '../../server/services/event-changes.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
 
@@ -99,6 +100,16 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     cursor: TEXT,
     tag: TAG,
     event: { value: EVENT_KIND },
+  },
+  ListChangesRequest: {
+    after: {},
+    message_id: {},
+    recipient: {},
+    tenant_id: {},
+    tag: TAG,
+    event: { value: EVENT_KIND },
+    limit: PAGE_SIZE,
+    wait_s: { value: { maximum: MAX_WAIT_S } },
   },
   GetEventRequest: { event_id: TEXT },
   ReplayEventRequest: { event_id: TEXT, endpoint_id: TEXT },

@@ -57,6 +57,8 @@ export const EVENT = {
   metadata: { order: '1234' },
 }
 
+const POSITION = 'AWtvrqk6OZ7pAAAAAQABAAAAAAL3AZ9GZ3CUdpm4rvF2xbR1oQ0F8q7x2K3Z'
+
 export const ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
 
 const REPLAYED = {
@@ -311,6 +313,14 @@ export const EXAMPLES: Record<string, Example> = {
         },
         { ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z', smtp: ACCEPTED },
       ],
+      has_more: false,
+    },
+  },
+  'EventService.ListChanges': {
+    parameters: { after: 'begin', limit: 50 },
+    response: {
+      events: [{ event: { ...EVENT, attempts: 0, smtp: ACCEPTED }, position: POSITION }],
+      position: POSITION,
       has_more: false,
     },
   },

@@ -44,6 +44,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['site_books', `changed_at < now() - interval '1 day'`],
   // An address that has sent nothing to a provider for a month warms up again.
   ['address_warm_ups', `day < (now() at time zone 'utc')::date - 30`],
+  ['stream_leases', 'until <= now()'],
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { connect, type Database, type Transaction } from './connect.ts'
 import { readMigrationFiles } from './drizzle.ts'
 import { CREATE_DATABASE, textFault } from './encoding.ts'
+import { beginEpoch } from './event-order.ts'
 import { run } from './statement.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
@@ -31,6 +32,7 @@ export async function applyMigrations(url: string): Promise<void> {
       await run(tx, SETTINGS)
       await run(tx, 'select pg_advisory_xact_lock($1)', [LOCK])
       await applyMissing(tx)
+      await beginEpoch(tx)
     })
   } finally {
     await db.$client.end()

@@ -8,6 +8,7 @@ import {
   RecipientKindSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import {
+  bigint,
   boolean,
   check,
   customType,
@@ -319,6 +320,8 @@ export const events = pgTable(
     /** The version of the event's webhook payload: see webhooks/payload.ts. */
     payload: smallint().notNull().default(1),
     createdAt: at('created_at').notNull(),
+    /** The place in the event stream, before the id: see event-order.ts, which sets the default. */
+    streamOrder: bigint('stream_order', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
     // One for each filter of a list, as for messages.
@@ -331,6 +334,7 @@ export const events = pgTable(
     index('events_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('events_feedback').on(t.accountId, t.id).where(sql`event = 'email.feedback'`),
     index('events_mentions').on(t.id).where(sql.raw(MENTIONS.events)),
+    index('events_stream').on(t.accountId, t.streamOrder, t.id).where(sql`stream_order > 0`),
     checkOneOf(t.event),
     checkOneOf(t.status),
     checkOneOf(t.reason),
@@ -843,3 +847,23 @@ export const heartbeat = pgTable('heartbeat', {
   id: smallint().primaryKey(),
   beatAt: at('beat_at').notNull(),
 })
+
+/** The database clusters that this database has been in, each with its own transaction ids: see event-order.ts. */
+export const eventOrders = pgTable('event_orders', {
+  epoch: integer().primaryKey(),
+  /** The system identifier of the cluster. */
+  cluster: text().notNull(),
+  since: at('since').notNull().defaultNow(),
+})
+
+/** How many event streams of an account each process has open. A process that has ended renews nothing. */
+export const streamLeases = pgTable(
+  'stream_leases',
+  {
+    accountId: uuid('account_id').notNull(),
+    process: uuid().notNull(),
+    streams: integer().notNull(),
+    until: at('until').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.process] })],
+)

@@ -108,6 +108,8 @@ export interface App {
   leave(): void
   /** Refuses new calls with `transient_failure`, too. */
   drain(): void
+  /** Aborted when readiness became false. */
+  leaving: AbortSignal
   /** Aborted when the drain began. */
   draining: AbortSignal
   /** The memory for bodies in flight. */
@@ -170,6 +172,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       leaving.abort()
       draining.abort()
     },
+    leaving: leaving.signal,
     draining: draining.signal,
     bodyBudget: limits.budget,
     paths,

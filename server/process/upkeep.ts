@@ -1,4 +1,5 @@
 import { runEvery } from '../async/run-every.ts'
+import { keepEventOrder } from '../db/event-order.ts'
 import { removeExpired } from '../db/expiry.ts'
 import { keepPartitions, makePartitions } from '../db/partitions.ts'
 import { keepSweeping } from '../ledger/sweep.ts'
@@ -18,6 +19,7 @@ export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<
   const task = countTasks(metrics)
   const make = task('partitions', () => makePartitions(db))
   await make()
+  await keepEventOrder(db)
   const partitions = keepPartitions(make, (error) => log.error({ err: error }, 'partitions could not be created'))
   ends.defer(() => partitions.stop())
   const upkeep = runEvery(

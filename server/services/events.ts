@@ -1,9 +1,8 @@
 import { create } from '@bufbuild/protobuf'
-import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { SQL } from 'drizzle-orm'
 import {
-  EventSchema,
   type EventService,
   type ListEventsRequest,
   ListEventsRequestSchema,
@@ -13,14 +12,15 @@ import { accountOf, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
-import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
+import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import type { Replay, ReplayReceipt } from '../webhooks/replays/replay.ts'
 import type { Backend } from './backend.ts'
-import { type DispatchSummary, dispatchesOf, summariesOf } from './event-dispatches.ts'
-import { type EventEvidence, evidencesOf } from './event-evidence.ts'
+import type { EventChanges } from './event-changes.ts'
+import { dispatchesOf } from './event-dispatches.ts'
+import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
 import {
   isEventKind,
@@ -36,7 +36,13 @@ import {
 import { type IdRange, newestRows } from './newest-rows.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
-export function createEventService(parts: Backend & { replay: Replay }): ServiceImpl<typeof EventService> {
+interface EventServiceParts extends Backend {
+  replay: Replay
+  /** The stream of events, and its form for REST. */
+  changes: EventChanges
+}
+
+export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
   const { db, clock, replay, workflowUrl } = parts
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
@@ -57,6 +63,8 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
   }
 
   return {
+    ...parts.changes,
+
     async listEvents(request, context) {
       const accountId = accountOf(context)
       const limit = readLimit(request.limit)
@@ -69,8 +77,7 @@ export function createEventService(parts: Backend & { replay: Replay }): Service
       return read(async (db) => {
         const rows = await eventsOf(db, filters, range, limit + 1, messageId)
         const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
-        const fieldsOf = await fieldsOfEvents(db, accountId, page)
-        return { events: page.map((row) => create(EventSchema, fieldsOf(row))), ...more }
+        return { events: await shownEvents(db, accountId, page), ...more }
       })
     },
 
@@ -156,8 +163,6 @@ async function eventIdsOf(db: Database, messageId: string): Promise<string[]> {
   return [...outcomes, ...reports].map(({ id }) => id)
 }
 
-type EventRow = typeof events.$inferSelect
-
 /** Loads an account's events of one message, in the order of `eventIdsOf`. */
 async function eventsInOrder(db: Database, accountId: string, messageId: string): Promise<EventRow[]> {
   const ids = await eventIdsOf(db, messageId)
@@ -169,36 +174,6 @@ async function eventsInOrder(db: Database, accountId: string, messageId: string)
       and(inArray(events.id, ids), gte(events.id, firstIdAt(timeOfId(messageId))), eq(events.accountId, accountId)),
     )
   return unordered.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
-}
-
-/** Reads what the rows of some events lack: their attempts and their evidence. */
-async function fieldsOfEvents(db: Database, accountId: string, rows: EventRow[]) {
-  const ids = rows.map(({ id }) => id)
-  const [summaryOf, evidenceOf] = await Promise.all([summariesOf(db, accountId, ids), evidencesOf(db, rows)])
-  return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
-}
-
-function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchSummary, evidence: EventEvidence) {
-  return {
-    eventId: publicId('evt', row.id),
-    messageId: publicId('msg', row.messageId),
-    status: statusNames.value(row.status),
-    timestamp: timestampFromDate(row.createdAt),
-    reason: row.reason === null ? undefined : reasonNames.value(row.reason),
-    recipient: row.recipient,
-    tenantId: row.tenantId ?? undefined,
-    sandbox: row.sandbox,
-    attempts,
-    acknowledgedAt: acknowledgedMs === null ? undefined : timestampFromMs(acknowledgedMs),
-    nextAttemptAt: nextMs === null ? undefined : timestampFromMs(nextMs),
-    event: row.event,
-    kind: kindNames.value(row.kind),
-    feedback: row.feedback === null ? undefined : feedbackNames.value(row.feedback),
-    detail: row.detail ?? undefined,
-    tag: row.tag ?? undefined,
-    metadata: row.metadata ?? {},
-    ...evidence,
-  }
 }
 
 function responseOf({ eventId, messageId, dispatches, dispatchedMs }: ReplayReceipt) {

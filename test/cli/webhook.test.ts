@@ -124,6 +124,7 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
     ['events', 'evt_1', 'evt_2'],
     ['events', '--follow', '--limit', '5'],
     ['events', 'evt_1', '--follow'],
+    ['events', '--after', 'begin'],
   ]) {
     await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
   }
@@ -149,7 +150,7 @@ test('events are found by tag and kind, and feedback shows what was reported', a
 
 test('events are followed as they are stored, each once, by their filters', async () => {
   await api.send({ tag: 'followed' })
-  const events = followEvents({ tag: 'followed' }, { url: undefined, pollMs: 10 })
+  const events = followEvents({ tag: 'followed' }, { url: undefined })
   const nextIds = async (count: number) => {
     const ids: string[] = []
     for (let i = 0; i < count; i++) ids.push(((await events.next()).value!.json as { message_id: string }).message_id)

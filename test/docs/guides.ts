@@ -21,6 +21,7 @@ export const README = [
 
 /** The guides that need only an account. */
 export const GUIDES = [
+  'docs/event-stream.md',
   'docs/retrying.md',
   'docs/mcp.md',
   'docs/migrating/resend.md',

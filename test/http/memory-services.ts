@@ -76,6 +76,9 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
         if (eventId !== EVENT_ID) throw fail('not_found', 'There is no such event.')
         return { ...storedEvent(eventId), dispatches: [dispatch()] }
       },
+      listChanges: async () => {
+        return { events: [{ event: storedEvent(EVENT_ID), position: 'x' }], position: 'x', hasMore: false }
+      },
       replayEvent: async ({ eventId }) => replayed(eventId),
       replayMessage: async ({ messageId }) => ({
         replayed: true,

@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/events.proto.
  */
 export const file_verdict_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSKCBAoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcCgVsaW1pdBgJIAEoDUIIirUYBEABSGRIBogBARITCgZjdXJzb3IYCiABKAlIB4gBARIQCgN0YWcYCyABKAlICIgBARISCgVldmVudBgMIAEoCUgJiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3JCBgoEX3RhZ0IICgZfZXZlbnQiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IijwcKBUV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQESDQoFZXZlbnQYCyABKAkSJwoEa2luZBgMIAEoDjIZLnZlcmRpY3QudjEuUmVjaXBpZW50S2luZBIvCghmZWVkYmFjaxgNIAEoDjIYLnZlcmRpY3QudjEuRmVlZGJhY2tLaW5kSAOIAQESEwoGZGV0YWlsGA4gASgJSASIAQESEAoDdGFnGA8gASgJSAWIAQESOQoIbWV0YWRhdGEYECADKAsyHy52ZXJkaWN0LnYxLkV2ZW50Lk1ldGFkYXRhRW50cnlCBoq1GAIQARImCgRzbXRwGBEgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USFgoJcmV0cnlhYmxlGBIgASgISAaIAQESHwoIaW5fZG91YnQYEyABKAhIB1IIaW5fZG91YnSIAQESSQoPbmV4dF9hdHRlbXB0X2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIUg9uZXh0X2F0dGVtcHRfYXSIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19yZWFzb25CDAoKX3RlbmFudF9pZEISChBfYWNrbm93bGVkZ2VkX2F0QgsKCV9mZWVkYmFja0IJCgdfZGV0YWlsQgYKBF90YWdCDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCEgoQX25leHRfYXR0ZW1wdF9hdCItCg9HZXRFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkIs8HChBHZXRFdmVudFJlc3BvbnNlEhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQESKAoKZGlzcGF0Y2hlcxgLIAMoCzIULnZlcmRpY3QudjEuRGlzcGF0Y2gSDQoFZXZlbnQYDCABKAkSJwoEa2luZBgNIAEoDjIZLnZlcmRpY3QudjEuUmVjaXBpZW50S2luZBIvCghmZWVkYmFjaxgOIAEoDjIYLnZlcmRpY3QudjEuRmVlZGJhY2tLaW5kSAOIAQESEwoGZGV0YWlsGA8gASgJSASIAQESEAoDdGFnGBAgASgJSAWIAQESRAoIbWV0YWRhdGEYESADKAsyKi52ZXJkaWN0LnYxLkdldEV2ZW50UmVzcG9uc2UuTWV0YWRhdGFFbnRyeUIGirUYAhABEiYKBHNtdHAYEiABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYEyABKAhIBogBARIfCghpbl9kb3VidBgUIAEoCEgHUghpbl9kb3VidIgBARJJCg9uZXh0X2F0dGVtcHRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAhSD25leHRfYXR0ZW1wdF9hdIgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXRCCwoJX2ZlZWRiYWNrQgkKB19kZXRhaWxCBgoEX3RhZ0IMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEISChBfbmV4dF9hdHRlbXB0X2F0Ip0ECghEaXNwYXRjaBIgCgtkaXNwYXRjaF9pZBgBIAEoCVILZGlzcGF0Y2hfaWQSJgoEa2luZBgCIAEoDjIYLnZlcmRpY3QudjEuRGlzcGF0Y2hLaW5kEigKBXN0YXRlGAMgASgOMhkudmVyZGljdC52MS5EaXNwYXRjaFN0YXRlEjoKCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjsKCGVuZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUghlbmRlZF9hdIgBARIlCgt3b3JrZmxvd19pZBgGIAEoCUgBUgt3b3JrZmxvd19pZIgBARInCgx3b3JrZmxvd191cmwYByABKAlIAlIMd29ya2Zsb3dfdXJsiAEBEkkKD25leHRfYXR0ZW1wdF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IPbmV4dF9hdHRlbXB0X2F0iAEBEiUKCGF0dGVtcHRzGAkgAygLMhMudmVyZGljdC52MS5BdHRlbXB0EiAKC2VuZHBvaW50X2lkGAogASgJUgtlbmRwb2ludF9pZEILCglfZW5kZWRfYXRCDgoMX3dvcmtmbG93X2lkQg8KDV93b3JrZmxvd191cmxCEgoQX25leHRfYXR0ZW1wdF9hdCKOBAoHQXR0ZW1wdBIOCgZudW1iZXIYASABKA0SOgoKc3RhcnRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSQQoLZmluaXNoZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSC2ZpbmlzaGVkX2F0iAEBEisKB291dGNvbWUYBCABKA4yGi52ZXJkaWN0LnYxLkF0dGVtcHRPdXRjb21lEiUKC3N0YXR1c19jb2RlGAUgASgNSAFSC3N0YXR1c19jb2RliAEBEiUKC2R1cmF0aW9uX21zGAYgASgNSAJSC2R1cmF0aW9uX21ziAEBEikKBnBoYXNlcxgHIAEoCzIZLnZlcmRpY3QudjEuQXR0ZW1wdFBoYXNlcxIvChByZXNwb25zZV9leGNlcnB0GAggASgJSANSEHJlc3BvbnNlX2V4Y2VycHSIAQESJwoMcmVzcG9uc2VfY3V0GAkgASgISARSDHJlc3BvbnNlX2N1dIgBARITCgZkZXRhaWwYCiABKAlIBYgBAUIOCgxfZmluaXNoZWRfYXRCDgoMX3N0YXR1c19jb2RlQg4KDF9kdXJhdGlvbl9tc0ITChFfcmVzcG9uc2VfZXhjZXJwdEIPCg1fcmVzcG9uc2VfY3V0QgkKB19kZXRhaWwi6QEKDUF0dGVtcHRQaGFzZXMSGwoGZG5zX21zGAEgASgBSABSBmRuc19tc4gBARIjCgpjb25uZWN0X21zGAIgASgBSAFSCmNvbm5lY3RfbXOIAQESGwoGdGxzX21zGAMgASgBSAJSBnRsc19tc4gBARIdCgdoZWFkX21zGAQgASgBSANSB2hlYWRfbXOIAQESHQoHYm9keV9tcxgFIAEoAUgEUgdib2R5X21ziAEBQgkKB19kbnNfbXNCDQoLX2Nvbm5lY3RfbXNCCQoHX3Rsc19tc0IKCghfaGVhZF9tc0IKCghfYm9keV9tcyJnChJSZXBsYXlFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEiUKC2VuZHBvaW50X2lkGAIgASgJSABSC2VuZHBvaW50X2lkiAEBQg4KDF9lbmRwb2ludF9pZCJWChBSZXBsYXllZERpc3BhdGNoEiAKC2Rpc3BhdGNoX2lkGAEgASgJUgtkaXNwYXRjaF9pZBIgCgtlbmRwb2ludF9pZBgCIAEoCVILZW5kcG9pbnRfaWQi+QEKE1JlcGxheUV2ZW50UmVzcG9uc2USEAoIcmVwbGF5ZWQYASABKAgSGgoIZXZlbnRfaWQYAiABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAyABKAlSCm1lc3NhZ2VfaWQSQAoNZGlzcGF0Y2hlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDWRpc3BhdGNoZWRfYXQSIAoLZGlzcGF0Y2hfaWQYBSABKAlSC2Rpc3BhdGNoX2lkEjAKCmRpc3BhdGNoZXMYBiADKAsyHC52ZXJkaWN0LnYxLlJlcGxheWVkRGlzcGF0Y2gibQoUUmVwbGF5TWVzc2FnZVJlcXVlc3QSHgoKbWVzc2FnZV9pZBgBIAEoCVIKbWVzc2FnZV9pZBIlCgtlbmRwb2ludF9pZBgCIAEoCUgAUgtlbmRwb2ludF9pZIgBAUIOCgxfZW5kcG9pbnRfaWQiiQEKFVJlcGxheU1lc3NhZ2VSZXNwb25zZRIQCghyZXBsYXllZBgBIAEoCBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEg0KBWNvdW50GAMgASgNEi8KBmV2ZW50cxgEIAMoCzIfLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXNwb25zZSpjCgxEaXNwYXRjaEtpbmQSHQoZRElTUEFUQ0hfS0lORF9VTlNQRUNJRklFRBAAEhoKFkRJU1BBVENIX0tJTkRfT1JJR0lOQUwQARIYChRESVNQQVRDSF9LSU5EX1JFUExBWRACKqgBCg1EaXNwYXRjaFN0YXRlEh4KGkRJU1BBVENIX1NUQVRFX1VOU1BFQ0lGSUVEEAASGgoWRElTUEFUQ0hfU1RBVEVfV0FJVElORxABEh8KG0RJU1BBVENIX1NUQVRFX0FDS05PV0xFREdFRBACEhwKGERJU1BBVENIX1NUQVRFX0VYSEFVU1RFRBADEhwKGERJU1BBVENIX1NUQVRFX0NBTkNFTExFRBAEKt8CCg5BdHRlbXB0T3V0Y29tZRIfChtBVFRFTVBUX09VVENPTUVfVU5TUEVDSUZJRUQQABIZChVBVFRFTVBUX09VVENPTUVfQUNLRUQQARIXChNBVFRFTVBUX09VVENPTUVfRE5TEAISGwoXQVRURU1QVF9PVVRDT01FX0JMT0NLRUQQAxIXChNBVFRFTVBUX09VVENPTUVfVExTEAQSGwoXQVRURU1QVF9PVVRDT01FX0NPTk5FQ1QQBRIgChxBVFRFTVBUX09VVENPTUVfVElNRU9VVF9IRUFEEAYSIAocQVRURU1QVF9PVVRDT01FX1RJTUVPVVRfQk9EWRAHEhsKF0FUVEVNUFRfT1VUQ09NRV9OT1RfMjAwEAgSJwojQVRURU1QVF9PVVRDT01FX1NVQ0NFU1NfQlVUX05PVF8yMDAQCRIbChdBVFRFTVBUX09VVENPTUVfVU5LTk9XThAKMqMECgxFdmVudFNlcnZpY2UScgoKTGlzdEV2ZW50cxIdLnZlcmRpY3QudjEuTGlzdEV2ZW50c1JlcXVlc3QaHi52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXNwb25zZSIlkrUYC2V2ZW50cy5yZWFkgtPkkwIQEg4vYXBpL3YxL2V2ZW50cxJ3CghHZXRFdmVudBIbLnZlcmRpY3QudjEuR2V0RXZlbnRSZXF1ZXN0GhwudmVyZGljdC52MS5HZXRFdmVudFJlc3BvbnNlIjCStRgLZXZlbnRzLnJlYWSC0+STAhsSGS9hcGkvdjEvZXZlbnRzL3tldmVudF9pZH0SjAEKC1JlcGxheUV2ZW50Eh4udmVyZGljdC52MS5SZXBsYXlFdmVudFJlcXVlc3QaHy52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVzcG9uc2UiPJK1GA1ldmVudHMucmVwbGF5gtPkkwIlOgEqIiAvYXBpL3YxL2V2ZW50cy97ZXZlbnRfaWR9L3JlcGxheRKWAQoNUmVwbGF5TWVzc2FnZRIgLnZlcmRpY3QudjEuUmVwbGF5TWVzc2FnZVJlcXVlc3QaIS52ZXJkaWN0LnYxLlJlcGxheU1lc3NhZ2VSZXNwb25zZSJAkrUYDWV2ZW50cy5yZXBsYXmC0+STAik6ASoiJC9hcGkvdjEvbWVzc2FnZXMve21lc3NhZ2VfaWR9L3JlcGxheWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSKCBAoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcCgVsaW1pdBgJIAEoDUIIirUYBEABSGRIBogBARITCgZjdXJzb3IYCiABKAlIB4gBARIQCgN0YWcYCyABKAlICIgBARISCgVldmVudBgMIAEoCUgJiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3JCBgoEX3RhZ0IICgZfZXZlbnQiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IiiAMKE1N0cmVhbUV2ZW50c1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlIAIgBARIjCgptZXNzYWdlX2lkGAIgASgJSAFSCm1lc3NhZ2VfaWSIAQESLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gCiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAOIAQESFgoJcmVjaXBpZW50GAUgASgJSASIAQESIQoJdGVuYW50X2lkGAYgASgJSAVSCXRlbmFudF9pZIgBARIUCgdzYW5kYm94GAcgASgISAaIAQESEAoDdGFnGAggASgJSAeIAQESEgoFZXZlbnQYCSABKAlICIgBAUIICgZfYWZ0ZXJCDQoLX21lc3NhZ2VfaWRCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCDAoKX3RlbmFudF9pZEIKCghfc2FuZGJveEIGCgRfdGFnQggKBl9ldmVudCJ5ChRTdHJlYW1FdmVudHNSZXNwb25zZRInCgZldmVudHMYASADKAsyFy52ZXJkaWN0LnYxLkV2ZW50Q2hhbmdlEhAKCHBvc2l0aW9uGAIgASgJEiYKDmhvcml6b25fYWdlX21zGAMgASgNUg5ob3Jpem9uX2FnZV9tcyJBCgtFdmVudENoYW5nZRIgCgVldmVudBgBIAEoCzIRLnZlcmRpY3QudjEuRXZlbnQSEAoIcG9zaXRpb24YAiABKAki3wMKEkxpc3RDaGFuZ2VzUmVxdWVzdBISCgVhZnRlchgBIAEoCUgAiAEBEiMKCm1lc3NhZ2VfaWQYAiABKAlIAVIKbWVzc2FnZV9pZIgBARIvCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSAKIAQESJwoGcmVhc29uGAQgASgOMhIudmVyZGljdC52MS5SZWFzb25IA4gBARIWCglyZWNpcGllbnQYBSABKAlIBIgBARIhCgl0ZW5hbnRfaWQYBiABKAlIBVIJdGVuYW50X2lkiAEBEhQKB3NhbmRib3gYByABKAhIBogBARIQCgN0YWcYCCABKAlIB4gBARISCgVldmVudBgJIAEoCUgIiAEBEhwKBWxpbWl0GAogASgNQgiKtRgEQAFIZEgJiAEBEiMKBndhaXRfcxgLIAEoDUIGirUYAkgUSApSBndhaXRfc4gBAUIICgZfYWZ0ZXJCDQoLX21lc3NhZ2VfaWRCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCDAoKX3RlbmFudF9pZEIKCghfc2FuZGJveEIGCgRfdGFnQggKBl9ldmVudEIICgZfbGltaXRCCQoHX3dhaXRfcyJsChNMaXN0Q2hhbmdlc1Jlc3BvbnNlEicKBmV2ZW50cxgBIAMoCzIXLnZlcmRpY3QudjEuRXZlbnRDaGFuZ2USEAoIcG9zaXRpb24YAiABKAkSGgoIaGFzX21vcmUYAyABKAhSCGhhc19tb3JlIo8HCgVFdmVudBIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcmVhc29uGAUgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIRCglyZWNpcGllbnQYBiABKAkSIQoJdGVuYW50X2lkGAcgASgJSAFSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAggASgIEhAKCGF0dGVtcHRzGAkgASgNEkkKD2Fja25vd2xlZGdlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPYWNrbm93bGVkZ2VkX2F0iAEBEg0KBWV2ZW50GAsgASgJEicKBGtpbmQYDCABKA4yGS52ZXJkaWN0LnYxLlJlY2lwaWVudEtpbmQSLwoIZmVlZGJhY2sYDSABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZEgDiAEBEhMKBmRldGFpbBgOIAEoCUgEiAEBEhAKA3RhZxgPIAEoCUgFiAEBEjkKCG1ldGFkYXRhGBAgAygLMh8udmVyZGljdC52MS5FdmVudC5NZXRhZGF0YUVudHJ5QgaKtRgCEAESJgoEc210cBgRIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgSIAEoCEgGiAEBEh8KCGluX2RvdWJ0GBMgASgISAdSCGluX2RvdWJ0iAEBEkkKD25leHRfYXR0ZW1wdF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICFIPbmV4dF9hdHRlbXB0X2F0iAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgwKCl90ZW5hbnRfaWRCEgoQX2Fja25vd2xlZGdlZF9hdEILCglfZmVlZGJhY2tCCQoHX2RldGFpbEIGCgRfdGFnQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QhIKEF9uZXh0X2F0dGVtcHRfYXQiLQoPR2V0RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLPBwoQR2V0RXZlbnRSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcmVhc29uGAUgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIRCglyZWNpcGllbnQYBiABKAkSIQoJdGVuYW50X2lkGAcgASgJSAFSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAggASgIEhAKCGF0dGVtcHRzGAkgASgNEkkKD2Fja25vd2xlZGdlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPYWNrbm93bGVkZ2VkX2F0iAEBEigKCmRpc3BhdGNoZXMYCyADKAsyFC52ZXJkaWN0LnYxLkRpc3BhdGNoEg0KBWV2ZW50GAwgASgJEicKBGtpbmQYDSABKA4yGS52ZXJkaWN0LnYxLlJlY2lwaWVudEtpbmQSLwoIZmVlZGJhY2sYDiABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZEgDiAEBEhMKBmRldGFpbBgPIAEoCUgEiAEBEhAKA3RhZxgQIAEoCUgFiAEBEkQKCG1ldGFkYXRhGBEgAygLMioudmVyZGljdC52MS5HZXRFdmVudFJlc3BvbnNlLk1ldGFkYXRhRW50cnlCBoq1GAIQARImCgRzbXRwGBIgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USFgoJcmV0cnlhYmxlGBMgASgISAaIAQESHwoIaW5fZG91YnQYFCABKAhIB1IIaW5fZG91YnSIAQESSQoPbmV4dF9hdHRlbXB0X2F0GBUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIUg9uZXh0X2F0dGVtcHRfYXSIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19yZWFzb25CDAoKX3RlbmFudF9pZEISChBfYWNrbm93bGVkZ2VkX2F0QgsKCV9mZWVkYmFja0IJCgdfZGV0YWlsQgYKBF90YWdCDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCEgoQX25leHRfYXR0ZW1wdF9hdCKdBAoIRGlzcGF0Y2gSIAoLZGlzcGF0Y2hfaWQYASABKAlSC2Rpc3BhdGNoX2lkEiYKBGtpbmQYAiABKA4yGC52ZXJkaWN0LnYxLkRpc3BhdGNoS2luZBIoCgVzdGF0ZRgDIAEoDjIZLnZlcmRpY3QudjEuRGlzcGF0Y2hTdGF0ZRI6CgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBI7CghlbmRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFIIZW5kZWRfYXSIAQESJQoLd29ya2Zsb3dfaWQYBiABKAlIAVILd29ya2Zsb3dfaWSIAQESJwoMd29ya2Zsb3dfdXJsGAcgASgJSAJSDHdvcmtmbG93X3VybIgBARJJCg9uZXh0X2F0dGVtcHRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSD25leHRfYXR0ZW1wdF9hdIgBARIlCghhdHRlbXB0cxgJIAMoCzITLnZlcmRpY3QudjEuQXR0ZW1wdBIgCgtlbmRwb2ludF9pZBgKIAEoCVILZW5kcG9pbnRfaWRCCwoJX2VuZGVkX2F0Qg4KDF93b3JrZmxvd19pZEIPCg1fd29ya2Zsb3dfdXJsQhIKEF9uZXh0X2F0dGVtcHRfYXQijgQKB0F0dGVtcHQSDgoGbnVtYmVyGAEgASgNEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EkEKC2ZpbmlzaGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUgtmaW5pc2hlZF9hdIgBARIrCgdvdXRjb21lGAQgASgOMhoudmVyZGljdC52MS5BdHRlbXB0T3V0Y29tZRIlCgtzdGF0dXNfY29kZRgFIAEoDUgBUgtzdGF0dXNfY29kZYgBARIlCgtkdXJhdGlvbl9tcxgGIAEoDUgCUgtkdXJhdGlvbl9tc4gBARIpCgZwaGFzZXMYByABKAsyGS52ZXJkaWN0LnYxLkF0dGVtcHRQaGFzZXMSLwoQcmVzcG9uc2VfZXhjZXJwdBgIIAEoCUgDUhByZXNwb25zZV9leGNlcnB0iAEBEicKDHJlc3BvbnNlX2N1dBgJIAEoCEgEUgxyZXNwb25zZV9jdXSIAQESEwoGZGV0YWlsGAogASgJSAWIAQFCDgoMX2ZpbmlzaGVkX2F0Qg4KDF9zdGF0dXNfY29kZUIOCgxfZHVyYXRpb25fbXNCEwoRX3Jlc3BvbnNlX2V4Y2VycHRCDwoNX3Jlc3BvbnNlX2N1dEIJCgdfZGV0YWlsIukBCg1BdHRlbXB0UGhhc2VzEhsKBmRuc19tcxgBIAEoAUgAUgZkbnNfbXOIAQESIwoKY29ubmVjdF9tcxgCIAEoAUgBUgpjb25uZWN0X21ziAEBEhsKBnRsc19tcxgDIAEoAUgCUgZ0bHNfbXOIAQESHQoHaGVhZF9tcxgEIAEoAUgDUgdoZWFkX21ziAEBEh0KB2JvZHlfbXMYBSABKAFIBFIHYm9keV9tc4gBAUIJCgdfZG5zX21zQg0KC19jb25uZWN0X21zQgkKB190bHNfbXNCCgoIX2hlYWRfbXNCCgoIX2JvZHlfbXMiZwoSUmVwbGF5RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIlCgtlbmRwb2ludF9pZBgCIAEoCUgAUgtlbmRwb2ludF9pZIgBAUIOCgxfZW5kcG9pbnRfaWQiVgoQUmVwbGF5ZWREaXNwYXRjaBIgCgtkaXNwYXRjaF9pZBgBIAEoCVILZGlzcGF0Y2hfaWQSIAoLZW5kcG9pbnRfaWQYAiABKAlSC2VuZHBvaW50X2lkIvkBChNSZXBsYXlFdmVudFJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAMgASgJUgptZXNzYWdlX2lkEkAKDWRpc3BhdGNoZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1kaXNwYXRjaGVkX2F0EiAKC2Rpc3BhdGNoX2lkGAUgASgJUgtkaXNwYXRjaF9pZBIwCgpkaXNwYXRjaGVzGAYgAygLMhwudmVyZGljdC52MS5SZXBsYXllZERpc3BhdGNoIm0KFFJlcGxheU1lc3NhZ2VSZXF1ZXN0Eh4KCm1lc3NhZ2VfaWQYASABKAlSCm1lc3NhZ2VfaWQSJQoLZW5kcG9pbnRfaWQYAiABKAlIAFILZW5kcG9pbnRfaWSIAQFCDgoMX2VuZHBvaW50X2lkIokBChVSZXBsYXlNZXNzYWdlUmVzcG9uc2USEAoIcmVwbGF5ZWQYASABKAgSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBINCgVjb3VudBgDIAEoDRIvCgZldmVudHMYBCADKAsyHy52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVzcG9uc2UqYwoMRGlzcGF0Y2hLaW5kEh0KGURJU1BBVENIX0tJTkRfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9LSU5EX09SSUdJTkFMEAESGAoURElTUEFUQ0hfS0lORF9SRVBMQVkQAiqoAQoNRGlzcGF0Y2hTdGF0ZRIeChpESVNQQVRDSF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkRJU1BBVENIX1NUQVRFX1dBSVRJTkcQARIfChtESVNQQVRDSF9TVEFURV9BQ0tOT1dMRURHRUQQAhIcChhESVNQQVRDSF9TVEFURV9FWEhBVVNURUQQAxIcChhESVNQQVRDSF9TVEFURV9DQU5DRUxMRUQQBCrfAgoOQXR0ZW1wdE91dGNvbWUSHwobQVRURU1QVF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGQoVQVRURU1QVF9PVVRDT01FX0FDS0VEEAESFwoTQVRURU1QVF9PVVRDT01FX0ROUxACEhsKF0FUVEVNUFRfT1VUQ09NRV9CTE9DS0VEEAMSFwoTQVRURU1QVF9PVVRDT01FX1RMUxAEEhsKF0FUVEVNUFRfT1VUQ09NRV9DT05ORUNUEAUSIAocQVRURU1QVF9PVVRDT01FX1RJTUVPVVRfSEVBRBAGEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0JPRFkQBxIbChdBVFRFTVBUX09VVENPTUVfTk9UXzIwMBAIEicKI0FUVEVNUFRfT1VUQ09NRV9TVUNDRVNTX0JVVF9OT1RfMjAwEAkSGwoXQVRURU1QVF9PVVRDT01FX1VOS05PV04QCjKIBgoMRXZlbnRTZXJ2aWNlEnIKCkxpc3RFdmVudHMSHS52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh4udmVyZGljdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiJZK1GAtldmVudHMucmVhZILT5JMCEBIOL2FwaS92MS9ldmVudHMSdwoIR2V0RXZlbnQSGy52ZXJkaWN0LnYxLkdldEV2ZW50UmVxdWVzdBocLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZSIwkrUYC2V2ZW50cy5yZWFkgtPkkwIbEhkvYXBpL3YxL2V2ZW50cy97ZXZlbnRfaWR9EmQKDFN0cmVhbUV2ZW50cxIfLnZlcmRpY3QudjEuU3RyZWFtRXZlbnRzUmVxdWVzdBogLnZlcmRpY3QudjEuU3RyZWFtRXZlbnRzUmVzcG9uc2UiD5K1GAtldmVudHMucmVhZDABEn0KC0xpc3RDaGFuZ2VzEh4udmVyZGljdC52MS5MaXN0Q2hhbmdlc1JlcXVlc3QaHy52ZXJkaWN0LnYxLkxpc3RDaGFuZ2VzUmVzcG9uc2UiLZK1GAtldmVudHMucmVhZILT5JMCGBIWL2FwaS92MS9ldmVudHMvY2hhbmdlcxKMAQoLUmVwbGF5RXZlbnQSHi52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVxdWVzdBofLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXNwb25zZSI8krUYDWV2ZW50cy5yZXBsYXmC0+STAiU6ASoiIC9hcGkvdjEvZXZlbnRzL3tldmVudF9pZH0vcmVwbGF5EpYBCg1SZXBsYXlNZXNzYWdlEiAudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVxdWVzdBohLnZlcmRpY3QudjEuUmVwbGF5TWVzc2FnZVJlc3BvbnNlIkCStRgNZXZlbnRzLnJlcGxheYLT5JMCKToBKiIkL2FwaS92MS9tZXNzYWdlcy97bWVzc2FnZV9pZH0vcmVwbGF5YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Filters and page of a list of events.
@@ -156,6 +156,277 @@ export type ListEventsResponse = Message<"verdict.v1.ListEventsResponse"> & {
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 1);
+
+/**
+ * Where to start, and the filters. An event comes when it matches every filter given.
+ *
+ * @generated from message verdict.v1.StreamEventsRequest
+ */
+export type StreamEventsRequest = Message<"verdict.v1.StreamEventsRequest"> & {
+  /**
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
+   * events that are committed from now on. Filters may change between two calls.
+   *
+   * @generated from field: optional string after = 1;
+   */
+  after?: string | undefined;
+
+  /**
+   * Only events of this message.
+   *
+   * @generated from field: optional string message_id = 2 [json_name = "message_id"];
+   */
+  messageId?: string | undefined;
+
+  /**
+   * Only events with this status.
+   *
+   * @generated from field: optional verdict.v1.DeliveryStatus status = 3;
+   */
+  status?: DeliveryStatus | undefined;
+
+  /**
+   * Only events with this reason.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 4;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+   * A-label form.
+   *
+   * @generated from field: optional string recipient = 5;
+   */
+  recipient?: string | undefined;
+
+  /**
+   * Only events of sends with this tenant.
+   *
+   * @generated from field: optional string tenant_id = 6 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * `true` for dry runs only, `false` for real sends only. Default: `false`.
+   *
+   * @generated from field: optional bool sandbox = 7;
+   */
+  sandbox?: boolean | undefined;
+
+  /**
+   * Only events of sends with this tag.
+   *
+   * @generated from field: optional string tag = 8;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Only events of this kind: `email.delivery` or `email.feedback`. By default both.
+   *
+   * @generated from field: optional string event = 9;
+   */
+  event?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.StreamEventsRequest.
+ * Use `create(StreamEventsRequestSchema)` to create a new message.
+ */
+export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 2);
+
+/**
+ * Some events, or a heartbeat.
+ *
+ * @generated from message verdict.v1.StreamEventsResponse
+ */
+export type StreamEventsResponse = Message<"verdict.v1.StreamEventsResponse"> & {
+  /**
+   * The events, oldest first. Empty in a heartbeat.
+   *
+   * @generated from field: repeated verdict.v1.EventChange events = 1;
+   */
+  events: EventChange[];
+
+  /**
+   * Where to resume after these events, at most 100 characters.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * Age of the oldest transaction that is still open in the database, in milliseconds: events that were committed since
+   * then wait for its end. 0 in most messages.
+   *
+   * @generated from field: uint32 horizon_age_ms = 3 [json_name = "horizon_age_ms"];
+   */
+  horizonAgeMs: number;
+};
+
+/**
+ * Describes the message verdict.v1.StreamEventsResponse.
+ * Use `create(StreamEventsResponseSchema)` to create a new message.
+ */
+export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 3);
+
+/**
+ * An event and the position after it.
+ *
+ * @generated from message verdict.v1.EventChange
+ */
+export type EventChange = Message<"verdict.v1.EventChange"> & {
+  /**
+   * The event. Its attempts are those at the time of this response.
+   *
+   * @generated from field: verdict.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+
+  /**
+   * Where to resume after this event, at most 100 characters.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+};
+
+/**
+ * Describes the message verdict.v1.EventChange.
+ * Use `create(EventChangeSchema)` to create a new message.
+ */
+export const EventChangeSchema: GenMessage<EventChange> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 4);
+
+/**
+ * Where to start, the filters, and how long to wait.
+ *
+ * @generated from message verdict.v1.ListChangesRequest
+ */
+export type ListChangesRequest = Message<"verdict.v1.ListChangesRequest"> & {
+  /**
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
+   * events that are committed from now on. Filters may change between two calls.
+   *
+   * @generated from field: optional string after = 1;
+   */
+  after?: string | undefined;
+
+  /**
+   * Only events of this message.
+   *
+   * @generated from field: optional string message_id = 2 [json_name = "message_id"];
+   */
+  messageId?: string | undefined;
+
+  /**
+   * Only events with this status.
+   *
+   * @generated from field: optional verdict.v1.DeliveryStatus status = 3;
+   */
+  status?: DeliveryStatus | undefined;
+
+  /**
+   * Only events with this reason.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 4;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+   * A-label form.
+   *
+   * @generated from field: optional string recipient = 5;
+   */
+  recipient?: string | undefined;
+
+  /**
+   * Only events of sends with this tenant.
+   *
+   * @generated from field: optional string tenant_id = 6 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * `true` for dry runs only, `false` for real sends only. Default: `false`.
+   *
+   * @generated from field: optional bool sandbox = 7;
+   */
+  sandbox?: boolean | undefined;
+
+  /**
+   * Only events of sends with this tag.
+   *
+   * @generated from field: optional string tag = 8;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Only events of this kind: `email.delivery` or `email.feedback`. By default both.
+   *
+   * @generated from field: optional string event = 9;
+   */
+  event?: string | undefined;
+
+  /**
+   * Most events of the response, 1 to 100. Default: 50.
+   *
+   * @generated from field: optional uint32 limit = 10;
+   */
+  limit?: number | undefined;
+
+  /**
+   * How long to wait for an event when there is none, in seconds, 0 to 20. Default: 0.
+   *
+   * @generated from field: optional uint32 wait_s = 11 [json_name = "wait_s"];
+   */
+  waitS?: number | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.ListChangesRequest.
+ * Use `create(ListChangesRequestSchema)` to create a new message.
+ */
+export const ListChangesRequestSchema: GenMessage<ListChangesRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 5);
+
+/**
+ * The events after a position.
+ *
+ * @generated from message verdict.v1.ListChangesResponse
+ */
+export type ListChangesResponse = Message<"verdict.v1.ListChangesResponse"> & {
+  /**
+   * The events, oldest first.
+   *
+   * @generated from field: repeated verdict.v1.EventChange events = 1;
+   */
+  events: EventChange[];
+
+  /**
+   * Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * True when more events may be there already: call again at once.
+   *
+   * @generated from field: bool has_more = 3 [json_name = "has_more"];
+   */
+  hasMore: boolean;
+};
+
+/**
+ * Describes the message verdict.v1.ListChangesResponse.
+ * Use `create(ListChangesResponseSchema)` to create a new message.
+ */
+export const ListChangesResponseSchema: GenMessage<ListChangesResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 6);
 
 /**
  * An event: the terminal state of one recipient of a message, or a later report about that recipient.
@@ -313,7 +584,7 @@ export type Event = Message<"verdict.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 2);
+  messageDesc(file_verdict_v1_events, 7);
 
 /**
  * The event to return.
@@ -334,7 +605,7 @@ export type GetEventRequest = Message<"verdict.v1.GetEventRequest"> & {
  * Use `create(GetEventRequestSchema)` to create a new message.
  */
 export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 3);
+  messageDesc(file_verdict_v1_events, 8);
 
 /**
  * One event and its dispatches to the webhook endpoints.
@@ -501,7 +772,7 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
  * Use `create(GetEventResponseSchema)` to create a new message.
  */
 export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 4);
+  messageDesc(file_verdict_v1_events, 9);
 
 /**
  * One run of the retry schedule for one event and one endpoint: up to six attempts, until the endpoint responds with
@@ -588,7 +859,7 @@ export type Dispatch = Message<"verdict.v1.Dispatch"> & {
  * Use `create(DispatchSchema)` to create a new message.
  */
 export const DispatchSchema: GenMessage<Dispatch> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 5);
+  messageDesc(file_verdict_v1_events, 10);
 
 /**
  * One POST of an event to the endpoint.
@@ -673,7 +944,7 @@ export type Attempt = Message<"verdict.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 6);
+  messageDesc(file_verdict_v1_events, 11);
 
 /**
  * Duration of each phase of an attempt, in milliseconds, to a tenth. A phase is absent when the attempt did not reach
@@ -723,7 +994,7 @@ export type AttemptPhases = Message<"verdict.v1.AttemptPhases"> & {
  * Use `create(AttemptPhasesSchema)` to create a new message.
  */
 export const AttemptPhasesSchema: GenMessage<AttemptPhases> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 7);
+  messageDesc(file_verdict_v1_events, 12);
 
 /**
  * The event to replay.
@@ -751,7 +1022,7 @@ export type ReplayEventRequest = Message<"verdict.v1.ReplayEventRequest"> & {
  * Use `create(ReplayEventRequestSchema)` to create a new message.
  */
 export const ReplayEventRequestSchema: GenMessage<ReplayEventRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 8);
+  messageDesc(file_verdict_v1_events, 13);
 
 /**
  * A dispatch that a replay created.
@@ -779,7 +1050,7 @@ export type ReplayedDispatch = Message<"verdict.v1.ReplayedDispatch"> & {
  * Use `create(ReplayedDispatchSchema)` to create a new message.
  */
 export const ReplayedDispatchSchema: GenMessage<ReplayedDispatch> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 9);
+  messageDesc(file_verdict_v1_events, 14);
 
 /**
  * An accepted replay.
@@ -835,7 +1106,7 @@ export type ReplayEventResponse = Message<"verdict.v1.ReplayEventResponse"> & {
  * Use `create(ReplayEventResponseSchema)` to create a new message.
  */
 export const ReplayEventResponseSchema: GenMessage<ReplayEventResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 10);
+  messageDesc(file_verdict_v1_events, 15);
 
 /**
  * The message whose events to replay.
@@ -863,7 +1134,7 @@ export type ReplayMessageRequest = Message<"verdict.v1.ReplayMessageRequest"> & 
  * Use `create(ReplayMessageRequestSchema)` to create a new message.
  */
 export const ReplayMessageRequestSchema: GenMessage<ReplayMessageRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 11);
+  messageDesc(file_verdict_v1_events, 16);
 
 /**
  * The accepted replays.
@@ -905,7 +1176,7 @@ export type ReplayMessageResponse = Message<"verdict.v1.ReplayMessageResponse"> 
  * Use `create(ReplayMessageResponseSchema)` to create a new message.
  */
 export const ReplayMessageResponseSchema: GenMessage<ReplayMessageResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_events, 12);
+  messageDesc(file_verdict_v1_events, 17);
 
 /**
  * What created a dispatch.
@@ -1132,6 +1403,43 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof GetEventRequestSchema;
     output: typeof GetEventResponseSchema;
+  },
+  /**
+   * Streams events as they are committed, oldest first, and tells the position after each. Every event that matches the
+   * filters comes exactly once, in one fixed order, in which no event ever takes a place before a position that was
+   * sent. To resume, open a stream with the last position that you have handled, on any process of the service.
+   *
+   * The first message comes at once, and then at least one every 15 seconds. A message without events is a heartbeat,
+   * whose position you may store as well. A stream ends with `transient_failure` when the server shuts down or the
+   * database fails over, when you read so slowly that a message waits for 20 seconds, and with `invalid_api_key` within
+   * 5 seconds after its key was revoked. Open another one after the last position then.
+   *
+   * An account has at most 100 streams at a time, and a connection 50; more are refused with `rate_limit_exceeded`. A
+   * stream counts as one request. For a position that is over 90 days old, or that a restored database does not have,
+   * the call fails with `event_expired` (code `NOT_FOUND`). Start again at `begin` then, and drop the event ids that
+   * you know.
+   *
+   * @generated from rpc verdict.v1.EventService.StreamEvents
+   */
+  streamEvents: {
+    methodKind: "server_streaming";
+    input: typeof StreamEventsRequestSchema;
+    output: typeof StreamEventsResponseSchema;
+  },
+  /**
+   * Returns the events after a position, oldest first: the stream of events for callers without gRPC. The order is that
+   * of StreamEvents, and the positions are the same. Call it again with `position` of the response. With `wait_s` the
+   * call waits for the first event. At most 100 calls of an account wait at a time in one process.
+   *
+   * The call fails with 410 `event_expired` for a position that is over 90 days old, or that a restored database does
+   * not have: start again at `begin`, and drop the event ids that you know.
+   *
+   * @generated from rpc verdict.v1.EventService.ListChanges
+   */
+  listChanges: {
+    methodKind: "unary";
+    input: typeof ListChangesRequestSchema;
+    output: typeof ListChangesResponseSchema;
   },
   /**
    * Sends a stored event to the webhook endpoints again: to those that are enabled and ask for it, or to all that are

@@ -11,6 +11,7 @@ import { implementationOf } from './in-process.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { createGuardedHandler } from './rpc-handler.ts'
 import { protocolOf, refuseRpc, tellEncodings } from './rpc-refusal.ts'
+import { countStream } from './streams-of-connection.ts'
 
 /**
  * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
@@ -63,6 +64,7 @@ function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcPart
     call.protocol = protocolOf(headers['content-type'])
     tellEncodings(call)
     await admit(call)
+    if (method.methodKind !== 'unary') countStream(call)
     refuseLarge(Number(headers['content-length'] ?? 0), limits)
     replaceHost(call)
   }

@@ -48,7 +48,8 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
   const handle: App['handle'] = (request, response) => fastify.routing(request as never, response as never)
   const nothing = () => {}
   const isReady = async () => true
-  return { handle, inFlight, draining, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths }
+  const signals = { leaving: draining, draining }
+  return { handle, inFlight, ...signals, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths }
 }
 
 /** Notes the code of an error, as the product's outermost interceptor does. The error then reaches the caller. */

@@ -1606,6 +1606,26 @@ class AttemptPhases(TypedDict):
     """Reading the body of the response."""
 
 
+class ListChangesResponse(TypedDict):
+    """The events after a position."""
+
+    events: list[EventChange]
+    """The events, oldest first."""
+    position: str
+    """Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed."""
+    has_more: bool
+    """True when more events may be there already: call again at once."""
+
+
+class EventChange(TypedDict):
+    """An event and the position after it."""
+
+    event: NotRequired[Event]
+    """The event. Its attempts are those at the time of this response."""
+    position: str
+    """Where to resume after this event, at most 100 characters."""
+
+
 class ReplayEventRequest(TypedDict):
     """The event to replay."""
 
@@ -2626,6 +2646,37 @@ class ListEventsQuery(_ListEventsQueryKeywords):
     """Only events of this kind: `email.delivery` or `email.feedback`. By default both."""
 
 
+class ListChangesQuery(TypedDict):
+
+
+    after: NotRequired[str]
+    """Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it
+    the events that are committed from now on. Filters may change between two calls.
+    """
+    message_id: NotRequired[str]
+    """Only events of this message."""
+    status: NotRequired[DeliveryStatus]
+    """Only events with this status."""
+    reason: NotRequired[Reason]
+    """Only events with this reason."""
+    recipient: NotRequired[str]
+    """Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
+    A-label form.
+    """
+    tenant_id: NotRequired[str]
+    """Only events of sends with this tenant."""
+    sandbox: NotRequired[bool]
+    """`true` for dry runs only, `false` for real sends only. Default: `false`."""
+    tag: NotRequired[str]
+    """Only events of sends with this tag."""
+    event: NotRequired[Literal["email.delivery", "email.feedback"]]
+    """Only events of this kind: `email.delivery` or `email.feedback`. By default both."""
+    limit: NotRequired[int]
+    """Most events of the response, 1 to 100. Default: 50."""
+    wait_s: NotRequired[int]
+    """How long to wait for an event when there is none, in seconds, 0 to 20. Default: 0."""
+
+
 _GetStatsQueryKeywords = TypedDict("_GetStatsQueryKeywords", {"from": NotRequired[str | datetime | date]})
 
 
@@ -2686,6 +2737,7 @@ ROUTES: dict[str, tuple[str, str, bool]] = {
     "getReceipt": ("GET", "/api/v1/emails/{id}/receipt", False),
     "listEvents": ("GET", "/api/v1/events", False),
     "getEvent": ("GET", "/api/v1/events/{event_id}", False),
+    "listChanges": ("GET", "/api/v1/events/changes", False),
     "replayEvent": ("POST", "/api/v1/events/{event_id}/replay", False),
     "replayMessage": ("POST", "/api/v1/messages/{message_id}/replay", False),
     "listEndpoints": ("GET", "/api/v1/webhooks", False),

@@ -1,0 +1,50 @@
+import type { Database, Transaction } from './connect.ts'
+import { run } from './statement.ts'
+
+// The order of events in the stream is that of (stream_order, id). The stream order of an event is the id of the
+// transaction that committed it, after those of all clusters that the database was in before: transaction ids begin
+// anew when a dump is restored in another cluster. Events of releases before 0.3 have the order 0.
+
+/** A cluster's transaction ids are below this. At 10,000 a second they last for 55 years. */
+const EPOCH_SIZE = 2 ** 44
+
+/** SQL: the stream order of a transaction id. Every sum is below 2^53, which a number of JavaScript can hold. */
+export const orderOf = (epoch: string, transactionId: string): string =>
+  `(${epoch}::bigint * ${EPOCH_SIZE} + ${transactionId}::text::bigint)`
+
+/** SQL: the newest epoch. */
+export const EPOCH = '(select max(epoch) from event_orders)'
+
+/** SQL: the cluster of the server. Its standbys have the same identifier, and so have physical copies. */
+export const CLUSTER = '(select system_identifier::text from pg_control_system())'
+
+const NEWEST = `
+  select (select cluster from event_orders order by epoch desc limit 1) = ${CLUSTER} as "isKnown"`
+
+const LOCK = 'lock table event_orders in share row exclusive mode'
+
+const BEGIN_EPOCH = `
+  insert into event_orders (epoch, cluster) values (coalesce(${EPOCH}, 0) + 1, ${CLUSTER}) returning epoch`
+
+/** Partitions have defaults of their own, which an insert through the parent does not use. */
+const setDefault = (epoch: number) =>
+  `alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
+
+/**
+ * Begins an epoch when the database is in another cluster than before: after the first migration, and after a dump was
+ * restored elsewhere. Every process calls it before it stores events.
+ */
+export async function keepEventOrder(db: Database): Promise<void> {
+  const [newest] = await run<{ isKnown: boolean | null }>(db, NEWEST)
+  if (newest!.isKnown) return
+  await db.transaction(beginEpoch)
+}
+
+/** As `keepEventOrder`, in a transaction. */
+export async function beginEpoch(tx: Transaction): Promise<void> {
+  await run(tx, LOCK)
+  const [newest] = await run<{ isKnown: boolean | null }>(tx, NEWEST)
+  if (newest!.isKnown) return
+  const [begun] = await run<{ epoch: number }>(tx, BEGIN_EPOCH)
+  await run(tx, setDefault(begun!.epoch))
+}

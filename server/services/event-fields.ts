@@ -1,0 +1,47 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { type Event, EventSchema } from '../../gen/verdict/v1/events_pb.ts'
+import type { Database } from '../db/connect.ts'
+import { publicId } from '../db/ids.ts'
+import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
+import type { events } from '../db/schema.ts'
+import { type DispatchSummary, summariesOf } from './event-dispatches.ts'
+import { type EventEvidence, evidencesOf } from './event-evidence.ts'
+
+export type EventRow = typeof events.$inferSelect
+
+/** The events of an account as the contract shows them, in the order of their rows. */
+export async function shownEvents(db: Database, accountId: string, rows: readonly EventRow[]): Promise<Event[]> {
+  const fieldsOf = await fieldsOfEvents(db, accountId, rows)
+  return rows.map((row) => create(EventSchema, fieldsOf(row)))
+}
+
+/** Reads what the rows of some events lack: their attempts and their evidence. */
+export async function fieldsOfEvents(db: Database, accountId: string, rows: readonly EventRow[]) {
+  const ids = rows.map(({ id }) => id)
+  const [summaryOf, evidenceOf] = await Promise.all([summariesOf(db, accountId, ids), evidencesOf(db, rows)])
+  return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
+}
+
+function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchSummary, evidence: EventEvidence) {
+  return {
+    eventId: publicId('evt', row.id),
+    messageId: publicId('msg', row.messageId),
+    status: statusNames.value(row.status),
+    timestamp: timestampFromDate(row.createdAt),
+    reason: row.reason === null ? undefined : reasonNames.value(row.reason),
+    recipient: row.recipient,
+    tenantId: row.tenantId ?? undefined,
+    sandbox: row.sandbox,
+    attempts,
+    acknowledgedAt: acknowledgedMs === null ? undefined : timestampFromMs(acknowledgedMs),
+    nextAttemptAt: nextMs === null ? undefined : timestampFromMs(nextMs),
+    event: row.event,
+    kind: kindNames.value(row.kind),
+    feedback: row.feedback === null ? undefined : feedbackNames.value(row.feedback),
+    detail: row.detail ?? undefined,
+    tag: row.tag ?? undefined,
+    metadata: row.metadata ?? {},
+    ...evidence,
+  }
+}

@@ -1,0 +1,176 @@
+import { createFairSlots } from '../../net/fair-slots.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import { isExpired } from '../db/retention.ts'
+import { fail, failFields } from '../errors.ts'
+import { createEventQueue } from './event-queue.ts'
+import { BEFORE_ALL, type Cursor, namesEvent, type Position, parsePosition, showPosition } from './position.ts'
+import { type EventReads, type Horizon, PAGE, type ReadEvent } from './read-events.ts'
+import { type Batch, createTail, cursorOfRow, isAfter, MovedError } from './tail.ts'
+
+/** Where a stream starts, and the server on which its positions are valid. */
+export interface Start {
+  accountId: string
+  cursor: Cursor
+  server: Pick<Position, 'cluster' | 'timeline'>
+}
+
+export interface EventStreams<Shown> {
+  /** Reads `after` of a request. Throws what the contract says about positions that cannot be resumed. */
+  start(accountId: string, after: string | undefined): Promise<Start>
+  /** Reads up to 100 events after a cursor. `isLast`: no more are visible. */
+  readPage(start: Start, after: Cursor): Promise<Batch<Shown> & { isLast: boolean }>
+  /**
+   * Yields the events after the start as they are committed, and undefined when there are none for 14 seconds. Throws
+   * the signal's reason, and `transient_failure` when the server shuts down or the database fails over.
+   */
+  follow(start: Start, signal: AbortSignal): AsyncGenerator<Batch<Shown> | undefined, never>
+  /** A cursor as the caller keeps it. */
+  positionOf(start: Start, cursor: Cursor): string
+  /** For how long an open transaction has held back later events, in milliseconds. */
+  heldMs(): number
+  /** Ends all streams, and refuses further ones. */
+  stop(): void
+}
+
+export interface EventStreamsParts<Shown> {
+  reads: EventReads
+  clock: DatabaseClock
+  /** Makes what streams show of events. */
+  show(accountId: string, rows: ReadEvent[]): Promise<Shown[]>
+  /** Called with a failure that has ended streams. */
+  report(error: unknown): void
+}
+
+/** A heartbeat is due every 15 seconds. */
+const QUIET_MS = 14_000
+/** Pages that are read at a time for streams that are behind: they must not take the connections of sends. */
+const PAGES_AT_ONCE = 2
+
+const RESUME = 'Open a stream after the last position.'
+const stopping = () => fail('transient_failure', `This server is shutting down. ${RESUME}`)
+const failedOver = () => fail('transient_failure', `The database is not available, or fails over. ${RESUME}`)
+
+const START_ANEW = 'Start again at "begin", and drop the event ids that you know'
+const expired = (why: string) => fail('event_expired', `after ${why}. ${START_ANEW}.`)
+const refuse = (why: string) => failFields('invalid_payload', [{ field: 'after', message: why }])
+
+/** Streams of events over one reader, and the pages of those that are behind. */
+export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): EventStreams<Shown> {
+  const { reads, clock, show, report } = parts
+  const tail = createTail(parts)
+  const slots = createFairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
+  const stopped = new AbortController()
+
+  /** Throws when a caller cannot go on at a position. */
+  async function check(accountId: string, position: Position, now: Horizon): Promise<void> {
+    const { cluster, timeline, order, id } = position
+    if (cluster !== now.cluster) throw expired('is a position of another database: this one was restored from a dump')
+    if (id === BEFORE_ALL.id) return
+    if (isExpired(id, clock)) throw expired('is older than the 90 days that events are kept')
+    if (timeline > now.timeline) throw failedOver()
+    if (order >= now.order && timeline === now.timeline)
+      throw refuse(`is ahead of the database. Was it restored? ${START_ANEW}`)
+    if (namesEvent(position) && !(await reads.isStored(accountId, position)))
+      throw expired('is a position that the database does not have: it was restored to an earlier time')
+  }
+
+  async function cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {
+    if (after === undefined) return tail.cursorOf(accountId) ?? (await reads.newest(accountId))
+    if (after === 'begin') return BEFORE_ALL
+    const position = parsePosition(after, accountId)
+    if (!position)
+      throw refuse('is not a position of this account. Send one that you received, whole, or "begin", or leave it out')
+    await check(accountId, position, now)
+    return { order: position.order, id: position.id }
+  }
+
+  async function readPage({ accountId, server }: Start, after: Cursor) {
+    const release = await slots.acquire({ accountId, signal: stopped.signal })
+    if (!release) throw stopping()
+    try {
+      const rows = await reads.readPage(accountId, after)
+      if (rows.some(({ timeline }) => timeline !== server.timeline)) throw failedOver()
+      const shown = rows.length === 0 ? [] : await show(accountId, rows)
+      const last = rows.at(-1)
+      return {
+        events: rows.map((row, i) => ({ row, shown: shown[i]! })),
+        cursor: last ? cursorOfRow(last) : after,
+        isLast: rows.length < PAGE,
+      }
+    } finally {
+      release()
+    }
+  }
+
+  async function* follow(start: Start, signal: AbortSignal): AsyncGenerator<Batch<Shown> | undefined, never> {
+    let { cursor } = start
+    for (;;) {
+      const queue = createEventQueue<Batch<Shown>>()
+      const wake = () => queue.end(signal.reason)
+      signal.addEventListener('abort', wake, { once: true })
+      let leave: (() => void) | undefined
+      try {
+        while (!leave) {
+          signal.throwIfAborted()
+          const page = await readPage(start, cursor)
+          cursor = page.cursor
+          if (page.isLast)
+            leave = tail.follow(
+              start.accountId,
+              cursor,
+              followerOf(queue, () => leave?.()),
+            )
+          if (page.events.length > 0) yield page
+        }
+        for (;;) {
+          const next = await queue.next(QUIET_MS)
+          // The stream is too far behind for its queue, and reads on by itself.
+          if (next === 'full') break
+          const events = next?.events.filter(({ row }) => isAfter(cursorOfRow(row), cursor))
+          if (next && isAfter(next.cursor, cursor)) cursor = next.cursor
+          if (!events || events.length > 0) yield events && { events, cursor }
+        }
+      } finally {
+        leave?.()
+        signal.removeEventListener('abort', wake)
+      }
+    }
+  }
+
+  return {
+    async start(accountId, after) {
+      if (stopped.signal.aborted) throw stopping()
+      const now = await reads.horizon()
+      if (!now.isKept) throw fail('transient_failure', 'The database was restored. Its order of events begins soon.')
+      const { cluster, timeline } = now
+      return { accountId, cursor: await cursorOf(accountId, after, now), server: { cluster, timeline } }
+    },
+    readPage,
+    async *follow(start, signal) {
+      try {
+        for await (const batch of follow(start, signal)) yield batch
+      } catch (error) {
+        if (signal.aborted) throw error
+        if (stopped.signal.aborted) throw stopping()
+        if (!(error instanceof MovedError)) report(error)
+        throw failedOver()
+      }
+      throw stopping()
+    },
+    positionOf: ({ accountId, server }, cursor) => showPosition({ ...server, ...cursor }, accountId),
+    heldMs: tail.heldMs,
+    stop() {
+      stopped.abort()
+      slots.close()
+      tail.stop()
+    },
+  }
+}
+
+/** Passes on what the tail reads, until the queue is full. */
+const followerOf = <Shown>(queue: ReturnType<typeof createEventQueue<Batch<Shown>>>, leave: () => void) => ({
+  take(batch: Batch<Shown>) {
+    if (!queue.put(batch, batch.events.length)) leave()
+  },
+  end: queue.end,
+})

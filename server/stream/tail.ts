@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatabaseClock } from '../db/clock.ts'
+import { timeOfId } from '../db/ids.ts'
+import type { Cursor } from './position.ts'
+import { type EventReads, type Horizon, PAGE, type ReadEvent } from './read-events.ts'
+
+/** Events of an account in the order of the stream, read at one time. */
+export interface Batch<Shown> {
+  events: { row: ReadEvent; shown: Shown }[]
+  /** The place of the last one. */
+  cursor: Cursor
+}
+
+/** A stream that has read everything up to a moment ago. */
+export interface Follower<Shown> {
+  /** Takes the next events of the account. They may begin with some that the stream has. */
+  take(batch: Batch<Shown>): void
+  /** Called once when the reader stops: its database failed, or another server took its place. */
+  end(cause: unknown): void
+}
+
+export interface Tail<Shown> {
+  /**
+   * Follows an account from a cursor on. Returns the function that ends it; undefined when the reader is further
+   * already, and the stream has to read on by itself first.
+   */
+  follow(accountId: string, cursor: Cursor, follower: Follower<Shown>): (() => void) | undefined
+  /** The cursor of an account that is followed. */
+  cursorOf(accountId: string): Cursor | undefined
+  /** For how long an open transaction has held back later events, in milliseconds. */
+  heldMs(): number
+  stop(): void
+}
+
+export interface EventTailParts<Shown> {
+  reads: Pick<EventReads, 'horizon' | 'readNew'>
+  clock: DatabaseClock
+  /** Makes what streams show of events. All streams of an account share it. */
+  show(accountId: string, rows: ReadEvent[]): Promise<Shown[]>
+  /** Called with a failure, which has ended all streams. */
+  report(error: unknown): void
+}
+
+/** How often the database is asked for new events while there are streams. */
+const EVERY_MS = 100
+/** Reads take at most this share of the time: with thousands of accounts they become rarer. */
+const MOST_SHARE = 0.25
+/** With half of the marks the time is less exact, and never too late. */
+const MOST_MARKS = 1_000
+
+interface Group<Shown> {
+  accountId: string
+  cursor: Cursor
+  /** Further events carry this time or a later one: see `passedMs`. */
+  sinceMs: number
+  /** Whether the account may have events below the last horizon that were not read. */
+  hasMore: boolean
+  followers: Set<Follower<Shown>>
+}
+
+export const isAfter = (a: Cursor, b: Cursor): boolean => a.order > b.order || (a.order === b.order && a.id > b.id)
+
+export const cursorOfRow = ({ streamOrder, id }: ReadEvent): Cursor => ({ order: streamOrder, id })
+
+/** The error for a stream whose server is not the primary any more. */
+export class MovedError extends Error {}
+
+/**
+ * Reads new events for all streams of a process. One statement reads for all accounts, and only when a transaction has
+ * ended since the last one. Its cursors name events that are committed, so a crash or a promotion of the database
+ * cannot give their order to another event.
+ */
+export function createTail<Shown>({ reads, clock, show, report }: EventTailParts<Shown>): Tail<Shown> {
+  const groups = new Map<string, Group<Shown>>()
+  let isRunning = false
+  let seen: Horizon | undefined
+  /** What the next transaction id was, and when. The first one is that before the horizon. */
+  let marks: { order: number; atMs: number }[] = []
+  const stopped = new AbortController()
+
+  /**
+   * Notes the horizon. Returns the time since which all transactions above it have begun, as far as it is known: a
+   * foreign one can hold it for days, and then releases events of all that time.
+   */
+  function passedMs({ order, next }: Horizon, nowMs: number): number {
+    marks.push({ order: next, atMs: nowMs })
+    const passed = marks.findLastIndex((mark) => mark.order <= order)
+    marks = marks.slice(Math.max(passed, 0))
+    if (marks.length > MOST_MARKS) marks = marks.filter((_, i) => i % 2 === 0)
+    return passed < 0 ? 0 : marks[0]!.atMs
+  }
+
+  /** Reads until nothing follows. What is known about the server holds for this run. */
+  async function run(): Promise<void> {
+    isRunning = true
+    seen = undefined
+    marks = []
+    while (groups.size > 0 && !stopped.signal.aborted) {
+      const startMs = performance.now()
+      try {
+        await round()
+      } catch (error) {
+        if (!stopped.signal.aborted) report(error)
+        endAll(error)
+      }
+      const tookMs = performance.now() - startMs
+      const isBehind = [...groups.values()].some(({ hasMore }) => hasMore)
+      const pauseMs = isBehind ? 0 : Math.max(EVERY_MS - tookMs, tookMs / MOST_SHARE - tookMs)
+      await sleep(pauseMs, undefined, { ref: false, signal: stopped.signal }).catch(() => {})
+    }
+    isRunning = false
+  }
+
+  async function round(): Promise<void> {
+    const nowMs = clock.now()
+    const now = await reads.horizon()
+    if (seen && (now.timeline !== seen.timeline || now.cluster !== seen.cluster)) throw new MovedError()
+    const sinceMs = passedMs(now, nowMs)
+    const hasNew = now.order !== seen?.order
+    seen = now
+    const due = [...groups.values()].filter(({ hasMore }) => hasNew || hasMore)
+    if (due.length === 0) return
+    const rows = await reads.readNew(
+      due.map(({ accountId, cursor }) => ({ accountId, ...cursor })),
+      earliest(due),
+    )
+    if (rows.some(({ timeline }) => timeline !== now.timeline)) throw new MovedError()
+    const ofAccount = Map.groupBy(rows, ({ accountId }) => accountId)
+    await Promise.all(due.map((group) => pass(group, ofAccount.get(group.accountId) ?? [], sinceMs)))
+  }
+
+  async function pass(group: Group<Shown>, rows: ReadEvent[], sinceMs: number): Promise<void> {
+    group.hasMore = rows.length === PAGE
+    if (rows.length > 0) {
+      const shown = await show(group.accountId, rows)
+      group.cursor = cursorOfRow(rows.at(-1)!)
+      const batch = { events: rows.map((row, i) => ({ row, shown: shown[i]! })), cursor: group.cursor }
+      for (const follower of [...group.followers]) follower.take(batch)
+    }
+    if (!group.hasMore) group.sinceMs = Math.max(group.sinceMs, sinceMs)
+  }
+
+  function endAll(cause: unknown): void {
+    const followers = [...groups.values()].flatMap((group) => [...group.followers])
+    groups.clear()
+    for (const follower of followers) follower.end(cause)
+  }
+
+  function begin(accountId: string, cursor: Cursor): Group<Shown> {
+    const sinceMs = cursor.order === 0 ? 0 : timeOfId(cursor.id)
+    const group: Group<Shown> = { accountId, cursor, sinceMs, hasMore: true, followers: new Set() }
+    groups.set(accountId, group)
+    if (!isRunning) void run()
+    return group
+  }
+
+  return {
+    follow(accountId, cursor, follower) {
+      const known = groups.get(accountId)
+      if (known && isAfter(known.cursor, cursor)) return undefined
+      const group = known ?? begin(accountId, cursor)
+      group.followers.add(follower)
+      return () => {
+        group.followers.delete(follower)
+        if (group.followers.size === 0 && groups.get(accountId) === group) groups.delete(accountId)
+      }
+    },
+    cursorOf: (accountId) => groups.get(accountId)?.cursor,
+    heldMs: () => (seen && seen.order !== seen.next && marks[0] ? clock.now() - marks[0].atMs : 0),
+    stop() {
+      stopped.abort()
+      endAll(stopped.signal.reason)
+    },
+  }
+}
+
+const earliest = (groups: Group<unknown>[]) => Math.min(...groups.map(({ sinceMs }) => sinceMs))
