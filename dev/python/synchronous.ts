@@ -6,6 +6,7 @@ const REPLACED: [asynchronous: string | RegExp, synchronous: string][] = [
   [/^"""The asynchronous client\. .*"""$/m, '"""The synchronous client."""'],
   ['await anyio.sleep', 'time.sleep'],
   ['import anyio\nimport httpx', 'import httpx'],
+  ['import anyio\n\n', ''],
   ['httpx.AsyncClient', 'httpx.Client'],
   ['_http.aclose', '_http.close'],
   ['__aenter__', '__enter__'],

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import anyio
+
 from .._contract import (
     Event,
+    EventChange,
     GetEventResponse,
+    ListChangesQuery,
+    ListChangesResponse,
     ListEventsQuery,
     ListEventsResponse,
     ReplayEventResponse,
     ReplayMessageResponse,
 )
+from .._errors import VerdictError
+from .._retry import pause_before
 from .call import AsyncCaller, async_items
+
+_WAIT = 20
+"""How long a call of a stream waits for an event, in seconds."""
+_MOST_RETRIES = 5
+"""After this many failures in a row the pauses grow no more."""
 
 
 class AsyncEvents:
@@ -32,6 +44,41 @@ class AsyncEvents:
             return await self.list(given if cursor is None else {**given, "cursor": cursor}, timeout=timeout)
 
         return async_items(page, "events")
+
+    async def changes(
+        self, query: ListChangesQuery | None = None, *, timeout: float | None = None, max_retries: int | None = None
+    ) -> ListChangesResponse:
+        """Returns the events after a position, oldest first, and the position to go on at."""
+        result: ListChangesResponse = await self._call(
+            "listChanges", query=query, timeout=timeout, max_retries=max_retries
+        )
+        return result
+
+    async def stream(self, query: ListChangesQuery | None = None) -> AsyncIterator[EventChange]:
+        """Yields events as they are committed, each once, oldest first, with the position after each.
+
+        Store the position when you have handled the event, and pass it as `after` to resume. The stream reads on after
+        every failure that may pass, and raises what will not.
+        """
+        asked: ListChangesQuery = {"limit": 100, **(query or {})}
+        failures = 0
+        while True:
+            try:
+                # The first call only learns where the stream starts: a later failure must not skip what comes meanwhile.
+                if "after" in asked:
+                    asked = {**asked, "wait_s": _WAIT}
+                found = await self.changes(asked, timeout=2.0 * _WAIT, max_retries=0)
+            except VerdictError as error:
+                pause = pause_before(error, min(failures, _MOST_RETRIES), True)
+                if pause is None:
+                    raise
+                failures += 1
+                await anyio.sleep(pause)
+                continue
+            failures = 0
+            for change in found["events"]:
+                yield change
+            asked = {**asked, "after": found["position"]}
 
     async def get(self, event_id: str, *, timeout: float | None = None) -> GetEventResponse:
         """Returns one event with every attempt to push it to your endpoints."""
