@@ -91,9 +91,14 @@ function checkBeyondAscii(
   content: readonly Buffer[],
   { headerSize, isEightBit }: { headerSize: number; isEightBit: boolean },
 ): boolean {
-  const whole = Buffer.concat(content)
-  if (!isEightBit && !isAscii(whole.subarray(headerSize))) throw new TypeError('the content must be 7-bit')
-  const header = whole.subarray(0, headerSize)
+  const parts: Buffer[] = []
+  let left = headerSize
+  for (const piece of content) {
+    parts.push(piece.subarray(0, left))
+    if (!isEightBit && !isAscii(piece.subarray(left))) throw new TypeError('the content must be 7-bit')
+    left = Math.max(0, left - piece.length)
+  }
+  const header = Buffer.concat(parts)
   if (!isUtf8(header)) throw new TypeError('the header must be UTF-8')
   return !isAscii(header)
 }

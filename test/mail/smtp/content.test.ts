@@ -77,3 +77,19 @@ test('content leaves exactly when each CR and LF is part of CRLF, it has no NUL,
     { numRuns: 500 },
   )
 })
+
+const inLatin1 = (text: string, at: number) =>
+  [text.slice(0, at), text.slice(at)].map((part) => Buffer.from(part, 'latin1'))
+
+test('octets beyond ASCII are UTF-8 in the header, and declared in the body, wherever the content is cut', () => {
+  const [body, header] = ['Subject: a\r\n\r\nGr\xfc\xdfe\r\n', 'Subject: Gr\xc3\xbc\xc3\x9fe\r\n\r\na\r\n']
+  for (let at = 0; at < body.length; at++) {
+    expect(() => stuffDots(inLatin1(body, at))).toThrow('the content must be 7-bit')
+    expect(stuffDots(inLatin1(body, at), true)).toMatchObject({ isEightBit: true, hasUtf8Header: false })
+  }
+  for (let at = 0; at < header.length; at++) {
+    expect(stuffDots(inLatin1(header, at))).toMatchObject({ isEightBit: false, hasUtf8Header: true })
+    const latin1 = header.replace('\xc3\xbc\xc3\x9f', '\xfc\xdf')
+    expect(() => stuffDots(inLatin1(latin1, at), true)).toThrow('the header must be UTF-8')
+  }
+})
