@@ -35,12 +35,14 @@ interface ChartProps {
   stepMs: number
   word(value: number): string
   marks?: Mark[]
+  /** The top of the axis, at least. */
+  leastTop?: number
   onOpen?(period: OverviewPeriod): void
 }
 
 /** A chart with its heading, the values under the pointer, and the same values as a table. */
 export function Chart(props: ChartProps) {
-  const { title, summary, periods, columns, lines, values, empty, more, stepMs, word, marks, onOpen } = props
+  const { title, summary, periods, columns, lines, values, empty, more, stepMs, word, marks, leastTop, onOpen } = props
   const [at, setAt] = useState<number>()
   const isEmpty = columns.slice(1).every((column) => column.every((value) => !value))
   const period = at === undefined ? undefined : periods[at]
@@ -81,6 +83,7 @@ export function Chart(props: ChartProps) {
             stepMs={stepMs}
             word={word}
             marks={marks}
+            leastTop={leastTop}
             onPoint={setAt}
             onOpen={onOpen && ((index) => onOpen(periods[index]!))}
           />

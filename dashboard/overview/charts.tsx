@@ -54,8 +54,9 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         marks={[
           markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
           markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),
-          { value: thresholds!.complaintOpen * 100, color: '--error-mark' },
+          markOf('Complaints: pause', thresholds!.complaintOpen, '--error-mark'),
         ]}
+        leastTop={2}
         word={percent}
       />
       {endpoints.length > 0 && (
@@ -138,11 +139,11 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** What the dashed lines mean. That of complaints is too near to the values for words above it. */
-const thresholdWords = ({ complaintOpen }: BreakerThresholds) =>
-  `Dashed: a domain's limits in 24 hours, the lowest for complaints (${percent(complaintOpen * 100)}).`
+/** The limits: those of the bounces are above the axis as long as nothing comes near to them. */
+const thresholdWords = ({ bounceWarn, bounceOpen, complaintOpen }: BreakerThresholds) =>
+  `A domain's limits in 24 hours: mailboxes that do not exist ${percent(bounceWarn * 100)} (warning) and ${percent(bounceOpen * 100)} (pause), complaints ${percent(complaintOpen * 100)} (pause).`
 
-/** A threshold of the bounces: `Pause at 10 %`. */
+/** A limit: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
   return { value: share * 100, color, word: `${word} at ${percent(share * 100)}` }
 }

@@ -9,8 +9,10 @@ import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Charts } from './charts.tsx'
+import { Figures } from './figures.tsx'
 import type { Finding } from './finding.ts'
 import { FirstSteps } from './first-steps.tsx'
+import { Groups } from './groups.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
 import { type Range, rangeOf } from './range.ts'
@@ -53,7 +55,9 @@ export function OverviewPage() {
         <>
           <HealthLine findings={healthOf(overview.data, checks, Date.now())} />
           <FirstSteps />
+          <Figures range={range} />
           <Charts overview={overview.data} stepMs={range.stepMs} onOpen={openPeriod} />
+          <Groups range={range} />
         </>
       )}
     </Page>

@@ -32,6 +32,8 @@ interface PlotProps {
   /** A value at the axis. */
   word(value: number): string
   marks?: Mark[]
+  /** The top of the axis, at least. A mark above the axis is not drawn. */
+  leastTop?: number
   /** Called with the index of the period under the pointer; undefined when the pointer leaves. */
   onPoint(index: number | undefined): void
   /** Called with the index of a period that was clicked. */
@@ -88,20 +90,27 @@ function colorOf(name: string): string {
 }
 
 function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options {
-  const { lines, stepMs, word, marks = [] } = latest.current
+  const { lines, stepMs, word, marks = [], leastTop = 4 } = latest.current
   const [ink, grid] = [colorOf('--ink-faint'), colorOf('--line')]
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '12px system-ui' }
-  const bars = uPlot.paths.bars!({ size: [0.76, 40] })
+  // A bar begins at its period's start, which is where the axis has its time.
+  const bars = uPlot.paths.bars!({ size: [0.76, 40], align: 1 })
   return {
     width,
     height: PLOT_HEIGHT,
     legend: { show: false },
-    padding: [8, 12, 0, 0],
-    cursor: { y: false, points: { size: 6 }, sync: { key: 'overview' }, drag: { x: false, y: false } },
+    padding: [8, 24, 0, 0],
+    cursor: {
+      y: false,
+      dataIdx: periodAt,
+      points: { size: 6 },
+      sync: { key: 'overview' },
+      drag: { x: false, y: false },
+    },
     scales: {
       // Each period has the same place in every chart, and the pointer anywhere above it finds it.
-      x: { range: (_, from, to) => [from - stepMs / 2_000, to + stepMs / 2_000] },
-      y: { range: (_, __, max) => [0, Math.max(max ?? 0, ...marks.map(({ value }) => value), 4) * 1.1] },
+      x: { range: (_, from, to) => [from, to + stepMs / 1_000] },
+      y: { range: (_, __, max) => [0, Math.max(max ?? 0, leastTop) * 1.1] },
     },
     axes: [
       { ...axis, size: 28, values: (_, seconds) => seconds.map(timeWord) },
@@ -130,6 +139,14 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
   }
 }
 
+/** The period that a time is in: uPlot takes the one whose start is nearest. */
+function periodAt({ data }: uPlot, _: number, __: number, seconds: number): number {
+  return Math.max(
+    0,
+    data[0].findLastIndex((start) => start <= seconds),
+  )
+}
+
 /** The values without a neighbour: a line would not show them. */
 function aloneIn({ data }: uPlot, line: number): number[] {
   const values = data[line]!
@@ -152,6 +169,7 @@ function timeWord(seconds: number): string {
 function drawMarks(plot: uPlot, marks: Mark[]): void {
   const { ctx, bbox } = plot
   for (const { value, color, word = '' } of marks) {
+    if (value > (plot.scales.y?.max ?? 0)) continue
     const y = Math.round(plot.valToPos(value, 'y', true))
     ctx.save()
     ctx.strokeStyle = colorOf(color)

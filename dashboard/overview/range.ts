@@ -39,6 +39,11 @@ export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range 
   return inPeriods(nowMs - lengthMs, nowMs)
 }
 
+/** The times of a range, as a request and the address of a list have them. */
+export function timesOf({ fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>): { from: string; to: string } {
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
+}
+
 /** Widens a range to whole periods: hours of a short range, days of a long one. */
 function inPeriods(fromMs: number, toMs: number): Range {
   const isShort = toMs - fromMs <= MAX_HOURS * HOUR

@@ -1,0 +1,67 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { keepPreviousData } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Granularity, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { countOf } from '../numbers/quantities.ts'
+import { REASON_WORDS, reasonOfCode } from '../status/reasons.ts'
+import { figuresOf, rankedReasons } from './comparison.ts'
+import styles from './figures.module.css'
+import { type Range, timesOf } from './range.ts'
+
+const REFRESH_MS = 15_000
+/** The reasons that are shown: the rarer ones are in the table of a period. */
+const MOST_REASONS = 5
+
+const totalOf = (fromMs: number, toMs: number) => ({
+  ...timesOf({ fromMs, toMs }),
+  granularity: Granularity.TOTAL,
+})
+
+/** Four figures of the range with their change to the period before, and the reasons by their frequency. */
+export function Figures({ range: { fromMs, toMs } }: { range: Range }) {
+  const { membership } = useAccount()
+  const options = { refetchInterval: REFRESH_MS, placeholderData: keepPreviousData }
+  const now = useQuery(StatsService.method.getStats, totalOf(fromMs, toMs), options)
+  const before = useQuery(StatsService.method.getStats, totalOf(2 * fromMs - toMs, fromMs), options)
+  // The charts below say what is wrong when the statistics cannot be read.
+  if (!now.data || !before.data) return <div className={styles.place} />
+  const params = { account: membership.accountId }
+  const times = timesOf({ fromMs, toMs })
+  const reasons = rankedReasons(now.data.reasons)
+  return (
+    <div className={styles.place}>
+      <ul className={styles.figures} aria-label="Figures">
+        {figuresOf(now.data, before.data).map(({ label, value, change, isWorse, page, search }) => (
+          <li key={label}>
+            <Link to={`/$account/${page}`} params={params} search={{ ...times, ...search }}>
+              <span className={styles.label}>{label}</span>
+              <strong>{value}</strong>
+              <span className={styles.change} data-worse={isWorse || undefined}>
+                {change === undefined ? 'Nothing before' : `${change} to the period before`}
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {reasons.length > 0 && (
+        <ol className={styles.reasons} aria-label="Reasons">
+          {reasons.slice(0, MOST_REASONS).map(([reason, emails]) => (
+            <li key={reason}>
+              <Link to="/$account/messages" params={params} search={{ ...times, reason }} className="text-link">
+                {wordOf(reason)}
+              </Link>{' '}
+              {countOf(emails)}
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  )
+}
+
+/** The words of a reason; its code for one of a later version. */
+export function wordOf(code: string): string {
+  const reason = reasonOfCode(code)
+  return (reason && REASON_WORDS[reason]) || code
+}
