@@ -139,9 +139,9 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** The limits: those of the bounces are above the axis as long as nothing comes near to them. */
-const thresholdWords = ({ bounceWarn, bounceOpen, complaintOpen }: BreakerThresholds) =>
-  `A domain's limits in 24 hours: mailboxes that do not exist ${percent(bounceWarn * 100)} (warning) and ${percent(bounceOpen * 100)} (pause), complaints ${percent(complaintOpen * 100)} (pause).`
+/** When a domain is paused. The line of the bounces is above the axis as long as none comes near to it. */
+const thresholdWords = ({ bounceOpen, complaintOpen }: BreakerThresholds) =>
+  `A domain pauses at ${percent(bounceOpen * 100)}, or at ${percent(complaintOpen * 100)} complaints.`
 
 /** A limit: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
