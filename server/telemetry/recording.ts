@@ -16,9 +16,9 @@ import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentele
 import type { Logger } from 'pino'
 import { inTime } from '../async/timeout.ts'
 import { SAMPLER_OF } from './samplers.ts'
-import type { TracingParts } from './tracing-parts.ts'
 import { spanIdsOf, traceparentOf } from './traceparent.ts'
 import { type Beginning, passedOn, type Trace, type Tracing } from './tracing.ts'
+import type { TracingParts } from './tracing-parts.ts'
 
 // Only `import()` loads this file, where spans are exported.
 
