@@ -10,7 +10,7 @@ import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagO
 import { KEY } from './receipt-example.ts'
 import type { Schema } from './schema.ts'
 import { createSchemas } from './schemas.ts'
-import { TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
+import { callbacksOf, TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
 
 export interface Document {
   openapi: string
@@ -36,6 +36,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
     paths[binding.path]![binding.verb.toLowerCase()] = operationOf(binding, schemas, comments)
   }
   const webhooks = webhooksOf(schemas, comments)
+  Object.assign(paths['/api/v1/webhooks']!.post!, { callbacks: callbacksOf(schemas, comments) })
   const tags = bindings.map((binding) => [tagOf(binding), comments.get(binding.method.parent.typeName)])
   return {
     openapi: '3.1.0',
@@ -197,7 +198,7 @@ function serverPaths(version: string): Document['paths'] {
         { $ref: '#/components/schemas/Health' },
         { status: 'ok', version, region: 'eu' },
       ),
-      '4XX': errorResponse(['invalid_payload'], false),
+      400: errorResponse(['invalid_payload'], false),
     }),
     '/readyz': open(
       'getReadiness',
@@ -205,11 +206,11 @@ function serverPaths(version: string): Document['paths'] {
       'Meant for load balancers. The server is not ready while it drains.',
       {
         200: response('The server accepts calls.', readiness, { status: 'ready', checks }),
+        400: errorResponse(['invalid_payload'], false),
         503: response('The server accepts no calls.', readiness, {
           status: 'not_ready',
           checks: { ...checks, database: 'failing' },
         }),
-        '4XX': errorResponse(['invalid_payload'], false),
       },
     ),
     [KEY_SET_PATH]: open(
@@ -218,7 +219,7 @@ function serverPaths(version: string): Document['paths'] {
       'Every key that ever signed, and the next one 10 minutes before it signs.',
       {
         200: response('The keys.', { $ref: '#/components/schemas/KeySet' }, { keys: [KEY] }),
-        '4XX': errorResponse(['invalid_payload'], false),
+        400: errorResponse(['invalid_payload'], false),
         500: errorResponse(['transient_failure'], false),
       },
     ),

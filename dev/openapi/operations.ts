@@ -5,6 +5,7 @@ import type { Binding } from '../../server/http/rest/bindings.ts'
 import type { Comments } from './comments.ts'
 import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
 import { samplesOf } from './samples.ts'
+import { schemaName } from './schema-names.ts'
 import type { createSchemas } from './schemas.ts'
 
 type Schemas = ReturnType<typeof createSchemas>
@@ -54,7 +55,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
 /** A body that needs no member may be absent: a PATCH then changes nothing. */
 function requestBody({ method, inPath }: Binding, schemas: Schemas, example: Example): object {
   const schema = schemas.message(method.input, 'request', inPath)
-  const { required } = schemas.components[method.input.name] as { required: string[] }
+  const { required } = schemas.components[schemaName(method.input.name)] as { required: string[] }
   return json(schema, example.request, required.length > 0)
 }
 

@@ -3,6 +3,7 @@ import { enumName, jsonFields, jsonNamesOf, shapeOf, TIMESTAMP } from '../../ser
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
+import { schemaName } from './schema-names.ts'
 
 /** Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow. */
 export type Side = 'request' | 'response'
@@ -30,7 +31,7 @@ export function createSchemas(comments: Comments) {
 
   /** The schema of a message, without the fields that are in the path. */
   const message = (desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema =>
-    refer(desc.name, () => {
+    refer(schemaName(desc.name), () => {
       const fields = jsonFields(desc).filter(({ jsonName }) => !inPath.includes(jsonName))
       return {
         description: comments.get(desc.typeName),

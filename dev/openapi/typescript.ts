@@ -1,8 +1,9 @@
 import type { Document } from './document.ts'
 import type { Schema } from './schema.ts'
+import { CONTRACT_NAMES } from './schema-names.ts'
 
-/** `Error` is a global name in TypeScript. */
-export const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
+/** The client's types have the contract's names. `Error` is a global name in TypeScript. */
+export const RENAMED: Record<string, string> = { ...CONTRACT_NAMES, Error: 'ErrorBody' }
 /** What the server says about itself is not part of the client. */
 export const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
 const SERVER_TAG = 'Server'
@@ -89,8 +90,8 @@ function declaration(name: string, schema: Schema, type: TypeOf): string {
   const known = RENAMED[name] ?? name
   const narrowing = narrowingOf(schema)
   if (!narrowing) return `${head}export interface ${known} ${fields(schema, type)}`
-  const narrowed = `export type ${name} = ${narrowing}<${name}Fields, BounceReason, RejectionReason>`
-  return `${head}${narrowed}\n\ninterface ${name}Fields ${fields(schema, type)}`
+  const narrowed = `export type ${known} = ${narrowing}<${known}Fields, BounceReason, RejectionReason>`
+  return `${head}${narrowed}\n\ninterface ${known}Fields ${fields(schema, type)}`
 }
 
 /** The type of `client/outcome.ts` that narrows an outcome: the contract says in comments which fields a status has. */

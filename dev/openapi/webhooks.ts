@@ -9,18 +9,34 @@ import { EVENT, EVENT_ID } from './examples.ts'
 import { json } from './operations.ts'
 import type { createSchemas } from './schemas.ts'
 
+type Schemas = ReturnType<typeof createSchemas>
+
 const TIMESTAMP = 1_769_860_800
 
 /** Differs from the tag of WebhookService: generators make one class per tag, and one would overwrite the other. */
 export const TAG = { name: 'Payloads', description: 'What the service posts to your webhook endpoint.' }
 
 /** The requests that the service posts to a webhook endpoint, as the `webhooks` of an OpenAPI document. */
-export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: Comments): Record<string, object> {
-  const posted = (operationId: string, desc: DescMessage, example: object) => {
+export function webhooksOf(schemas: Schemas, comments: Comments): Record<string, object> {
+  return postedTo('receive', schemas, comments)
+}
+
+/**
+ * The same requests as callbacks of the call that creates an endpoint. oapi-codegen drops schemas that no path uses,
+ * and then misses those of the webhooks.
+ */
+export function callbacksOf(schemas: Schemas, comments: Comments): Record<string, object> {
+  const posted = Object.entries(postedTo('post', schemas, comments))
+  return Object.fromEntries(posted.map(([name, path]) => [name, { '{$request.body#/url}': path }]))
+}
+
+/** `verb`: the first word of the operation ids, which must be unique in the document. */
+function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<string, object> {
+  const posted = (name: string, desc: DescMessage, example: object) => {
     const [summary, ...more] = comments.get(desc.typeName)!.split(/(?<=\.)\s/)
     return {
       post: {
-        operationId,
+        operationId: `${verb}${name}`,
         tags: [TAG.name],
         summary: summary!.replace(/\.$/, ''),
         description: more.join(' ') || undefined,
@@ -36,7 +52,7 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
   }
   const { message_id, status, recipient, tag, metadata } = EVENT
   return {
-    emailDelivery: posted('receiveEmailDelivery', EmailDeliveryPayloadSchema, {
+    emailDelivery: posted('EmailDelivery', EmailDeliveryPayloadSchema, {
       event: 'email.delivery',
       message_id,
       status,
@@ -48,7 +64,7 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
       metadata,
       tenant_id: 'tenant_1',
     }),
-    emailFeedback: posted('receiveEmailFeedback', EmailFeedbackPayloadSchema, {
+    emailFeedback: posted('EmailFeedback', EmailFeedbackPayloadSchema, {
       event: 'email.feedback',
       message_id,
       status,
@@ -62,7 +78,7 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
       metadata,
       tenant_id: 'tenant_1',
     }),
-    webhookTest: posted('receiveWebhookTest', WebhookTestPayloadSchema, {
+    webhookTest: posted('WebhookTest', WebhookTestPayloadSchema, {
       event: 'webhook.test',
       event_id: EVENT_ID,
       timestamp: TIMESTAMP,

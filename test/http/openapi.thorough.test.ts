@@ -90,10 +90,11 @@ const KEYWORDS =
   'private protected public raise range return select self short static struct super switch synchronized this throw throws true try ' +
   'type typeof var void while with yield'
 
+/** Of paths, callbacks and webhooks. */
+const operationIds = () => [...JSON.stringify(document).matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id!)
+
 test('every operation has a unique id that names its resource and is not a keyword of any language', () => {
-  const ids = operations.map(({ operation }) => operation.operationId)
-  const posted = Object.values(document.webhooks as Record<string, { post: Operation }>).map(({ post }) => post)
-  const all = [...ids, ...posted.map(({ operationId }) => operationId)]
+  const all = operationIds()
   expect(new Set(all.map((id) => id.toLowerCase())).size).toBe(all.length)
   expect(all.filter((id) => !/^[a-z]+([A-Z][a-zA-Z]+)+$/.test(id) || KEYWORDS.split(' ').includes(id))).toEqual([])
 })
@@ -134,6 +135,32 @@ test('no two enum constants have the same name', () => {
   })
   expect(names.length).toBeGreaterThan(20)
   expect(new Set(names).size).toBe(names.length)
+})
+
+test('no schema has a name that a generator makes of an operation or of another schema', () => {
+  const names = Object.keys(document.components.schemas)
+  const pascal = (id: string) => id.charAt(0).toUpperCase() + id.slice(1)
+  const made = operationIds().map(pascal)
+  // `GetEmailResponse`, `GetEmailReq` and `GetEmail200` are types of `getEmail`.
+  expect(names.filter((name) => made.some((one) => name.startsWith(one)))).toEqual([])
+  // Go's constructor of `Domain` is `NewDomain`, and ogen's type of a nullable one is `NilDomain`.
+  const prefixed = ['New', 'Nullable', 'Nil', 'Opt', 'Api'].flatMap((prefix) => names.map((name) => prefix + name))
+  expect(names.filter((name) => prefixed.includes(name))).toEqual([])
+  // Class names of some generators differ from these in case alone.
+  expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length)
+})
+
+test('a path refers to the schema of every webhook: oapi-codegen drops schemas that no path uses', () => {
+  type Posted = { post: { requestBody: { content: { 'application/json': { schema: { $ref: string } } } } } }
+  const paths = JSON.stringify(document.paths)
+  for (const { post } of Object.values(document.webhooks as Record<string, Posted>)) {
+    expect(paths).toContain(JSON.stringify(post.requestBody.content['application/json'].schema.$ref))
+  }
+})
+
+test('every response has a status of its own: some generators do not read ranges such as 4XX', () => {
+  const keys = operations.flatMap(({ operation }) => Object.keys(operation.responses))
+  expect(keys.filter((key) => !/^\d{3}$/.test(key))).toEqual([])
 })
 
 /** Headers that belong to the interface, in lower case. */

@@ -1274,7 +1274,7 @@ Event = EventDelivered | EventBounced | EventRejected | EventFeedback
 
 
 @final
-class GetEventResponseDelivered(TypedDict):
+class EventDetailsDelivered(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1319,7 +1319,7 @@ class GetEventResponseDelivered(TypedDict):
 
 
 @final
-class GetEventResponseBounced(TypedDict):
+class EventDetailsBounced(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1372,7 +1372,7 @@ class GetEventResponseBounced(TypedDict):
 
 
 @final
-class GetEventResponseRejected(TypedDict):
+class EventDetailsRejected(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1421,7 +1421,7 @@ class GetEventResponseRejected(TypedDict):
 
 
 @final
-class GetEventResponseFeedback(TypedDict):
+class EventDetailsFeedback(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1473,11 +1473,11 @@ class GetEventResponseFeedback(TypedDict):
     """
 
 
-GetEventResponse = (
-    GetEventResponseDelivered
-    | GetEventResponseBounced
-    | GetEventResponseRejected
-    | GetEventResponseFeedback
+EventDetails = (
+    EventDetailsDelivered
+    | EventDetailsBounced
+    | EventDetailsRejected
+    | EventDetailsFeedback
 )
 """One event and its dispatches to the webhook endpoints."""
 
