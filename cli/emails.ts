@@ -1,4 +1,5 @@
 import { command, type Print } from './command.ts'
+import { dashboardLink } from './open.ts'
 import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { readCalendar, readFiles, readHeaders, readKey, readMetadata, readRaw, requireParts } from './send-options.ts'
 import { callApi, urlOption } from './service.ts'
@@ -67,7 +68,7 @@ export const send = (print: Print) =>
       }
       const call = { url, path: '/api/v1/emails/send', body, headers }
       const result = (await callApi(call)) as unknown as SendResult
-      print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
+      print({ json: result, text: describe(result, url), exit: result.status === 'delivered' ? 'ok' : 'failed' })
     })
 
 async function filesOf(attach: string[] | undefined, calendar: string | undefined) {
@@ -78,12 +79,12 @@ async function filesOf(attach: string[] | undefined, calendar: string | undefine
   return files.length > 0 ? files : undefined
 }
 
-function describe(result: SendResult): string {
+function describe(result: SendResult, url: string | undefined): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''
   const recipients = (result.recipients ?? []).map(
     (recipient) => `\n  ${recipientText(recipient)}: ${describeOutcome(recipient)}`,
   )
-  return `${result.message_id}: ${describeOutcome(result)}${dryRun}${recipients.join('')}`
+  return `${result.message_id}: ${describeOutcome(result)}${dryRun}${recipients.join('')}\n${dashboardLink(url, result.message_id)}`
 }
 
 function describeOutcome({ detail, smtp, ...outcome }: ExplainedOutcome): string {

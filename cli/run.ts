@@ -10,6 +10,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
   'Commands that call the API:': {
     send: async () => (await import('./emails.ts')).send,
     email: async () => (await import('./email.ts')).email,
+    open: async () => (await import('./open.ts')).open,
     emails: async () => (await import('./email-list.ts')).emails,
     events: async () => (await import('./events.ts')).events,
     replay: async () => (await import('./events.ts')).replay,

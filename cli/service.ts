@@ -68,14 +68,20 @@ function bodyOf({ status, body }: Reply): Reply['body'] {
   throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', error + request, body)
 }
 
-/** Calls the service and returns any response whose body is JSON. */
-export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
+/** The URL of the service without a slash at its end. `url` is that of the option. */
+export function baseOf(url: string | undefined): string {
   const base = url ?? (process.env.VERDICT_URL || developmentUrl())
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new Failure('usage', `${base} must be a URL that begins with http:// or https://.`)
+  return base.replace(/\/$/, '')
+}
+
+/** Calls the service and returns any response whose body is JSON. */
+export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
+  const base = baseOf(url)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
-    const response = await fetch(base.replace(/\/$/, '') + path, {
+    const response = await fetch(base + path, {
       method: method ?? (body ? 'POST' : 'GET'),
       body: body && JSON.stringify(body),
       headers: { ...headers, 'content-type': 'application/json' },

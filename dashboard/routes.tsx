@@ -39,6 +39,12 @@ const invitation = createRoute({
   component: lazyRouteComponent(() => import('./session/invitation-page.tsx'), 'InvitationPage'),
 })
 
+const findMessage = createRoute({
+  getParentRoute: () => root,
+  path: 'messages/$message',
+  component: lazyRouteComponent(() => import('./messages/find-message.tsx'), 'FindMessage'),
+})
+
 const account = createRoute({
   getParentRoute: () => root,
   path: '$account',
@@ -192,6 +198,7 @@ const tree = root.addChildren([
   first,
   signIn,
   invitation,
+  findMessage,
   account.addChildren([
     // One page a line.
     overview,

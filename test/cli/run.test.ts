@@ -298,14 +298,14 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(24)
+  expect(names).toHaveLength(25)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(47)
+  expect(commands.flat()).toHaveLength(49)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
@@ -422,7 +422,7 @@ test("send calls the service with the key in VERDICT_API_KEY, and shows the repl
   using there = await service(200, JSON.stringify(delivered))
   expect(await run([...sending, '--sandbox'])).toEqual({
     json: delivered,
-    text: 'msg_1: delivered\n    mx.r.example replied 250 OK',
+    text: `msg_1: delivered\n    mx.r.example replied 250 OK\n${process.env.VERDICT_URL}dashboard/messages/msg_1`,
     exit: 'ok',
   })
   expect(there.requests).toMatchObject([
@@ -533,7 +533,8 @@ test('a bounce is a failure, with the outcome of each recipient', async () => {
   expect(exit).toBe('failed')
   expect(text).toBe(`msg_1: bounced, connection_timeout
   b@r.example: bounced, connection_timeout (in doubt: it may have arrived)
-  c@r.example (bcc): delivered`)
+  c@r.example (bcc): delivered
+${process.env.VERDICT_URL}dashboard/messages/msg_1`)
 })
 
 test.each([
