@@ -96,7 +96,7 @@ function limits({ key }: Product): [grpc: Request, rest: Request] {
 }
 
 /** The headers of a generated client that sets a deadline, as docs/grpc.md advises. */
-function grpcHeaders(path: string, key: string): Http2Run['headers'] {
+export function grpcHeaders(path: string, key: string): Http2Run['headers'] {
   return [
     ...pseudoHeaders('POST', path),
     ['content-type', 'application/grpc'],
@@ -116,4 +116,4 @@ function pseudoHeaders(method: string, path: string): Http2Run['headers'] {
   ]
 }
 
-const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+export const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')

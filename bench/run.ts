@@ -13,6 +13,7 @@ const NAMES = [
   'send',
   'front',
   'grpc',
+  'gzip',
   'latency',
   'memory',
   'import',
