@@ -4,9 +4,9 @@ import { addressesInJson } from './json.ts'
 
 /**
  * Reads a file of addresses: one in each line, a column of a CSV file, or the JSON of SES, SendGrid, Mailgun, Postmark
- * or Resend. Throws AddressFileFault. `column` is the name or the number of the column.
+ * or Resend. Throws AddressFileFault. `column` is the name or the number of the column, as text, or its index.
  */
-export function readAddressList(bytes: Uint8Array, column?: string): AddressList {
+export function readAddressList(bytes: Uint8Array, column?: string | number): AddressList {
   const text = decoded(bytes)
   return /^\s*[[{]/.test(text) ? addressesInJson(text) : addressesInCsv(text, column)
 }

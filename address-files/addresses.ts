@@ -11,7 +11,20 @@ export interface AddressList {
   lines: number
   /** Whether the first line names the columns. */
   hasHeader: boolean
+  /** What the first line has in each column. Empty for JSON. */
+  columns: string[]
+  /** The column of the addresses, from 0. */
+  column: number
 }
 
 /** Why a file is refused as a whole. */
 export class AddressFileFault extends Error {}
+
+/** No column has an address, or none has the name that was asked for. */
+export class ColumnFault extends AddressFileFault {
+  readonly columns: string[]
+  constructor(message: string, columns: string[]) {
+    super(message)
+    this.columns = columns
+  }
+}

@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/browser/esm/sync'
-import { AddressFileFault, type AddressLine, type AddressList } from './addresses.ts'
+import { AddressFileFault, type AddressLine, type AddressList, ColumnFault } from './addresses.ts'
 
 const SEPARATORS = [',', ';', '\t']
 const SAMPLED = 20
@@ -12,7 +12,7 @@ interface CsvRecord {
 }
 
 /** The addresses of CSV (RFC 4180), whose quoted cells may have line breaks. A list of addresses is CSV of one column. */
-export function addressesInCsv(original: string, column?: string): AddressList {
+export function addressesInCsv(original: string, column?: string | number): AddressList {
   // The parser knows one line end in a file.
   const text = original.replaceAll(/\r\n?/g, '\n')
   const records = recordsOf(text)
@@ -23,7 +23,8 @@ export function addressesInCsv(original: string, column?: string): AddressList {
     const isEmpty = cells.every((cell) => cell.trim() === '')
     if (!isEmpty) addresses.push({ line, text: address || `no address: ${cells.join(',')}`.slice(0, MAX_SHOWN) })
   }
-  return { addresses, lines: text.replace(/\n$/, '').split('\n').length, hasHeader }
+  const lines = text.replace(/\n$/, '').split('\n').length
+  return { addresses, lines, hasHeader, columns: columnsOf(records), column: index }
 }
 
 interface Parsed {
@@ -64,18 +65,21 @@ function separatorOf(text: string): string {
 
 const HEADING = /mail|address|recipient/i
 
-/** Finds the column by its name or number, else by a heading over addresses, else by the addresses in it. */
-function columnOf(records: CsvRecord[], column: string | undefined): { index: number; hasHeader: boolean } {
+interface FoundColumn {
+  index: number
+  hasHeader: boolean
+}
+
+/** Finds the column by its name, number or index, else by a heading over addresses, else by the addresses in it. */
+function columnOf(records: CsvRecord[], column: string | number | undefined): FoundColumn {
   const first = records[0]?.cells ?? []
   const hasAddress = (index: number) => first[index]?.includes('@') ?? false
   if (column !== undefined) {
-    const named = first.findIndex((cell) => cell.trim().toLowerCase() === column.trim().toLowerCase())
-    if (named !== -1) return { index: named, hasHeader: true }
-    const index = /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
+    const named = first.findIndex((cell) => cell.trim().toLowerCase() === String(column).trim().toLowerCase())
+    if (typeof column === 'string' && named !== -1) return { index: named, hasHeader: true }
+    const index = typeof column === 'number' ? column : /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
     if (index >= 0 && index < first.length) return { index, hasHeader: !hasAddress(index) && records.length > 1 }
-    throw new AddressFileFault(
-      `The file has no column ${JSON.stringify(column)}. Its columns: ${first.join(', ').slice(0, MAX_SHOWN)}`,
-    )
+    throw noColumn(`The file has no column ${JSON.stringify(column)}.`, records)
   }
   const sample = records.slice(0, SAMPLED)
   const found = (index: number) => sample.filter(({ cells }) => cells[index]?.includes('@')).length
@@ -83,5 +87,15 @@ function columnOf(records: CsvRecord[], column: string | undefined): { index: nu
   const columns = Array.from({ length: width }, (_, index) => index)
   const headed = columns.filter((index) => HEADING.test(first[index] ?? '') && !hasAddress(index))
   const [index = 0] = (headed.length > 0 ? headed : columns).toSorted((a, b) => found(b) - found(a))
+  // A list of one column is imported as it is: each of its lines is counted as faulty.
+  const isFound = width === 1 || headed.length > 0 || records.some(({ cells }) => cells.some((c) => c.includes('@')))
+  if (!isFound) throw noColumn('No column of the file has addresses.', records)
   return { index, hasHeader: headed.length > 0 }
+}
+
+const columnsOf = ([first]: CsvRecord[]) => (first?.cells ?? []).map((cell) => cell.trim().slice(0, MAX_SHOWN))
+
+function noColumn(message: string, records: CsvRecord[]): ColumnFault {
+  const columns = columnsOf(records)
+  return new ColumnFault(`${message} Its columns: ${columns.join(', ').slice(0, MAX_SHOWN)}`, columns)
 }

@@ -10,7 +10,7 @@ const MAX_SHOWN = 300
 export function addressesInJson(text: string): AddressList {
   const entries = valuesOf(text).flatMap(entriesOf)
   const addresses = entries.map((entry, i) => ({ line: i + 1, text: addressOf(entry) }))
-  return { addresses, lines: Math.max(1, entries.length), hasHeader: false }
+  return { addresses, lines: Math.max(1, entries.length), hasHeader: false, columns: [], column: 0 }
 }
 
 function valuesOf(text: string): unknown[] {

@@ -71,7 +71,7 @@ async function sends(): Promise<Pair[]> {
   })
   await packed()
   await plain()
-  return playPairs(packed, plain, 'plain')
+  return await playPairs(packed, plain, 'plain')
 }
 
 /** The least of several runs: other work of the machine only adds. */

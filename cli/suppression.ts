@@ -32,11 +32,12 @@ const globalOption = () =>
 
 export const suppression = (print: Print) =>
   new Command('suppression')
-    .summary('Manage the suppression list: list, add, remove, recheck')
+    .summary('Manage the suppression list: list, add, remove, undo, recheck')
     .description('Manage the suppression list. Nothing is sent to the addresses on it.')
     .addCommand(list(print))
     .addCommand(add(print))
     .addCommand(remove(print))
+    .addCommand(undo(print))
     .addCommand(recheck(print))
 
 const list = (print: Print) =>
@@ -108,6 +109,21 @@ const remove = (print: Print) =>
       })
       if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
       print({ json: {}, text: `Removed ${email} for all accounts.` })
+    })
+
+const undo = (print: Print) =>
+  command('undo', 'verdict suppression undo imp_01jx5be5r0f3s8n1m6k4z9w2ct')
+    .summary('Undo an import')
+    .description(
+      'Undo an import: remove what it added, and put back what it replaced. An entry stays that existed before the ' +
+        'import, or that something else has added again since.',
+    )
+    .argument('<import_id>', 'The identifier that verdict import printed')
+    .addOption(urlOption())
+    .action(async (importId, { url }) => {
+      const path = `${PATH}/imports/${encodeURIComponent(importId)}`
+      const undone = await callApi({ url, method: 'DELETE', path })
+      print({ json: undone, text: `${undone.removed} removed, ${undone.restored} put back as they were.` })
     })
 
 function rowOf({ created_at, email, scope, tenant_id, reason, expires_at = '-', detail = '-' }: Entry): string[] {

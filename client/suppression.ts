@@ -25,9 +25,13 @@ export function suppressionOf(call: Call) {
     add: (entry: SuppressionServiceAddRequest, options?: CallOptions) =>
       call('addSuppression', { body: entry }, options),
 
-    /** Adds 1 to 10,000 addresses. Invalid ones are skipped and reported. */
+    /** Adds 1 to 10,000 addresses. Invalid ones are skipped and reported. With `dry_run` it only counts. */
     import: (entries: SuppressionServiceImportRequest, options?: CallOptions) =>
       call('importSuppressions', { body: entries }, options),
+
+    /** Removes what an import added, and puts back what it replaced. */
+    undoImport: (importId: string, options?: CallOptions) =>
+      call('undoSuppressionImport', { path: { import_id: importId } }, options),
 
     /** Removes one address from the list of the account or of a tenant. */
     remove: (email: string, query: RemoveSuppressionQuery = {}, options?: CallOptions) =>

@@ -1597,6 +1597,13 @@ export interface SuppressionServiceImportRequest {
   tenant_id?: string | null
   /** Reason of the new entries. Default: `import`. */
   reason?: SuppressionReason | null
+  /** Whether to only count what the import would do. Default: `false`. */
+  dry_run?: boolean | null
+  /**
+   * Identifier of the import that this request belongs to: `imp_` and 26 characters. It is that of an earlier response,
+   * or your own. Default: a new one.
+   */
+  import_id?: string | null
 }
 
 /** Result of an import. `imported`, `already_suppressed` and `invalid` add up to `total`. */
@@ -1611,6 +1618,10 @@ export interface SuppressionServiceImportResponse {
   total: number
   /** The skipped texts, in the order of the request. */
   errors: SuppressionImportError[]
+  /** Identifier of the import, by which it can be undone. Absent after a dry run. */
+  import_id?: string
+  /** Some of the addresses. Present after a dry run. */
+  preview?: SuppressionImportPreview
 }
 
 /** A text that was not imported. */
@@ -1621,6 +1632,22 @@ export interface SuppressionImportError {
   email: string
   /** Error code: `invalid_address`. Handle unknown codes in the same way. */
   error: string
+}
+
+/** The first addresses that a dry run counted, in the form used for matching. */
+export interface SuppressionImportPreview {
+  /** The first ten that the import would add. */
+  added: string[]
+  /** The first ten that are suppressed already. */
+  known: string[]
+}
+
+/** What the call undid. */
+export interface SuppressionServiceUndoImportResponse {
+  /** Entries that it removed. */
+  removed: number
+  /** Entries that it put back in place of permanent ones. */
+  restored: number
 }
 
 /** One page of entries. */
@@ -2058,6 +2085,7 @@ export interface Calls {
   rotateDkim: { path: { id: string }; response: Domain }
   getStats: { query: GetStatsQuery; response: GetStatsResponse }
   importSuppressions: { body: SuppressionServiceImportRequest; response: SuppressionServiceImportResponse }
+  undoSuppressionImport: { path: { import_id: string }; response: SuppressionServiceUndoImportResponse }
   listSuppressions: { query: ListSuppressionsQuery; response: SuppressionServiceListResponse }
   addSuppression: { body: SuppressionServiceAddRequest; response: SuppressionEntry }
   removeSuppression: { path: { email: string }; query: RemoveSuppressionQuery; response: SuppressionServiceRemoveResponse }
@@ -2098,6 +2126,7 @@ export const ROUTES = {
   rotateDkim: { method: 'POST', path: '/api/v1/domains/{id}/dkim/rotate', takesKey: false },
   getStats: { method: 'GET', path: '/api/v1/stats', takesKey: false },
   importSuppressions: { method: 'POST', path: '/api/v1/suppression/import', takesKey: false },
+  undoSuppressionImport: { method: 'DELETE', path: '/api/v1/suppression/imports/{import_id}', takesKey: false },
   listSuppressions: { method: 'GET', path: '/api/v1/suppression', takesKey: false },
   addSuppression: { method: 'POST', path: '/api/v1/suppression', takesKey: false },
   removeSuppression: { method: 'DELETE', path: '/api/v1/suppression/{email}', takesKey: false },

@@ -2,27 +2,31 @@ import { readAddressList } from '../../address-files/address-list.ts'
 
 /** What a file of addresses holds, line by line. */
 export interface AddressFile {
-  /** SHA-256 of the bytes, in hex. By it an import that was interrupted is recognised. */
+  /** SHA-256 of the bytes and the chosen column, in hex. By it an import that was interrupted is recognised. */
   digest: string
   /** The address of each line, at most 320 characters. Empty where no record begins, and for the header. */
   emails: string[]
   hasHeader: boolean
+  /** The columns of CSV by their first line, and the one that was read, from 0. */
+  columns: string[]
+  column: number
 }
 
 /** No address is longer. The server receives the start of a longer text, by which it can be found in the file. */
 const MAX_CHARACTERS = 320
 
-/** Reads a file of addresses. Throws AddressFileFault for one that is damaged. */
-export async function readAddressFile(file: Blob): Promise<AddressFile> {
+/** Reads a file of addresses. Throws AddressFileFault for one that is damaged. `chosen` is the index of a column. */
+export async function readAddressFile(file: Blob, chosen?: number): Promise<AddressFile> {
   const bytes = await file.arrayBuffer()
-  const digest = hex(await crypto.subtle.digest('SHA-256', bytes))
-  const { addresses, lines, hasHeader } = readAddressList(new Uint8Array(bytes))
+  const mark = chosen === undefined ? '' : `column ${chosen}`
+  const digest = hex(await crypto.subtle.digest('SHA-256', await new Blob([bytes, mark]).arrayBuffer()))
+  const { addresses, lines, hasHeader, columns, column } = readAddressList(new Uint8Array(bytes), chosen)
   const emails = Array.from({ length: lines }, () => '')
   // The server refuses NUL and halves of characters, and with them the whole part.
   for (const { line, text } of addresses) {
     emails[line - 1] = text.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
   }
-  return { digest, emails, hasHeader }
+  return { digest, emails, hasHeader, columns, column }
 }
 
 /** Says how many lines are skipped, and why. Empty when there are none. */

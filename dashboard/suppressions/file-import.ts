@@ -1,20 +1,24 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { useTransport } from '@connectrpc/connect-query'
 import { useRef, useState } from 'react'
-import { AddressFileFault } from '../../address-files/addresses.ts'
+import { AddressFileFault, ColumnFault } from '../../address-files/addresses.ts'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useRefresh } from '../refresh.ts'
 import { type AddressFile, readAddressFile, skippedWords } from './address-file.ts'
+import { PART_LINES, type Preview, previewParts } from './import-preview.ts'
 
 export const MAX_LINES = 1_000_000
-const PART_LINES = 10_000
 
 /** An import as its page sees it. */
 export type ImportView =
   | { phase: 'idle' }
   | { phase: 'reading'; fileName: string }
-  | { phase: 'refused'; message: string }
+  /** With the columns of a file in which none has addresses, so that the person can choose one. */
+  | { phase: 'refused'; message: string; columns: string[] }
+  /** What the import would do, so far or in the end. */
+  | { phase: 'previewing' | 'previewed'; fileName: string; lines: number; preview: Preview | undefined }
+  | { phase: 'unpreviewed'; fileName: string; error: unknown }
   | { phase: 'running'; current: Import }
   /** A call failed. The import goes on from its next part when it is resumed. */
   | { phase: 'stopped'; current: Import | undefined; error: unknown }
@@ -24,11 +28,24 @@ export interface FileImport {
   view: ImportView
   /** Which lines of the file are skipped, in words. */
   skipped: string
-  start(file: File, tenantId: string): void
+  /** The columns of the file and the one that is read. Empty when there is no choice. */
+  columns: string[]
+  column: number
+  /** Reads a file and previews its import. */
+  choose(file: File, tenantId: string): void
+  /** Reads the chosen file again, by another column. */
+  chooseColumn(column: number): void
+  /** Imports what was previewed. */
+  start(): void
   resume(): void
   cancel(): void
   /** Forgets an import that has ended. */
   close(): void
+}
+
+interface Chosen {
+  file: File
+  tenantId: string
 }
 
 interface Work extends AddressFile {
@@ -36,12 +53,14 @@ interface Work extends AddressFile {
   tenantId: string | undefined
 }
 
-/** Imports a file part by part. Each part is stored before the next one is sent. */
+/** Previews the import of a file, and imports it part by part. Each part is stored before the next one is sent. */
 export function useFileImport(): FileImport {
   const transport = useTransport()
   const refresh = useRefresh()
   const [view, setView] = useState<ImportView>({ phase: 'idle' })
+  const chosen = useRef<Chosen>(undefined)
   const work = useRef<Work>(undefined)
+  const previewing = useRef(new AbortController())
   const isCancelled = useRef(false)
 
   async function run(): Promise<void> {
@@ -57,34 +76,69 @@ export function useFileImport(): FileImport {
     }
   }
 
-  async function start(file: File, tenantId: string): Promise<void> {
-    isCancelled.current = false
+  async function read({ file, tenantId }: Chosen, column?: number): Promise<void> {
+    previewing.current.abort()
     setView({ phase: 'reading', fileName: file.name })
-    const read = await readAddressFile(file).catch((error: Error) => error)
-    const refusal = refusalOf(read)
-    if (refusal) return setView({ phase: 'refused', message: refusal })
+    const read = await readAddressFile(file, column).catch((error: Error) => error)
+    const message = refusalOf(read)
+    if (message) {
+      work.current = undefined
+      return setView({ phase: 'refused', message, columns: read instanceof ColumnFault ? read.columns : [] })
+    }
     work.current = { ...(read as AddressFile), fileName: file.name, tenantId: tenantId || undefined }
-    await run()
+    await preview()
+  }
+
+  async function preview(): Promise<void> {
+    previewing.current.abort()
+    previewing.current = new AbortController()
+    const { signal } = previewing.current
+    const { fileName, emails } = work.current!
+    const lines = emails.length
+    setView({ phase: 'previewing', fileName, lines, preview: undefined })
+    try {
+      for await (const preview of previewParts(transport, work.current!, signal)) {
+        if (signal.aborted) return
+        setView({ phase: preview.linesDone < lines ? 'previewing' : 'previewed', fileName, lines, preview })
+      }
+    } catch (error) {
+      if (!signal.aborted) setView({ phase: 'unpreviewed', fileName, error })
+    }
+  }
+
+  function close(): void {
+    previewing.current.abort()
+    setView({ phase: 'idle' })
   }
 
   return {
     view,
     skipped: work.current ? skippedWords(work.current) : '',
-    start: (file, tenantId) => void start(file, tenantId),
-    resume: () => void run(),
+    columns: work.current?.columns ?? [],
+    column: work.current?.column ?? 0,
+    choose(file, tenantId) {
+      chosen.current = { file, tenantId }
+      void read(chosen.current)
+    },
+    chooseColumn: (column) => void read(chosen.current!, column),
+    start() {
+      isCancelled.current = false
+      void run()
+    },
+    resume: () => void (view.phase === 'unpreviewed' ? preview() : run()),
     cancel() {
       isCancelled.current = true
-      if (view.phase !== 'stopped') return
-      // One that was refused at its start does not exist.
-      if (view.current) void run()
-      else setView({ phase: 'idle' })
+      // An import that was refused at its start does not exist.
+      if (view.phase === 'stopped' && view.current) void run()
+      else if (view.phase !== 'running') close()
     },
-    close: () => setView({ phase: 'idle' }),
+    close,
   }
 }
 
 function refusalOf(read: AddressFile | Error): string | undefined {
   if (!globalThis.crypto?.subtle) return 'Your browser imports files over https only. Open this page over https.'
+  if (read instanceof ColumnFault) return 'No column of the file has addresses. Choose the column.'
   if (read instanceof AddressFileFault) return read.message
   if (read instanceof Error) return 'The file could not be read. Choose it again.'
   if (read.emails.length > MAX_LINES) return 'The file has more than 1,000,000 lines. Split it, and import each part.'

@@ -7,53 +7,90 @@ import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { Tone } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
-import { type ImportView, useFileImport } from './file-import.ts'
+import { type FileImport, type ImportView, useFileImport } from './file-import.ts'
+import { ColumnChoice, PreviewPanel } from './preview-panel.tsx'
 import styles from './suppressions.module.css'
+import { UndoImport } from './undo-import.tsx'
 
-/** Chooses a file of addresses and shows the progress of its import. */
+/** Chooses a file of addresses, shows what its import would do, and the progress of the import. */
 export function ImportPanel() {
   const fileImport = useFileImport()
   const { view, skipped } = fileImport
-  const mayResume = view.phase === 'stopped' && !isForbidden(view.error)
-  const isUnderWay = view.phase === 'reading' || view.phase === 'running'
   return (
     <section className={styles.panel} aria-label="Import a file">
       {view.phase === 'idle' || view.phase === 'refused' ? (
-        <FileChoice onChoose={fileImport.start} refusal={view.phase === 'refused' ? view.message : undefined} />
+        <FileChoice
+          onChoose={fileImport.choose}
+          refusal={view.phase === 'refused' ? view.message : undefined}
+          columns={view.phase === 'refused' ? view.columns : []}
+          onColumn={fileImport.chooseColumn}
+        />
       ) : (
         <Stack gap="sm">
-          <Progressing view={view} skipped={skipped} />
-          <Group gap="xs">
-            {mayResume && <Button onClick={fileImport.resume}>{view.current ? 'Resume' : 'Try again'}</Button>}
-            {(isUnderWay || mayResume) && (
-              <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
-                Cancel import
-              </Button>
-            )}
-            {view.phase === 'ended' && (
-              <Button variant="default" onClick={fileImport.close}>
-                Import another file
-              </Button>
-            )}
-          </Group>
+          {isPreview(view) ? (
+            <PreviewPanel view={view} fileImport={fileImport} />
+          ) : (
+            <Progressing view={view} skipped={skipped} />
+          )}
+          <Actions fileImport={fileImport} />
         </Stack>
       )}
     </section>
   )
 }
 
-interface FileChoiceProps {
-  refusal: string | undefined
-  onChoose(file: File, tenantId: string): void
+type Preview = Extract<ImportView, { phase: 'previewing' | 'previewed' | 'unpreviewed' }>
+const isPreview = (view: ImportView): view is Preview => /preview/.test(view.phase)
+
+/** The buttons below a file. */
+function Actions({ fileImport }: { fileImport: FileImport }) {
+  const { view } = fileImport
+  const mayResume = view.phase === 'stopped' && !isForbidden(view.error)
+  const mayCancel = view.phase === 'reading' || view.phase === 'running' || mayResume
+  return (
+    <Group gap="xs">
+      {view.phase === 'previewed' && (
+        <Button onClick={fileImport.start} disabled={view.preview!.added === 0}>
+          {importWords(view.preview!.added)}
+        </Button>
+      )}
+      {view.phase === 'unpreviewed' && <Button onClick={fileImport.resume}>Try again</Button>}
+      {mayResume && <Button onClick={fileImport.resume}>{view.current ? 'Resume' : 'Try again'}</Button>}
+      {(mayCancel || isPreview(view)) && (
+        <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
+          {isPreview(view) ? 'Cancel' : 'Cancel import'}
+        </Button>
+      )}
+      {view.phase === 'ended' && (
+        <>
+          <Button variant="default" onClick={fileImport.close}>
+            Import another file
+          </Button>
+          <UndoImport of={view.current} onUndone={fileImport.close} />
+        </>
+      )}
+    </Group>
+  )
 }
 
-function FileChoice({ refusal, onChoose }: FileChoiceProps) {
+const importWords = (count: number) => (count === 1 ? 'Import 1 address' : `Import ${countOf(count)} addresses`)
+
+interface FileChoiceProps {
+  refusal: string | undefined
+  /** The columns of the refused file, when the person must choose one. */
+  columns: string[]
+  onChoose(file: File, tenantId: string): void
+  onColumn(column: number): void
+}
+
+function FileChoice({ refusal, columns, onChoose, onColumn }: FileChoiceProps) {
   const [tenantId, setTenantId] = useState('')
   return (
     <Stack gap="sm" align="flex-start">
       <p className="soft">
         A text file with one address in each line, a CSV file with a column of addresses, or the JSON of SES, SendGrid,
-        Mailgun, Postmark or Resend. At most 1,000,000 lines. An address that is already suppressed stays as it is.
+        Mailgun, Postmark or Resend. At most 1,000,000 lines. You see what the import would do before it begins. An
+        address that is already suppressed stays as it is.
       </p>
       <TextInput
         label="Tenant"
@@ -73,11 +110,12 @@ function FileChoice({ refusal, onChoose }: FileChoiceProps) {
           {refusal}
         </p>
       )}
+      {columns.length > 0 && <ColumnChoice columns={columns} column={undefined} onChoose={onColumn} />}
     </Stack>
   )
 }
 
-type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' }>
+type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' } | Preview>
 
 /** Whether the person may not import: then no repeat of the call helps. */
 const isForbidden = (error: unknown) => reasonOf(error) === 'insufficient_role'
@@ -138,4 +176,5 @@ export const IMPORT_STATES: Record<ImportState, { tone: Tone; word: string }> = 
   [ImportState.RUNNING]: { tone: 'waiting', word: 'Under way' },
   [ImportState.FINISHED]: { tone: 'delivered', word: 'Finished' },
   [ImportState.CANCELLED]: { tone: 'neutral', word: 'Cancelled' },
+  [ImportState.UNDONE]: { tone: 'neutral', word: 'Undone' },
 }

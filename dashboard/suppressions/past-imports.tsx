@@ -13,6 +13,7 @@ import { Ago } from '../time/ago.tsx'
 import { FaultyLines } from './faulty-lines.tsx'
 import { IMPORT_STATES } from './import-panel.tsx'
 import styles from './suppressions.module.css'
+import { UndoImport } from './undo-import.tsx'
 
 /** The last imports of the account. Renders nothing when there was none. */
 export function PastImports() {
@@ -37,8 +38,9 @@ const COLUMNS: Column<Import>[] = [
   {
     head: 'Lines',
     quiet: true,
-    cell: ({ state, invalid, importId, fileName }) => (
+    cell: ({ state, invalid, imported, importId, fileName }) => (
       <>
+        <UndoImport of={{ state, imported, importId, fileName }} />
         {invalid > 0 && <FaultyLines importId={importId} fileName={fileName} count={invalid} />}
         {state === ImportState.RUNNING && <CancelImport importId={importId} />}
       </>

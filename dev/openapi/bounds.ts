@@ -20,7 +20,8 @@ const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
 const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tenantIdCharacters } }
 const TAG: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharacters } }
-const MESSAGE_ID = '^msg_[0-7][0-9a-hjkmnp-tv-z]{25}$'
+const idPattern = (prefix: string) => `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
+const IMPORT_ID: Bounds = { value: { pattern: idPattern('imp') } }
 const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
 /** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
@@ -48,7 +49,7 @@ const MESSAGE: Record<string, Bounds> = {
     value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
   },
   tag: TAG,
-  retry_of: { value: { pattern: MESSAGE_ID } },
+  retry_of: { value: { pattern: idPattern('msg') } },
   raw: {},
 }
 
@@ -131,7 +132,9 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   SuppressionServiceImportRequest: {
     emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.importAddresses } },
     tenant_id: TENANT_ID,
+    import_id: IMPORT_ID,
   },
+  SuppressionServiceUndoImportRequest: { import_id: TEXT },
   SuppressionServiceListRequest: { email: TEXT, tenant_id: TENANT_ID, limit: PAGE_SIZE, cursor: TEXT },
   SuppressionServiceAddRequest: { email: TEXT, tenant_id: TENANT_ID },
   SuppressionServiceRemoveRequest: { email: TEXT, tenant_id: TENANT_ID },

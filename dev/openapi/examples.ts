@@ -167,6 +167,7 @@ const { verified_at: _, ...NEW_DOMAIN } = {
 }
 const NEXT_SELECTOR = 'v20260801-9a8b7c6d'
 
+const IMPORT_ID = 'imp_01jx5be5r0f3s8n1m6k4z9w2ct'
 const SUPPRESSED = {
   email: 'ada@recipient.example',
   scope: 'tenant',
@@ -553,7 +554,12 @@ export const EXAMPLES: Record<string, Example> = {
       invalid: 1,
       total: 3,
       errors: [{ index: 2, email: 'not an address', error: 'invalid_address' }],
+      import_id: IMPORT_ID,
     },
+  },
+  'SuppressionService.UndoImport': {
+    parameters: { import_id: IMPORT_ID },
+    response: { removed: 1, restored: 0 },
   },
   'SuppressionService.List': {
     parameters: { email: 'ada@recipient.example', limit: 50 },

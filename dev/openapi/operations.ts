@@ -20,6 +20,7 @@ const OPERATION_IDS: Record<string, string> = {
   'EmailService.SendBatch': 'sendEmailBatch',
   'WebhookService.RotateSecret': 'rotateWebhookSecret',
   'SuppressionService.Import': 'importSuppressions',
+  'SuppressionService.UndoImport': 'undoSuppressionImport',
   'SuppressionService.List': 'listSuppressions',
   'SuppressionService.Add': 'addSuppression',
   'SuppressionService.Remove': 'removeSuppression',

@@ -109,7 +109,8 @@ suppression as (
       and k.created_at > now() - interval '7 days')
   order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at
-  where kept.expires_at is not null
+    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
+    import_id = null, replaced = null
+  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
 )
 select id from late

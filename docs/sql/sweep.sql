@@ -239,8 +239,9 @@ suppression as (
       and k.created_at > now() - interval '7 days')
   order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at
-  where kept.expires_at is not null
+    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
+    import_id = null, replaced = null
+  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)

@@ -62,7 +62,12 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
   },
   {
     // Store up to 10,000 addresses, or wait for the lock of the account.
-    methods: [SuppressionService.method.import, ImportService.method.startImport, ImportService.method.addPart],
+    methods: [
+      SuppressionService.method.import,
+      SuppressionService.method.undoImport,
+      ImportService.method.startImport,
+      ImportService.method.addPart,
+    ],
     what: 'imports of addresses',
     atOnce: 4,
     maxWaiting: 16,

@@ -39,7 +39,8 @@ export async function addPart(
     const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
     if (isAdded(row!, request)) return row!
     const list = { accountId: row!.accountId, tenantId: row!.tenantId }
-    const imported = emails.length === 0 ? 0 : await addSuppressions({ db: tx, clock }, list, emails, 'import')
+    const imported =
+      emails.length === 0 ? 0 : await addSuppressions({ db: tx, clock }, list, emails, 'import', importId)
     if (faults.length > 0) await run(tx, KEEP_FAULTS, [importId, JSON.stringify(faults)])
     const [added] = await tx
       .update(suppressionImports)

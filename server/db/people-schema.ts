@@ -226,7 +226,7 @@ export const suppressionImports = pgTable(
     fileName: text('file_name').notNull(),
     /** SHA-256 of the file, by which an interrupted import goes on. */
     digest: bytea().notNull(),
-    state: text({ enum: ['running', 'finished', 'cancelled'] }).notNull(),
+    state: text({ enum: ['running', 'finished', 'cancelled', 'undone'] }).notNull(),
     lines: integer().notNull(),
     linesDone: count('lines_done'),
     nextPart: count('next_part'),

@@ -611,10 +611,15 @@ export const suppressions = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     /** null for an entry that does not expire. */
     expiresAt: at('expires_at'),
+    /** The import that made the entry, as long as nothing else would have: its undoing removes the entry. */
+    importId: uuid('import_id'),
+    /** The entry that would have expired, and that the import replaced. */
+    replaced: json().$type<JsonValue>(),
   },
   (t) => [
     uniqueIndex('suppressions_email').on(t.accountId, t.email, t.tenantId),
     index('suppressions_account').on(t.accountId, t.id),
+    index('suppressions_import').on(t.accountId, t.importId, t.email).where(sql`import_id is not null`),
     index('suppressions_expiry').on(t.expiresAt).where(sql`expires_at is not null`),
     checkOneOf(t.reason),
   ],

@@ -86,9 +86,13 @@ export const PLACES: readonly AddressPlace[] = [
   },
   {
     table: 'suppressions',
-    columns: { email: 'mailbox', detail: 'text' },
+    columns: { email: 'mailbox', detail: 'text', replaced: 'json' },
     account: OWN_ACCOUNT,
-    erase: withDetailOf('email'),
+    // The entry that an import replaced names the person too. The undoing of that import then removes the entry.
+    erase: (row, wanted, erased) => ({
+      ...withDetailOf('email')!(row, wanted, erased),
+      ...(wanted.isIt(row.email as string) ? { replaced: null } : {}),
+    }),
   },
   { table: 'open_stats', columns: { tag: 'text' }, account: OWN_ACCOUNT },
   { table: 'group_stats', columns: { key: 'text' }, account: OWN_ACCOUNT, only: `t.grouped_by = 'tag'` },

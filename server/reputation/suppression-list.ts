@@ -14,20 +14,36 @@ export interface SuppressionList {
   tenantId?: string
 }
 
-// The addresses are sorted, so that two concurrent imports cannot deadlock.
+// The addresses are sorted, so that two concurrent imports cannot deadlock. A permanent entry of another import stays,
+// but no longer belongs to that one: both have asked for it, so the undoing of one must not remove it. Entries with a
+// given id are new; a join would compare each with each.
 const ADD = `
-  insert into suppressions as s (id, account_id, tenant_id, email, reason)
-  select i.id, $2, $3, i.email, $4 from json_to_recordset($1::json) as i(id uuid, email text) order by i.email
-  on conflict (account_id, email, tenant_id) do update
-    set id = excluded.id, reason = excluded.reason, message_id = null, detail = null,
-      created_at = excluded.created_at, expires_at = null
-    where s.expires_at is not null`
+  with given as (select id, email from json_to_recordset($1::json) as i(id uuid, email text)),
+  added as (
+    insert into suppressions as s (id, account_id, tenant_id, email, reason, import_id)
+    select id, $2, $3, email, $4, $5 from given order by email
+    on conflict (account_id, email, tenant_id) do update set
+      id = case when s.expires_at is null then s.id else excluded.id end,
+      reason = case when s.expires_at is null then s.reason else excluded.reason end,
+      message_id = case when s.expires_at is null then s.message_id end,
+      detail = case when s.expires_at is null then s.detail end,
+      created_at = case when s.expires_at is null then s.created_at else excluded.created_at end,
+      expires_at = null,
+      import_id = case when s.expires_at is null then null else excluded.import_id end,
+      replaced = case when s.expires_at is not null and excluded.import_id is not null then to_json(s) end
+    where s.expires_at is not null or s.import_id <> coalesce(excluded.import_id, $6)
+    returning s.id)
+  select count(*) filter (where id in (select id from given))::int as count from added`
+
+/** No import has this id. */
+const NONE = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Adds addresses to a list, in one commit. A permanent entry is kept as it is; one that expires, or has expired, is
  * replaced.
  *
  * @param addresses in lower case with A-labels, no two alike
+ * @param importId the import whose undoing removes the entries
  * @returns how many entries are new or replaced
  */
 export async function addSuppressions(
@@ -35,10 +51,35 @@ export async function addSuppressions(
   { accountId, tenantId = '' }: SuppressionList,
   addresses: string[],
   reason: SuppressionRow['reason'],
+  importId?: string,
 ): Promise<number> {
   const now = clock.now()
   const rows = JSON.stringify(addresses.map((email) => ({ id: newId(now), email })))
-  return (await run(db, ADD, [rows, accountId, tenantId, reason])).count
+  const parameters = [rows, accountId, tenantId, reason, importId ?? null, NONE]
+  const [added] = await run<{ count: number }>(db, ADD, parameters)
+  return added!.count
+}
+
+// Each address by itself, by its index. The planner does not know how many addresses a text has, and a join would
+// compare each of them with each entry.
+const NO_SCAN = `select set_config('enable_seqscan', 'off', true)`
+const KNOWN = `
+  select known.email from json_array_elements_text($1::json) as given(email)
+  cross join lateral (
+    select s.email from suppressions s
+    where s.account_id = $2 and s.email = given.email and s.tenant_id = $3 and s.expires_at is null limit 1) known`
+
+/** The addresses that have a permanent entry on a list: an import would not add them. */
+export async function knownSuppressions(
+  db: Database,
+  { accountId, tenantId = '' }: SuppressionList,
+  addresses: string[],
+): Promise<Set<string>> {
+  return db.transaction(async (tx) => {
+    await run(tx, NO_SCAN)
+    const rows = await run<{ email: string }>(tx, KNOWN, [JSON.stringify(addresses), accountId, tenantId])
+    return new Set(rows.map(({ email }) => email))
+  })
 }
 
 export interface SuppressionFilters {

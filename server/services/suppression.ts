@@ -14,7 +14,7 @@ import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import { publicId } from '../db/ids.ts'
+import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
 import { spellingsOf } from '../reputation/erasure-key.ts'
@@ -22,6 +22,7 @@ import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppre
 import {
   addSuppressions,
   findSuppression,
+  knownSuppressions,
   listSuppressions,
   removeSuppression,
   type SuppressionList,
@@ -39,9 +40,12 @@ import {
   refuse,
 } from './listing.ts'
 import { matchingForms } from './matching-forms.ts'
+import { undoImport } from './undo-import.ts'
 
 /** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
 const SHOWN = 1_000
+/** The addresses of each kind that a dry run shows. */
+const PREVIEWED = 10
 
 export function createSuppressionService({ db, clock, sealer }: Backend): ServiceImpl<typeof SuppressionService> {
   function readEmail(text: string): string {
@@ -52,27 +56,42 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
   }
 
   return {
-    async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
+    async import({ emails, tenantId, reason = SuppressionReason.IMPORT, dryRun, importId }, context) {
       const requester = requesterOf(context.values)
       if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
         throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
       const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
+      const id = importId === undefined ? newId(clock.now()) : readImportId(importId)
       const forms = await matchingForms(emails)
       const distinct = [...new Set(forms.filter((email) => email !== undefined))]
-      const imported = await changeAs(db, requester, async (tx, author) => {
-        const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName)
-        const target = `${added} of ${emails.length} addresses`
-        const after = { ...recorded(list, reasonName), invalid: emails.length - forms.filter(Boolean).length }
-        if (added > 0) await record(tx, { ...author, action: 'suppression.import', target, after })
-        return added
-      })
       const errors = emails.flatMap((email, index) =>
         forms[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
       )
-      const invalid = errors.length
-      return { imported, alreadySuppressed: emails.length - invalid - imported, invalid, total: emails.length, errors }
+      const [invalid, total] = [errors.length, emails.length]
+      const counted = (imported: number) => ({
+        ...{ imported, alreadySuppressed: total - invalid - imported, invalid, total, errors },
+      })
+      if (dryRun) {
+        const known = await knownSuppressions(db, list, distinct)
+        const added = distinct.filter((email) => !known.has(email))
+        const preview = { added: added.slice(0, PREVIEWED), known: [...known].slice(0, PREVIEWED) }
+        return { ...counted(added.length), preview }
+      }
+      const imported = await changeAs(db, requester, async (tx, author) => {
+        const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName, id)
+        const target = `${added} of ${total} addresses`
+        const after = { ...recorded(list, reasonName), invalid, import_id: publicId('imp', id) }
+        if (added > 0) await record(tx, { ...author, action: 'suppression.import', target, after })
+        return added
+      })
+      return { ...counted(imported), importId: publicId('imp', id) }
+    },
+
+    async undoImport({ importId }, context) {
+      const requester = requesterOf(context.values)
+      return undoImport(db, requester, readImportId(importId))
     },
 
     async list(request, context) {
@@ -126,6 +145,12 @@ function recorded({ tenantId }: SuppressionList, reason: SuppressionRow['reason'
 }
 
 const GLOBAL = 'This account has no such entry. A global one holds for the address: only the operator can remove it.'
+
+function readImportId(text: string): string {
+  const id = parsePublicId('imp', text)
+  if (id === undefined) throw refuse('import_id', 'must be the identifier of an import: imp_ and 26 characters')
+  return id
+}
 
 function readReason(reason: SuppressionReason | undefined): SuppressionRow['reason'] | undefined {
   return readEnum('reason', reason, suppressionReasonNames) as SuppressionRow['reason'] | undefined

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAddressList } from '../../address-files/address-list.ts'
-import { AddressFileFault } from '../../address-files/addresses.ts'
+import { AddressFileFault, ColumnFault } from '../../address-files/addresses.ts'
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const textsIn = (text: string, column?: string) =>
@@ -9,7 +9,7 @@ const textsIn = (text: string, column?: string) =>
 
 test('a line break within quotes begins no record: the text after it is no address of the list', () => {
   const file = 'email,note\nann@a.test,"called:\nboss@b.test said no"\ncy@c.test,\n'
-  expect(readAddressList(bytesOf(file))).toEqual({
+  expect(readAddressList(bytesOf(file))).toMatchObject({
     addresses: [
       { line: 2, text: 'ann@a.test' },
       { line: 4, text: 'cy@c.test' },
@@ -86,4 +86,22 @@ test('any bytes are read or refused, and lines count up within the file', () => 
     }),
     { numRuns: 300 },
   )
+})
+
+test('a file of several columns without an address is refused, with its columns to choose from', () => {
+  const text = 'name,where\nAnn,nowhere\nBob,\n'
+  expect(() => textsIn(text)).toThrow('No column of the file has addresses. Its columns: name, where')
+  try {
+    textsIn(text)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ColumnFault)
+    expect((error as ColumnFault).columns).toEqual(['name', 'where'])
+  }
+  expect(textsIn(text, '2')).toEqual(['nowhere', 'no address: Bob,'])
+})
+
+test('the columns of a file are returned with the one that was read, and an index chooses another', () => {
+  const bytes = new TextEncoder().encode('from,to\nshop@a.test,ann@a.test\n')
+  expect(readAddressList(bytes)).toMatchObject({ columns: ['from', 'to'], column: 0 })
+  expect(readAddressList(bytes, 1)).toMatchObject({ column: 1, addresses: [{ line: 2, text: 'ann@a.test' }] })
 })

@@ -41,6 +41,8 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
+const IMPORT_ID = expect.stringMatching(/^imp_[0-9a-z]{26}$/)
+
 function file(name: string, content: string): string {
   const path = join(folder, name)
   writeFileSync(path, content)
@@ -58,9 +60,12 @@ test('import reads one address a line, and says which lines it skipped and why',
       already_suppressed: 1,
       invalid: 1,
       total: 4,
+      import_id: IMPORT_ID,
       errors: [{ line: 4, email: 'no address', error: 'invalid_address' }],
     },
-    text: '2 imported, 1 already suppressed, 1 skipped\n  line 4: invalid_address: "no address"',
+    text: expect.stringMatching(
+      /^2 imported, 1 already suppressed, 1 skipped\n {2}line 4: invalid_address: "no address"\nUndo it: verdict suppression undo imp_\w{26}$/,
+    ),
     exit: 'failed',
   })
   expect(await entriesOf('bob@lines.example')).toMatchObject([{ scope: 'account', reason: 'import' }])
@@ -92,6 +97,7 @@ test('a list of more than 10,000 addresses takes several requests, with the prog
     already_suppressed: 0,
     invalid: 1,
     total: 20_001,
+    import_id: IMPORT_ID,
     errors: [{ line: 15_001, email: 'nobody', error: 'invalid_address' }],
   })
   expect(progress).toEqual([
@@ -126,14 +132,18 @@ test('an import that fails halfway says how far it came, and which lines were in
     run(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
   ).rejects.toMatchObject({
     exit: 'unavailable',
-    message: [
-      'transient_failure: Retry.',
-      'The valid addresses before line 20002 are imported. It does no harm to import them again.',
-      '9999 imported, 0 already suppressed, 1 skipped',
-      '  line 4: invalid_address: "nobody"',
-    ].join('\n'),
+    message: expect.stringContaining(
+      [
+        'transient_failure: Retry.',
+        'The valid addresses before line 20002 are imported. It does no harm to import them again.',
+        '9999 imported, 0 already suppressed, 1 skipped',
+        '  line 4: invalid_address: "nobody"',
+        'Undo it: verdict suppression undo imp_',
+      ].join('\n'),
+    ),
     json: {
       error: 'transient_failure',
+      import_id: IMPORT_ID,
       imported: 9_999,
       errors: [{ line: 4, email: 'nobody', error: 'invalid_address' }],
     },
@@ -217,4 +227,35 @@ test('an operator suppresses an address for all accounts, and removes it again',
   await expect(run(['suppression', 'remove', email, '--global'])).rejects.toMatchObject({ exit: 'not_found' })
   await expect(run(['suppression', 'add', 'x', '--global'])).rejects.toMatchObject({ exit: 'usage' })
   await expect(run(['suppression', 'add', email, '--global', '--tenant', 'a'])).rejects.toMatchObject({ exit: 'usage' })
+})
+
+test('a dry run counts what an import would do, also over several requests, and imports nothing', async () => {
+  await run(['suppression', 'add', 'known@preview.example'])
+  const lines = Array.from({ length: 10_001 }, (_, i) => `${i}@preview.example`)
+  const list = file('preview.txt', ['known@preview.example', 'nobody', ...lines, '0@PREVIEW.example'].join('\n'))
+  const { json, text, exit } = await run(['import', list, '--dry-run'])
+  expect(json).toEqual({
+    ...{ new: 10_001, known: 2, invalid: 1, total: 10_004 },
+    first_new: lines.slice(0, 10),
+    first_known: ['known@preview.example', '0@PREVIEW.example'],
+    first_invalid: [{ line: 2, email: 'nobody', error: 'invalid_address' }],
+  })
+  expect(text).toContain('10001 new\n  0@preview.example\n')
+  expect(text).toContain('  and 9991 more\n2 known\n  known@preview.example\n  0@PREVIEW.example\n1 invalid\n  line 2')
+  expect(exit).toBe('failed')
+  expect(await entriesOf('0@preview.example')).toEqual([])
+})
+
+test('an import of several requests is undone as one', async () => {
+  await run(['suppression', 'add', '5@undo.example'])
+  const lines = Array.from({ length: 10_001 }, (_, i) => `${i}@undo.example`)
+  const { json } = await run(['import', file('undo.txt', lines.join('\n'))])
+  const { import_id } = json as { import_id: string }
+  expect(await run(['suppression', 'undo', import_id])).toMatchObject({
+    json: { removed: 10_000, restored: 0 },
+    text: '10000 removed, 0 put back as they were.',
+  })
+  expect(await entriesOf('10000@undo.example')).toEqual([])
+  expect(await entriesOf('5@undo.example')).toMatchObject([{ reason: 'manual' }])
+  await expect(run(['suppression', 'undo', import_id])).rejects.toMatchObject({ exit: 'not_found' })
 })

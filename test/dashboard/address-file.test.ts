@@ -42,3 +42,11 @@ test('the digest is that of the bytes', async () => {
   const { digest } = await readAddressFile(new Blob(['a@x.test\n']))
   expect(digest).toBe(createHash('sha256').update('a@x.test\n').digest('hex'))
 })
+
+test('another column of a file is another import', async () => {
+  const file = new Blob(['email,to\nshop@x.test,a@x.test\n'])
+  const [found, chosen] = await Promise.all([readAddressFile(file), readAddressFile(file, 1)])
+  expect(found.emails).toEqual(['', 'shop@x.test'])
+  expect(chosen.emails).toEqual(['', 'a@x.test'])
+  expect(chosen.digest).not.toBe(found.digest)
+})

@@ -27,6 +27,8 @@ export const GUIDES = [
   'docs/migrating/resend.md',
   'docs/migrating/postmark.md',
   'docs/migrating/ses.md',
+  'docs/migrating/sendgrid.md',
+  'docs/migrating/mailgun.md',
   'docs/migrating/smtp.md',
 ]
 

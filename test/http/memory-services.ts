@@ -129,6 +129,7 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
         total: 3,
         errors: [{ index: 0, email, error: 'invalid_address' }],
       }),
+      undoImport: async () => ({ removed: 1 }),
       list: async () => ({ entries: [suppressed()] }),
       add: async () => suppressed(),
       remove: async () => ({}),

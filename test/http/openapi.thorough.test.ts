@@ -90,7 +90,7 @@ const KEYWORDS =
   'private protected public raise range return select self short static struct super switch synchronized this throw throws true try ' +
   'type typeof var void while with yield'
 
-/** Of paths, callbacks and webhooks. */
+/** The ids of operations in paths, callbacks and webhooks. */
 const operationIds = () => [...JSON.stringify(document).matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id!)
 
 test('every operation has a unique id that names its resource and is not a keyword of any language', () => {

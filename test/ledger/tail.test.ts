@@ -215,6 +215,19 @@ test('a permanent entry is not replaced by one that expires', async () => {
   ])
 })
 
+test('a bounce of a send in flight takes the entry that an import made, and leaves those of people', async () => {
+  const claim = newClaim({ accountId: world.account.id })
+  await createClaim(world.db)(claim)
+  const entry = { accountId: world.account.id, tenantId: '', email: 'ann@example.net', reason: 'import' as const }
+  await world.db.insert(suppressions).values({ ...entry, id: randomUUID(), importId: randomUUID() })
+  const unknown = { code: 550, enhanced: '5.1.1', reply: '5.1.1 User unknown', readAs: 'mailbox (unknown)' }
+  const outcomes = [bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, unknown)]
+  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
+  await record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000)
+  const [kept] = await world.db.select().from(suppressions)
+  expect(kept).toMatchObject({ reason: 'bounce', messageId: claim.messageId, importId: null, replaced: null })
+})
+
 test('when the suppression look-up fails, nothing is sent: 500', async () => {
   const failing = world.sendAlone({
     suppressed: async () => {

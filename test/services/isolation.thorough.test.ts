@@ -7,7 +7,7 @@ import { listAccounts } from '../../server/access/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type Api, startApi } from './api.ts'
-import { mail, probesOf, suppressed, USES } from './probes.ts'
+import { IMPORT, mail, probesOf, suppressed, USES } from './probes.ts'
 
 // An identifier of another account is worth nothing: on every route of the contract, over REST and gRPC, its response
 // is byte for byte the response of an unknown identifier.
@@ -58,7 +58,9 @@ async function fillOtherAccount(): Promise<void> {
   domainId = (await api.call('GET', '/api/v1/domains')).json.domains[0].domain_id
   const emails = USES.flatMap((use) => [suppressed(use).theirs('REST'), suppressed(use).theirs('gRPC')])
   for (const tenant_id of [undefined, 'acme-1']) {
-    const { json } = await api.call('POST', '/api/v1/suppression/import', { body: { emails, tenant_id } })
+    const { json } = await api.call('POST', '/api/v1/suppression/import', {
+      body: { emails, tenant_id, import_id: IMPORT.theirs() },
+    })
     expect(json.imported).toBe(emails.length)
   }
 }
@@ -126,7 +128,7 @@ const OWN_HEADERS = /^(date|content-length|x-ratelimit-(remaining|reset))$/
 function shapeOf({ status, headers, text }: Answered, value: string) {
   const plain = text
     .replaceAll(value, 'VALUE')
-    .replaceAll(/\b(msg|evt|dsp|dom)_[0-9a-z]{26}\b/g, '$1')
+    .replaceAll(/\b(msg|evt|dsp|dom|imp)_[0-9a-z]{26}\b/g, '$1')
     .replaceAll(/\bv\d{8}-[0-9a-f]{8}\b/g, 'SELECTOR')
     .replaceAll(/\bp=[A-Za-z0-9+/]+",?|"[A-Za-z0-9+/]{100,}"/g, 'KEY')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')

@@ -12,6 +12,12 @@ export interface Probe {
 }
 
 const TENANT = { what: 'tenant_id', theirs: () => 'acme-1', nobodys: () => 'acmf-1' }
+/** The import of the other account's suppressed addresses. */
+export const IMPORT = {
+  what: 'import_id',
+  theirs: () => 'imp_01jx5be5r0f3s8n1m6k4z9w2ct',
+  nobodys: () => 'imp_01jx5be5r0f3s8n1m6k4z9w2cv',
+}
 const DOMAIN = { what: 'domain', theirs: () => 'example.test', nobodys: () => 'exbmple.test' }
 /** Addresses on a suppression list of the other account, one for each use: a request may add the address it names. */
 export const suppressed = (use: string) => ({
@@ -129,6 +135,7 @@ export const probesOf = (
   'POST /api/v1/suppression/import': [
     { ...suppressed('import'), what: 'emails', request: (email) => ({ emails: [email] }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, emails: ['tom@example.net'] }) },
+    { ...IMPORT, request: (import_id) => ({ import_id, emails: [`of-${import_id}@example.net`] }) },
   ],
   'GET /api/v1/suppression': [
     { ...suppressed('list'), request: (email) => ({ email }) },
@@ -138,6 +145,7 @@ export const probesOf = (
     { ...suppressed('add'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'tim@example.net' }) },
   ],
+  'DELETE /api/v1/suppression/imports/{import_id}': [{ ...IMPORT, request: (import_id) => ({ import_id }) }],
   'DELETE /api/v1/suppression/{email}': [
     { ...suppressed('remove'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-remove-rest@example.net' }) },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
+import { auditEntries } from '../../server/db/people-schema.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -40,6 +41,7 @@ async function countRows(): Promise<number> {
   return api.world.db.$count(suppressions)
 }
 
+const IMPORT_ID = expect.stringMatching(/^imp_[0-9a-z]{26}$/)
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 test('an import reports what it imported, what was suppressed already and what is not an address', async () => {
@@ -55,6 +57,7 @@ test('an import reports what it imported, what was suppressed already and what i
       { index: 4, email: '', error: 'invalid_address' },
       { index: 5, email: 'a@b', error: 'invalid_address' },
     ],
+    import_id: IMPORT_ID,
   })
   expect(await listed('email=new@import.example')).toEqual([
     { email: 'new@import.example', scope: 'account', reason: 'import', created_at: TIME },
@@ -356,4 +359,91 @@ test('gRPC returns the same, and refuses values that the contract lacks', async 
   await expect(client.list({ reason: 0 }, { headers })).rejects.toThrow('reason')
   await client.remove({ email: 'a@grpc.example' }, { headers })
   await expect(client.remove({ email: 'a@grpc.example' }, { headers })).rejects.toThrow('no such entry')
+})
+
+const undo = (importId: string, key?: string) => api.call('DELETE', `${PATH}/imports/${importId}`, { key })
+const newImport = () => publicId('imp', newId(Date.now()))
+
+test('a dry run counts what an import would do, shows the first ten of each, and changes nothing', async () => {
+  const known = Array.from({ length: 12 }, (_, i) => `known${i}@dry.example`)
+  const added = Array.from({ length: 11 }, (_, i) => `new${i}@dry.example`)
+  await importAll({ emails: known })
+  await insert('expiring@dry.example', { expiresAt: new Date(Date.now() + 60_000) })
+  const before = await countRows()
+  const emails = [...added, ...known, 'NEW1@dry.example', 'nobody', 'expiring@dry.example']
+  const { json } = await importAll({ emails, dry_run: true })
+  expect(json).toEqual({
+    imported: 12,
+    already_suppressed: 13,
+    invalid: 1,
+    total: 26,
+    errors: [{ index: 24, email: 'nobody', error: 'invalid_address' }],
+    preview: { added: added.slice(0, 10), known: expect.any(Array) },
+  })
+  expect(json.preview.known).toHaveLength(10)
+  expect(known).toEqual(expect.arrayContaining(json.preview.known))
+  expect(await countRows()).toBe(before)
+  expect((await rowOf('expiring@dry.example'))!.expiresAt).not.toBeNull()
+  // The import does what its dry run said.
+  const { imported, already_suppressed } = (await importAll({ emails })).json
+  expect({ imported, already_suppressed }).toEqual({ imported: 12, already_suppressed: 13 })
+})
+
+test('an import is undone as one, and what existed before stays as it was', async () => {
+  await add({ email: 'before@undo.example', reason: 'complaint' })
+  const expiresAt = new Date(Date.now() + 3_600_000)
+  await insert('expiring@undo.example', { expiresAt, detail: '452 full', messageId: newId(Date.now()) })
+  await insert('expired@undo.example', { expiresAt: new Date(Date.now() - 1_000) })
+  const before = await rowOf('expiring@undo.example')
+  const emails = ['before@undo.example', 'expiring@undo.example', 'expired@undo.example', 'new@undo.example']
+  const { import_id } = (await importAll({ emails })).json
+  expect(await importAll({ emails: ['second@undo.example'], import_id, tenant_id: 'shop-1' })).toMatchObject({
+    json: { imported: 1, import_id },
+  })
+  const other = (await importAll({ emails: ['other@undo.example'] })).json.import_id
+
+  expect(await undo(import_id)).toMatchObject({ status: 200, json: { removed: 3, restored: 1 } })
+  expect(await listed('email=before@undo.example')).toMatchObject([{ reason: 'complaint' }])
+  expect(await rowOf('expiring@undo.example')).toEqual(before)
+  for (const name of ['new', 'expired']) expect(await rowOf(`${name}@undo.example`)).toBeUndefined()
+  expect(await rowOf('second@undo.example', 'shop-1')).toBeUndefined()
+  expect(await listed('email=other@undo.example')).toHaveLength(1)
+
+  expect(await undo(import_id)).toMatchObject({ status: 404, json: { error: 'not_found' } })
+  expect((await undo(other)).json).toEqual({ removed: 1, restored: 0 })
+})
+
+test('undoing an import leaves an entry that another import or a call asked for as well', async () => {
+  const emails = ['shared@twice.example', 'added@twice.example', 'alone@twice.example']
+  const first = (await importAll({ emails })).json.import_id
+  const again = await importAll({ emails: ['shared@twice.example'] })
+  expect(again.json).toMatchObject({ imported: 0, already_suppressed: 1 })
+  await add({ email: 'added@twice.example' })
+  // Requests of the same import are one.
+  await importAll({ emails: ['alone@twice.example'], import_id: first })
+  expect((await undo(first)).json).toEqual({ removed: 1, restored: 0 })
+  expect(await listed('email=shared@twice.example')).toHaveLength(1)
+  expect(await listed('email=added@twice.example')).toHaveLength(1)
+  expect(await undo(again.json.import_id)).toMatchObject({ status: 404 })
+})
+
+test('an import of more entries than one step is undone whole, and recorded once', async () => {
+  const import_id = newImport()
+  const emails = Array.from({ length: 6_000 }, (_, i) => `${i}@steps.example`)
+  await importAll({ emails, import_id })
+  expect((await undo(import_id)).json).toEqual({ removed: 6_000, restored: 0 })
+  const entries = await api.world.db.select().from(auditEntries).where(eq(auditEntries.target, import_id))
+  expect(entries).toMatchObject([{ action: 'suppression.undo_import', after: { entries: 6_000, import_id } }])
+})
+
+test('an identifier that is none of an import is refused, and those of other accounts are unknown', async () => {
+  const { import_id } = (await importAll({ emails: ['mine@foreign.example'] })).json
+  for (const text of ['imp_1', 'msg_01jx5be5r0f3s8n1m6k4z9w2ct', `${import_id}x`]) {
+    expect(await undo(text)).toMatchObject({ status: 400, json: { details: [{ field: 'import_id' }] } })
+    const answer = await importAll({ emails: ['x@foreign.example'], import_id: text })
+    expect(answer).toMatchObject({ status: 400, json: { details: [{ field: 'import_id' }] } })
+  }
+  expect(await undo(import_id, api.keys.stranger)).toMatchObject({ status: 404 })
+  expect(await undo(newImport())).toMatchObject({ status: 404 })
+  expect(await listed('email=mine@foreign.example')).toHaveLength(1)
 })

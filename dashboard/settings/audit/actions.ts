@@ -16,6 +16,7 @@ const WORDS: Record<string, string> = {
   'suppression.add': 'Suppressed',
   'suppression.remove': 'Removed the suppression of',
   'suppression.import': 'Imported suppressions',
+  'suppression.undo_import': 'Undid an import of suppressions',
   'address.erase': 'Erased an address, now',
   'person.invite': 'Invited',
   'person.withdraw_invitation': 'Withdrew the invitation of',

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/suppression.proto.
  */
 export const file_verdict_v1_suppression: GenFile = /*@__PURE__*/
-  fileDesc("Chx2ZXJkaWN0L3YxL3N1cHByZXNzaW9uLnByb3RvEgp2ZXJkaWN0LnYxIroBCh9TdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXF1ZXN0EicKBmVtYWlscxgBIAMoCUIXirUYEzoRImFubkBleGFtcGxlLmNvbSISIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBARIyCgZyZWFzb24YAyABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQFCDAoKX3RlbmFudF9pZEIJCgdfcmVhc29uIrgBCiBTdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXNwb25zZRIQCghpbXBvcnRlZBgBIAEoDRIuChJhbHJlYWR5X3N1cHByZXNzZWQYAiABKA1SEmFscmVhZHlfc3VwcHJlc3NlZBIPCgdpbnZhbGlkGAMgASgNEg0KBXRvdGFsGAQgASgNEjIKBmVycm9ycxgFIAMoCzIiLnZlcmRpY3QudjEuU3VwcHJlc3Npb25JbXBvcnRFcnJvciJFChZTdXBwcmVzc2lvbkltcG9ydEVycm9yEg0KBWluZGV4GAEgASgNEg0KBWVtYWlsGAIgASgJEg0KBWVycm9yGAMgASgJIvUBCh1TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVxdWVzdBISCgVlbWFpbBgBIAEoCUgAiAEBEjIKBnJlYXNvbhgCIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb25IAYgBARIhCgl0ZW5hbnRfaWQYAyABKAlIAlIJdGVuYW50X2lkiAEBEhwKBWxpbWl0GAQgASgNQgiKtRgEQAFIZEgDiAEBEhMKBmN1cnNvchgFIAEoCUgEiAEBQggKBl9lbWFpbEIJCgdfcmVhc29uQgwKCl90ZW5hbnRfaWRCCAoGX2xpbWl0QgkKB19jdXJzb3IiogEKHlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwudmVyZGljdC52MS5TdXBwcmVzc2lvbkVudHJ5EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IitgEKHFN1cHByZXNzaW9uU2VydmljZUFkZFJlcXVlc3QSJgoFZW1haWwYASABKAlCF4q1GBM6ESJhbm5AZXhhbXBsZS5jb20iEiEKCXRlbmFudF9pZBgCIAEoCUgAUgl0ZW5hbnRfaWSIAQESMgoGcmVhc29uGAMgASgOMh0udmVyZGljdC52MS5TdXBwcmVzc2lvblJlYXNvbkgBiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3JlYXNvbiJhCh9TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEiEKCXRlbmFudF9pZBgCIAEoCUgAUgl0ZW5hbnRfaWSIAQFCDAoKX3RlbmFudF9pZCIiCiBTdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXNwb25zZSKOAwoQU3VwcHJlc3Npb25FbnRyeRINCgVlbWFpbBgBIAEoCRIrCgVzY29wZRgCIAEoDjIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TY29wZRIhCgl0ZW5hbnRfaWQYAyABKAlIAFIJdGVuYW50X2lkiAEBEi0KBnJlYXNvbhgEIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb24SIwoKbWVzc2FnZV9pZBgFIAEoCUgBUgptZXNzYWdlX2lkiAEBEhMKBmRldGFpbBgGIAEoCUgCiAEBEjoKCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Ej8KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSCmV4cGlyZXNfYXSIAQFCDAoKX3RlbmFudF9pZEINCgtfbWVzc2FnZV9pZEIJCgdfZGV0YWlsQg0KC19leHBpcmVzX2F0MuwEChJTdXBwcmVzc2lvblNlcnZpY2USnwEKBkltcG9ydBIrLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlSW1wb3J0UmVxdWVzdBosLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlSW1wb3J0UmVzcG9uc2UiOpK1GBFzdXBwcmVzc2lvbi53cml0ZYLT5JMCHzoBKiIaL2FwaS92MS9zdXBwcmVzc2lvbi9pbXBvcnQSjgEKBExpc3QSKS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXF1ZXN0GioudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVzcG9uc2UiL5K1GBBzdXBwcmVzc2lvbi5yZWFkgtPkkwIVEhMvYXBpL3YxL3N1cHByZXNzaW9uEoIBCgNBZGQSKC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUFkZFJlcXVlc3QaHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uRW50cnkiM5K1GBFzdXBwcmVzc2lvbi53cml0ZYLT5JMCGDoBKiITL2FwaS92MS9zdXBwcmVzc2lvbhKdAQoGUmVtb3ZlEisudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXF1ZXN0GiwudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXNwb25zZSI4krUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIdKhsvYXBpL3YxL3N1cHByZXNzaW9uL3tlbWFpbH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chx2ZXJkaWN0L3YxL3N1cHByZXNzaW9uLnByb3RvEgp2ZXJkaWN0LnYxIpYCCh9TdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXF1ZXN0EicKBmVtYWlscxgBIAMoCUIXirUYEzoRImFubkBleGFtcGxlLmNvbSISIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBARIyCgZyZWFzb24YAyABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESHQoHZHJ5X3J1bhgEIAEoCEgCUgdkcnlfcnVuiAEBEiEKCWltcG9ydF9pZBgFIAEoCUgDUglpbXBvcnRfaWSIAQFCDAoKX3RlbmFudF9pZEIJCgdfcmVhc29uQgoKCF9kcnlfcnVuQgwKCl9pbXBvcnRfaWQisQIKIFN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlEhAKCGltcG9ydGVkGAEgASgNEi4KEmFscmVhZHlfc3VwcHJlc3NlZBgCIAEoDVISYWxyZWFkeV9zdXBwcmVzc2VkEg8KB2ludmFsaWQYAyABKA0SDQoFdG90YWwYBCABKA0SMgoGZXJyb3JzGAUgAygLMiIudmVyZGljdC52MS5TdXBwcmVzc2lvbkltcG9ydEVycm9yEiEKCWltcG9ydF9pZBgGIAEoCUgAUglpbXBvcnRfaWSIAQESOgoHcHJldmlldxgHIAEoCzIkLnZlcmRpY3QudjEuU3VwcHJlc3Npb25JbXBvcnRQcmV2aWV3SAGIAQFCDAoKX2ltcG9ydF9pZEIKCghfcHJldmlldyI4ChhTdXBwcmVzc2lvbkltcG9ydFByZXZpZXcSDQoFYWRkZWQYASADKAkSDQoFa25vd24YAiADKAkiQwojU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlcXVlc3QSHAoJaW1wb3J0X2lkGAEgASgJUglpbXBvcnRfaWQiSQokU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlEg8KB3JlbW92ZWQYASABKA0SEAoIcmVzdG9yZWQYAiABKA0iRQoWU3VwcHJlc3Npb25JbXBvcnRFcnJvchINCgVpbmRleBgBIAEoDRINCgVlbWFpbBgCIAEoCRINCgVlcnJvchgDIAEoCSL1AQodU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QSEgoFZW1haWwYASABKAlIAIgBARIyCgZyZWFzb24YAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESIQoJdGVuYW50X2lkGAMgASgJSAJSCXRlbmFudF9pZIgBARIcCgVsaW1pdBgEIAEoDUIIirUYBEABSGRIA4gBARITCgZjdXJzb3IYBSABKAlIBIgBAUIICgZfZW1haWxCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQggKBl9saW1pdEIJCgdfY3Vyc29yIqIBCh5TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeRIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBARIaCghoYXNfbW9yZRgDIAEoCFIIaGFzX21vcmVCDgoMX25leHRfY3Vyc29yIrYBChxTdXBwcmVzc2lvblNlcnZpY2VBZGRSZXF1ZXN0EiYKBWVtYWlsGAEgASgJQheKtRgTOhEiYW5uQGV4YW1wbGUuY29tIhIhCgl0ZW5hbnRfaWQYAiABKAlIAFIJdGVuYW50X2lkiAEBEjIKBnJlYXNvbhgDIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb25IAYgBAUIMCgpfdGVuYW50X2lkQgkKB19yZWFzb24iYQofU3VwcHJlc3Npb25TZXJ2aWNlUmVtb3ZlUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIhCgl0ZW5hbnRfaWQYAiABKAlIAFIJdGVuYW50X2lkiAEBQgwKCl90ZW5hbnRfaWQiIgogU3VwcHJlc3Npb25TZXJ2aWNlUmVtb3ZlUmVzcG9uc2UijgMKEFN1cHByZXNzaW9uRW50cnkSDQoFZW1haWwYASABKAkSKwoFc2NvcGUYAiABKA4yHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2NvcGUSIQoJdGVuYW50X2lkGAMgASgJSABSCXRlbmFudF9pZIgBARItCgZyZWFzb24YBCABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uEiMKCm1lc3NhZ2VfaWQYBSABKAlIAVIKbWVzc2FnZV9pZIgBARITCgZkZXRhaWwYBiABKAlIAogBARI6CgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBI/CgpleHBpcmVzX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDUgpleHBpcmVzX2F0iAEBQgwKCl90ZW5hbnRfaWRCDQoLX21lc3NhZ2VfaWRCCQoHX2RldGFpbEINCgtfZXhwaXJlc19hdDKkBgoSU3VwcHJlc3Npb25TZXJ2aWNlEp8BCgZJbXBvcnQSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlIjqStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh86ASoiGi9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0ErUBCgpVbmRvSW1wb3J0Ei8udmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VVbmRvSW1wb3J0UmVxdWVzdBowLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlIkSStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAikqJy9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0cy97aW1wb3J0X2lkfRKOAQoETGlzdBIpLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QaKi52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXNwb25zZSIvkrUYEHN1cHByZXNzaW9uLnJlYWSC0+STAhUSEy9hcGkvdjEvc3VwcHJlc3Npb24SggEKA0FkZBIoLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlQWRkUmVxdWVzdBocLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeSIzkrUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIYOgEqIhMvYXBpL3YxL3N1cHByZXNzaW9uEp0BCgZSZW1vdmUSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlc3BvbnNlIjiStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh0qGy9hcGkvdjEvc3VwcHJlc3Npb24ve2VtYWlsfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * The addresses to import, and their list.
@@ -46,6 +46,21 @@ export type SuppressionServiceImportRequest = Message<"verdict.v1.SuppressionSer
    * @generated from field: optional verdict.v1.SuppressionReason reason = 3;
    */
   reason?: SuppressionReason | undefined;
+
+  /**
+   * Whether to only count what the import would do. Default: `false`.
+   *
+   * @generated from field: optional bool dry_run = 4 [json_name = "dry_run"];
+   */
+  dryRun?: boolean | undefined;
+
+  /**
+   * Identifier of the import that this request belongs to: `imp_` and 26 characters. It is that of an earlier response,
+   * or your own. Default: a new one.
+   *
+   * @generated from field: optional string import_id = 5 [json_name = "import_id"];
+   */
+  importId?: string | undefined;
 };
 
 /**
@@ -95,6 +110,20 @@ export type SuppressionServiceImportResponse = Message<"verdict.v1.SuppressionSe
    * @generated from field: repeated verdict.v1.SuppressionImportError errors = 5;
    */
   errors: SuppressionImportError[];
+
+  /**
+   * Identifier of the import, by which it can be undone. Absent after a dry run.
+   *
+   * @generated from field: optional string import_id = 6 [json_name = "import_id"];
+   */
+  importId?: string | undefined;
+
+  /**
+   * Some of the addresses. Present after a dry run.
+   *
+   * @generated from field: optional verdict.v1.SuppressionImportPreview preview = 7;
+   */
+  preview?: SuppressionImportPreview | undefined;
 };
 
 /**
@@ -103,6 +132,83 @@ export type SuppressionServiceImportResponse = Message<"verdict.v1.SuppressionSe
  */
 export const SuppressionServiceImportResponseSchema: GenMessage<SuppressionServiceImportResponse> = /*@__PURE__*/
   messageDesc(file_verdict_v1_suppression, 1);
+
+/**
+ * The first addresses that a dry run counted, in the form used for matching.
+ *
+ * @generated from message verdict.v1.SuppressionImportPreview
+ */
+export type SuppressionImportPreview = Message<"verdict.v1.SuppressionImportPreview"> & {
+  /**
+   * The first ten that the import would add.
+   *
+   * @generated from field: repeated string added = 1;
+   */
+  added: string[];
+
+  /**
+   * The first ten that are suppressed already.
+   *
+   * @generated from field: repeated string known = 2;
+   */
+  known: string[];
+};
+
+/**
+ * Describes the message verdict.v1.SuppressionImportPreview.
+ * Use `create(SuppressionImportPreviewSchema)` to create a new message.
+ */
+export const SuppressionImportPreviewSchema: GenMessage<SuppressionImportPreview> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_suppression, 2);
+
+/**
+ * The import to undo.
+ *
+ * @generated from message verdict.v1.SuppressionServiceUndoImportRequest
+ */
+export type SuppressionServiceUndoImportRequest = Message<"verdict.v1.SuppressionServiceUndoImportRequest"> & {
+  /**
+   * The identifier of the import.
+   *
+   * @generated from field: string import_id = 1 [json_name = "import_id"];
+   */
+  importId: string;
+};
+
+/**
+ * Describes the message verdict.v1.SuppressionServiceUndoImportRequest.
+ * Use `create(SuppressionServiceUndoImportRequestSchema)` to create a new message.
+ */
+export const SuppressionServiceUndoImportRequestSchema: GenMessage<SuppressionServiceUndoImportRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_suppression, 3);
+
+/**
+ * What the call undid.
+ *
+ * @generated from message verdict.v1.SuppressionServiceUndoImportResponse
+ */
+export type SuppressionServiceUndoImportResponse = Message<"verdict.v1.SuppressionServiceUndoImportResponse"> & {
+  /**
+   * Entries that it removed.
+   *
+   * @generated from field: uint32 removed = 1;
+   */
+  removed: number;
+
+  /**
+   * Entries that it put back in place of permanent ones.
+   *
+   * @generated from field: uint32 restored = 2;
+   */
+  restored: number;
+};
+
+/**
+ * Describes the message verdict.v1.SuppressionServiceUndoImportResponse.
+ * Use `create(SuppressionServiceUndoImportResponseSchema)` to create a new message.
+ */
+export const SuppressionServiceUndoImportResponseSchema: GenMessage<SuppressionServiceUndoImportResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_suppression, 4);
 
 /**
  * A text that was not imported.
@@ -137,7 +243,7 @@ export type SuppressionImportError = Message<"verdict.v1.SuppressionImportError"
  * Use `create(SuppressionImportErrorSchema)` to create a new message.
  */
 export const SuppressionImportErrorSchema: GenMessage<SuppressionImportError> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 2);
+  messageDesc(file_verdict_v1_suppression, 5);
 
 /**
  * Filters and page of a list of entries.
@@ -186,7 +292,7 @@ export type SuppressionServiceListRequest = Message<"verdict.v1.SuppressionServi
  * Use `create(SuppressionServiceListRequestSchema)` to create a new message.
  */
 export const SuppressionServiceListRequestSchema: GenMessage<SuppressionServiceListRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 3);
+  messageDesc(file_verdict_v1_suppression, 6);
 
 /**
  * One page of entries.
@@ -221,7 +327,7 @@ export type SuppressionServiceListResponse = Message<"verdict.v1.SuppressionServ
  * Use `create(SuppressionServiceListResponseSchema)` to create a new message.
  */
 export const SuppressionServiceListResponseSchema: GenMessage<SuppressionServiceListResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 4);
+  messageDesc(file_verdict_v1_suppression, 7);
 
 /**
  * The address to add, and its list.
@@ -256,7 +362,7 @@ export type SuppressionServiceAddRequest = Message<"verdict.v1.SuppressionServic
  * Use `create(SuppressionServiceAddRequestSchema)` to create a new message.
  */
 export const SuppressionServiceAddRequestSchema: GenMessage<SuppressionServiceAddRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 5);
+  messageDesc(file_verdict_v1_suppression, 8);
 
 /**
  * The entry to remove.
@@ -284,7 +390,7 @@ export type SuppressionServiceRemoveRequest = Message<"verdict.v1.SuppressionSer
  * Use `create(SuppressionServiceRemoveRequestSchema)` to create a new message.
  */
 export const SuppressionServiceRemoveRequestSchema: GenMessage<SuppressionServiceRemoveRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 6);
+  messageDesc(file_verdict_v1_suppression, 9);
 
 /**
  * The response has no fields.
@@ -299,7 +405,7 @@ export type SuppressionServiceRemoveResponse = Message<"verdict.v1.SuppressionSe
  * Use `create(SuppressionServiceRemoveResponseSchema)` to create a new message.
  */
 export const SuppressionServiceRemoveResponseSchema: GenMessage<SuppressionServiceRemoveResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 7);
+  messageDesc(file_verdict_v1_suppression, 10);
 
 /**
  * One suppressed address.
@@ -369,7 +475,7 @@ export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
  * Use `create(SuppressionEntrySchema)` to create a new message.
  */
 export const SuppressionEntrySchema: GenMessage<SuppressionEntry> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 8);
+  messageDesc(file_verdict_v1_suppression, 11);
 
 /**
  * Suppressed addresses. A send to one is `rejected` with `suppression_list`, and nothing leaves the service. An address
@@ -387,6 +493,8 @@ export const SuppressionService: GenService<{
    * An import never removes an address from a list. A permanent entry of an address stays as it is; one that would
    * expire is replaced by a permanent one.
    *
+   * With `dry_run` it only counts. Requests with the same `import_id` are one import, which can be undone.
+   *
    * An account runs four imports at a time. More wait for some seconds, and are then refused with
    * `rate_limit_exceeded`.
    *
@@ -396,6 +504,21 @@ export const SuppressionService: GenService<{
     methodKind: "unary";
     input: typeof SuppressionServiceImportRequestSchema;
     output: typeof SuppressionServiceImportResponseSchema;
+  },
+  /**
+   * Undoes an import. The entries that it added are removed. Those that it replaced come back, unless they would have
+   * expired by now.
+   *
+   * Entries that existed before the import stay. So does an entry that was added again later: by a bounce, a complaint,
+   * another import or a call. A large import is undone in steps; repeat the call when it was interrupted. A running
+   * import of the dashboard ends.
+   *
+   * @generated from rpc verdict.v1.SuppressionService.UndoImport
+   */
+  undoImport: {
+    methodKind: "unary";
+    input: typeof SuppressionServiceUndoImportRequestSchema;
+    output: typeof SuppressionServiceUndoImportResponseSchema;
   },
   /**
    * Lists the entries of the account and its tenants, newest first. An entry is listed when it matches every filter

@@ -16,6 +16,7 @@ export const ACTIONS = [
   'suppression.add',
   'suppression.remove',
   'suppression.import',
+  'suppression.undo_import',
   'address.erase',
   'person.invite',
   'person.withdraw_invitation',

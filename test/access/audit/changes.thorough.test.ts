@@ -105,7 +105,7 @@ test('suppressions by hand: added, removed, and imported as one entry with count
       action: 'suppression.import',
       target: '2 of 4 addresses',
       before: null,
-      after: { reason: 'import', tenant_id: 'shop-1', invalid: 1 },
+      after: { reason: 'import', tenant_id: 'shop-1', invalid: 1, import_id: expect.stringMatching(/^imp_/) },
     },
   ])
 })

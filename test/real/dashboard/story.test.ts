@@ -124,6 +124,9 @@ test('a file of suppressions is imported, and its faulty line can be downloaded'
     mimeType: 'text/csv',
     buffer: Buffer.from('email\nann@example.com\nnot an address\nbob@example.com\n'),
   })
+  await shows('2 new')
+  await shows('line 3: not an address')
+  await button('Import 2 addresses').click()
   await shows('finished, 4 of 4 lines. 2 added, 0 already suppressed, 1 not an address.')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -133,6 +136,32 @@ test('a file of suppressions is imported, and its faulty line can be downloaded'
   expect(await readFile(await download.path(), 'utf8')).toMatch(/^line,text,why\r\n3,"not an address",/)
   await menu('Suppressions')
   await shows('ann@example.com')
+})
+
+test('a column is chosen when none has addresses, and an import is undone', async () => {
+  await page.getByRole('link', { name: 'Import a file' }).click()
+  const panel = page.getByRole('region', { name: 'Import a file' })
+  const choose = (text: string) =>
+    page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'undone.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  await choose('name,where\nAnn,nowhere\n')
+  await shows('No column of the file has addresses. Choose the column.')
+  await panel.getByLabel('Column of the addresses').selectOption('1')
+  await shows('line 2: nowhere')
+  await button('Cancel', panel).click()
+
+  await choose('from,to\nshop@example.com,undo@example.com\n')
+  await panel.getByLabel('Column of the addresses').selectOption({ label: '2. to' })
+  await shows('undo@example.com')
+  await button('Import 1 address', panel).click()
+  await shows('finished')
+  await button('Undo import', panel).click()
+  await button('Undo import', dialog()).click()
+  await shows('Undone')
+  await menu('Suppressions')
+  await shows('ann@example.com')
+  expect(await page.getByText('undo@example.com').count()).toBe(0)
 })
 
 test('after ten minutes a change needs the password', async () => {

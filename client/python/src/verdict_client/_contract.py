@@ -2202,6 +2202,12 @@ class SuppressionServiceImportRequest(TypedDict):
     """Tenant whose list gets the addresses, 1 to 128 characters. Default: the list of the whole account."""
     reason: NotRequired[SuppressionReason | None]
     """Reason of the new entries. Default: `import`."""
+    dry_run: NotRequired[bool | None]
+    """Whether to only count what the import would do. Default: `false`."""
+    import_id: NotRequired[str | None]
+    """Identifier of the import that this request belongs to: `imp_` and 26 characters. It is that of an earlier
+    response, or your own. Default: a new one.
+    """
 
 
 class SuppressionServiceImportResponse(TypedDict):
@@ -2217,6 +2223,10 @@ class SuppressionServiceImportResponse(TypedDict):
     """Addresses in the request."""
     errors: list[SuppressionImportError]
     """The skipped texts, in the order of the request."""
+    import_id: NotRequired[str]
+    """Identifier of the import, by which it can be undone. Absent after a dry run."""
+    preview: NotRequired[SuppressionImportPreview]
+    """Some of the addresses. Present after a dry run."""
 
 
 class SuppressionImportError(TypedDict):
@@ -2228,6 +2238,24 @@ class SuppressionImportError(TypedDict):
     """The text, as given in the request."""
     error: str
     """Error code: `invalid_address`. Handle unknown codes in the same way."""
+
+
+class SuppressionImportPreview(TypedDict):
+    """The first addresses that a dry run counted, in the form used for matching."""
+
+    added: list[str]
+    """The first ten that the import would add."""
+    known: list[str]
+    """The first ten that are suppressed already."""
+
+
+class SuppressionServiceUndoImportResponse(TypedDict):
+    """What the call undid."""
+
+    removed: int
+    """Entries that it removed."""
+    restored: int
+    """Entries that it put back in place of permanent ones."""
 
 
 class SuppressionServiceListResponse(TypedDict):
@@ -2761,6 +2789,7 @@ ROUTES: dict[str, tuple[str, str, bool]] = {
     "rotateDkim": ("POST", "/api/v1/domains/{id}/dkim/rotate", False),
     "getStats": ("GET", "/api/v1/stats", False),
     "importSuppressions": ("POST", "/api/v1/suppression/import", False),
+    "undoSuppressionImport": ("DELETE", "/api/v1/suppression/imports/{import_id}", False),
     "listSuppressions": ("GET", "/api/v1/suppression", False),
     "addSuppression": ("POST", "/api/v1/suppression", False),
     "removeSuppression": ("DELETE", "/api/v1/suppression/{email}", False),

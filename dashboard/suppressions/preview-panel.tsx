@@ -1,0 +1,91 @@
+import { NativeSelect, Progress } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { CallFault } from '../feedback/error-state.tsx'
+import { countOf } from '../numbers/quantities.ts'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import type { FileImport, ImportView } from './file-import.ts'
+import type { Preview } from './import-preview.ts'
+import styles from './suppressions.module.css'
+
+type PreviewView = Extract<ImportView, { phase: 'previewing' | 'previewed' | 'unpreviewed' }>
+
+/** What an import would do, before it does it. */
+export function PreviewPanel({ view, fileImport }: { view: PreviewView; fileImport: FileImport }) {
+  const { columns, column, chooseColumn, skipped } = fileImport
+  return (
+    <>
+      <p role="status">
+        <strong>
+          <OutsideText text={view.fileName} />
+        </strong>
+        : {view.phase === 'previewed' ? 'not imported yet.' : 'being looked at.'} {skipped}
+      </p>
+      {columns.length > 1 && <ColumnChoice columns={columns} column={column} onChoose={chooseColumn} />}
+      {view.phase === 'unpreviewed' ? <CallFault error={view.error} /> : <Counted view={view} />}
+    </>
+  )
+}
+
+function Counted({ view: { phase, lines, preview } }: { view: Exclude<PreviewView, { phase: 'unpreviewed' }> }) {
+  if (phase === 'previewing') {
+    const done = preview?.linesDone ?? 0
+    return (
+      <Progress.Root size="sm">
+        <Progress.Section value={(done / lines) * 100} aria-label="Lines looked at" />
+      </Progress.Root>
+    )
+  }
+  return <Counts preview={preview!} />
+}
+
+function Counts({ preview }: { preview: Preview }) {
+  const { added, known, invalid, firstAdded, firstKnown, firstInvalid } = preview
+  return (
+    <div className={styles.preview}>
+      <Kind head={`${countOf(added)} new`} count={added} texts={firstAdded} />
+      <Kind head={`${countOf(known)} already suppressed`} count={known} texts={firstKnown} />
+      <Kind
+        head={`${countOf(invalid)} not an address`}
+        count={invalid}
+        texts={firstInvalid.map(({ line, text }) => `line ${countOf(line)}: ${text}`)}
+      />
+    </div>
+  )
+}
+
+function Kind({ head, count, texts }: { head: string; count: number; texts: string[] }): ReactNode {
+  return (
+    <section aria-label={head}>
+      <h3>{head}</h3>
+      <ul>
+        {texts.map((text, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: an address may be in the list twice, and the list never changes
+          <li key={i}>
+            <OutsideText text={text} line />
+          </li>
+        ))}
+      </ul>
+      {count > texts.length && <p className="soft">and {countOf(count - texts.length)} more</p>}
+    </section>
+  )
+}
+
+interface ColumnChoiceProps {
+  columns: string[]
+  /** Undefined when none is chosen yet. */
+  column: number | undefined
+  onChoose(column: number): void
+}
+
+/** Chooses the column of the addresses. */
+export function ColumnChoice({ columns, column, onChoose }: ColumnChoiceProps) {
+  const choices = columns.map((name, i) => ({ value: String(i), label: `${i + 1}. ${name || 'without a name'}` }))
+  return (
+    <NativeSelect
+      label="Column of the addresses"
+      value={column === undefined ? '' : String(column)}
+      data={column === undefined ? [{ value: '', label: 'Choose a column' }, ...choices] : choices}
+      onChange={(event) => event.currentTarget.value !== '' && onChoose(Number(event.currentTarget.value))}
+    />
+  )
+}
