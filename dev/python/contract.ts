@@ -90,9 +90,9 @@ function declaration(name: string, schema: Schema, type: TypeOf, event: string |
   const whole = event === undefined ? schema : withField(schema, 'event', { type: 'string', enum: [event] })
   const variants = variantsOf(whole)
   if (!variants) return classOf(known, whole, type)
-  const classes = variants.map(({ suffix, schema }) => classOf(`${name}${suffix}`, schema, type, '@final\n'))
-  const names = variants.map(({ suffix }) => `${name}${suffix}`)
-  return [...classes, `${name} = ${unionOf(names)}\n${docOf(description)}`].join('\n\n\n')
+  const classes = variants.map(({ suffix, schema }) => classOf(`${known}${suffix}`, schema, type, '@final\n'))
+  const names = variants.map(({ suffix }) => `${known}${suffix}`)
+  return [...classes, `${known} = ${unionOf(names)}\n${docOf(description)}`].join('\n\n\n')
 }
 
 /** Names a class for the fields that are keywords of Python, and one for all others. */

@@ -13,6 +13,7 @@ from .._contract import (
     SuppressionServiceImportResponse,
     SuppressionServiceListResponse,
     SuppressionServiceRemoveResponse,
+    SuppressionServiceUndoImportResponse,
 )
 from .call import AsyncCaller, async_items
 
@@ -47,8 +48,17 @@ class AsyncSuppression:
     async def import_addresses(
         self, entries: SuppressionServiceImportRequest, *, timeout: float | None = None
     ) -> SuppressionServiceImportResponse:
-        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported."""
+        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported. With `dry_run` it only counts."""
         result: SuppressionServiceImportResponse = await self._call("importSuppressions", body=entries, timeout=timeout)
+        return result
+
+    async def undo_import(
+        self, import_id: str, *, timeout: float | None = None
+    ) -> SuppressionServiceUndoImportResponse:
+        """Removes what an import added, and puts back what it replaced."""
+        result: SuppressionServiceUndoImportResponse = await self._call(
+            "undoSuppressionImport", path={"import_id": import_id}, timeout=timeout
+        )
         return result
 
     async def remove(

@@ -15,6 +15,7 @@ from .._contract import (
     SuppressionServiceImportResponse,
     SuppressionServiceListResponse,
     SuppressionServiceRemoveResponse,
+    SuppressionServiceUndoImportResponse,
 )
 from .call import Caller, items_of
 
@@ -49,8 +50,17 @@ class Suppression:
     def import_addresses(
         self, entries: SuppressionServiceImportRequest, *, timeout: float | None = None
     ) -> SuppressionServiceImportResponse:
-        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported."""
+        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported. With `dry_run` it only counts."""
         result: SuppressionServiceImportResponse = self._call("importSuppressions", body=entries, timeout=timeout)
+        return result
+
+    def undo_import(
+        self, import_id: str, *, timeout: float | None = None
+    ) -> SuppressionServiceUndoImportResponse:
+        """Removes what an import added, and puts back what it replaced."""
+        result: SuppressionServiceUndoImportResponse = self._call(
+            "undoSuppressionImport", path={"import_id": import_id}, timeout=timeout
+        )
         return result
 
     def remove(
