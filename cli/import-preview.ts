@@ -1,5 +1,5 @@
 import { matchingFormOf } from '../mail/address.ts'
-import { type ImportResponse, type Invalid, invalidOf, invalidText, type Line } from './import.ts'
+import { type ImportResponse, type Invalid, invalidOf, invalidText, type Line } from './import-response.ts'
 
 const SHOWN = 10
 

@@ -8,30 +8,14 @@ import { newId, publicId } from '../server/db/ids.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { command, Failure, type Print } from './command.ts'
 import { describePreview, previewOf } from './import-preview.ts'
+import { type Counts, type ImportResponse, type Invalid, invalidOf, invalidText, type Line } from './import-response.ts'
 import { callPatiently, urlOption } from './service.ts'
 
 /** How many invalid lines the text output lists. `--json` lists all of them. */
 const LISTED_ERRORS = 20
 
-export interface Line {
-  /** The line's number in the file, from 1. */
-  line: number
-  email: string
-}
-
-export interface Counts {
-  imported: number
-  already_suppressed: number
-  invalid: number
-  total: number
-}
-
-/** The response to one request. `index` is an address's position in the request. */
-export type ImportResponse = Counts & { errors: { index: number; email: string; error: string }[] }
-
 /** The sum of all responses so far, with line numbers. */
 type ImportResult = Counts & { import_id: string; errors: Invalid[] }
-export type Invalid = Line & { error: string }
 
 export const importList = (print: Print) =>
   command(
@@ -88,10 +72,6 @@ function add(result: ImportResult, lines: Line[], response: ImportResponse): voi
   result.errors.push(...invalidOf(lines, response))
 }
 
-/** The texts that the service refused, with their lines. */
-export const invalidOf = (lines: Line[], { errors }: ImportResponse): Invalid[] =>
-  errors.map(({ index, email, error }) => ({ line: lines[index]!.line, email, error }))
-
 /** The error of a request, with the result of the requests before it: their addresses stay imported. */
 function stopped(error: unknown, { line }: Line, result: ImportResult): unknown {
   if (!(error instanceof Failure) || result.total === 0) return error
@@ -106,8 +86,6 @@ function describe({ imported, already_suppressed, invalid, import_id, errors }: 
   const undo = imported > 0 ? [`Undo it: verdict suppression undo ${import_id}`] : []
   return [counts, ...shown, ...more, ...undo].join('\n')
 }
-
-export const invalidText = ({ line, email, error }: Invalid) => `  line ${line}: ${error}: ${JSON.stringify(email)}`
 
 function* inChunks(lines: Line[], size: number): Generator<Line[]> {
   for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size)
