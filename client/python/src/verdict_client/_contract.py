@@ -1274,7 +1274,7 @@ Event = EventDelivered | EventBounced | EventRejected | EventFeedback
 
 
 @final
-class EventDetailsDelivered(TypedDict):
+class GetEventResponseDelivered(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1319,7 +1319,7 @@ class EventDetailsDelivered(TypedDict):
 
 
 @final
-class EventDetailsBounced(TypedDict):
+class GetEventResponseBounced(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1372,7 +1372,7 @@ class EventDetailsBounced(TypedDict):
 
 
 @final
-class EventDetailsRejected(TypedDict):
+class GetEventResponseRejected(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1421,7 +1421,7 @@ class EventDetailsRejected(TypedDict):
 
 
 @final
-class EventDetailsFeedback(TypedDict):
+class GetEventResponseFeedback(TypedDict):
     """One event and its dispatches to the webhook endpoints."""
 
     event_id: str
@@ -1473,11 +1473,11 @@ class EventDetailsFeedback(TypedDict):
     """
 
 
-EventDetails = (
-    EventDetailsDelivered
-    | EventDetailsBounced
-    | EventDetailsRejected
-    | EventDetailsFeedback
+GetEventResponse = (
+    GetEventResponseDelivered
+    | GetEventResponseBounced
+    | GetEventResponseRejected
+    | GetEventResponseFeedback
 )
 """One event and its dispatches to the webhook endpoints."""
 
