@@ -8,6 +8,7 @@ const SCHEMA_NAMES: Record<string, string> = {
   GetReceiptResponse: 'Receipt',
   ListEventsResponse: 'EventPage',
   GetEventResponse: 'EventDetails',
+  ListChangesResponse: 'EventChanges',
   ReplayEventRequest: 'EventReplayOptions',
   ReplayEventResponse: 'EventReplay',
   ReplayMessageRequest: 'MessageReplayOptions',
