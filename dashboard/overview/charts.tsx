@@ -6,6 +6,9 @@ import styles from './overview.module.css'
 import type { Line, Mark } from './plot.tsx'
 import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
 
+/** Attempts are counted by the hour. */
+const HOUR = 3_600_000
+
 interface ChartsProps {
   overview: GetOverviewResponse
   stepMs: number
@@ -59,7 +62,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         leastTop={2}
         word={percent}
       />
-      {endpoints.length > 0 && (
+      {endpoints.length > 0 && stepMs >= HOUR && (
         <Chart
           {...shared}
           title="Webhook attempts"

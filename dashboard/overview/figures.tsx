@@ -13,17 +13,19 @@ const REFRESH_MS = 15_000
 /** The reasons that are shown: the rarer ones are in the table of a period. */
 const MOST_REASONS = 5
 
-const totalOf = (fromMs: number, toMs: number) => ({
-  ...timesOf({ fromMs, toMs }),
-  granularity: Granularity.TOTAL,
+/** A total would be widened to whole hours. */
+const totalOf = (times: Pick<Range, 'fromMs' | 'toMs'>, granularity: Granularity) => ({
+  ...timesOf(times),
+  granularity: granularity === Granularity.MINUTE ? granularity : Granularity.TOTAL,
 })
 
 /** Four figures of the range with their change to the period before, and the reasons by their frequency. */
-export function Figures({ range: { fromMs, toMs } }: { range: Range }) {
+export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range }) {
   const { membership } = useAccount()
   const options = { refetchInterval: REFRESH_MS, placeholderData: keepPreviousData }
-  const now = useQuery(StatsService.method.getStats, totalOf(fromMs, toMs), options)
-  const before = useQuery(StatsService.method.getStats, totalOf(2 * fromMs - toMs, fromMs), options)
+  const earlier = { fromMs: 2 * fromMs - toMs, toMs: fromMs }
+  const now = useQuery(StatsService.method.getStats, totalOf({ fromMs, toMs }, granularity), options)
+  const before = useQuery(StatsService.method.getStats, totalOf(earlier, granularity), options)
   // The charts below say what is wrong when the statistics cannot be read.
   if (!now.data || !before.data) return <div className={styles.place} />
   const params = { account: membership.accountId }

@@ -46,6 +46,7 @@ export function Groups({ range }: { range: Range }) {
   return (
     <section className={styles.groups} aria-label="Groups">
       <h2>Where emails went</h2>
+      {range.granularity === Granularity.MINUTE && <p className="faint">Counted by whole hours.</p>}
       <div className={tabStyles.tabs} role="tablist">
         {GROUPINGS.map((each) => (
           <button

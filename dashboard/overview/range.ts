@@ -1,6 +1,7 @@
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /** The ranges to choose from. Times are in Unix milliseconds. */
@@ -28,15 +29,18 @@ export interface Range {
   stepMs: number
 }
 
+/** Up to this length the periods are minutes, of which the server keeps nearly two days. */
+const MAX_MINUTES = 6 * 60
+const MINUTES_KEPT = 47 * HOUR
 /** Up to this length the periods are hours: more of them would be thinner than a pixel. */
 const MAX_HOURS = 7 * 24
 
 /** The range that an address names: its two times when both are valid, otherwise its preset. */
 export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range {
   const own = [Date.parse(from ?? ''), Date.parse(to ?? '')] as const
-  if (own[0] < own[1]) return inPeriods(own[0], own[1])
+  if (own[0] < own[1]) return inPeriods(own[0], own[1], nowMs)
   const [, , lengthMs] = PRESETS.find(([name]) => name === range) ?? PRESETS.find(([name]) => name === DEFAULT_PRESET)!
-  return inPeriods(nowMs - lengthMs, nowMs)
+  return inPeriods(nowMs - lengthMs, nowMs, nowMs)
 }
 
 /** The times of a range, as a request and the address of a list have them. */
@@ -44,14 +48,18 @@ export function timesOf({ fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>): { fro
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
 }
 
-/** Widens a range to whole periods: hours of a short range, days of a long one. */
-function inPeriods(fromMs: number, toMs: number): Range {
-  const isShort = toMs - fromMs <= MAX_HOURS * HOUR
-  const stepMs = isShort ? HOUR : DAY
-  return {
-    fromMs: Math.floor(fromMs / stepMs) * stepMs,
-    toMs: Math.ceil(toMs / stepMs) * stepMs,
-    granularity: isShort ? Granularity.HOUR : Granularity.DAY,
-    stepMs,
-  }
+/** Widens a range to whole periods: minutes of a few hours, hours of a short range, days of a long one. */
+function inPeriods(fromMs: number, toMs: number, nowMs: number): Range {
+  const lengthMs = toMs - fromMs
+  // The period before is compared with it, and has to be kept by the minute, too.
+  const hasMinutes = lengthMs <= MAX_MINUTES * MINUTE && fromMs - lengthMs > nowMs - MINUTES_KEPT
+  const [granularity, stepMs] = hasMinutes
+    ? ([Granularity.MINUTE, MINUTE] as const)
+    : lengthMs <= MAX_HOURS * HOUR
+      ? ([Granularity.HOUR, HOUR] as const)
+      : ([Granularity.DAY, DAY] as const)
+  const toWhole = Math.ceil(toMs / stepMs) * stepMs
+  // A time within a minute would make one minute too many.
+  const fromWhole = hasMinutes ? toWhole - Math.ceil(lengthMs / stepMs) * stepMs : Math.floor(fromMs / stepMs) * stepMs
+  return { fromMs: fromWhole, toMs: toWhole, granularity, stepMs }
 }

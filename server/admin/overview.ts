@@ -37,21 +37,21 @@ export function createOverviewService({
     async getOverview({ from, to, granularity }, context) {
       const accountId = accountOf(context)
       readEnum('granularity', granularity, granularityNames)
-      if (granularity !== Granularity.HOUR && granularity !== Granularity.DAY) {
-        throw refuse('granularity', 'must be hour or day')
-      }
+      if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be minute, hour or day')
+      // Attempts are counted by the hour.
+      const hasAttempts = granularity !== Granularity.MINUTE
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
       const [statistics, attempts, rates, endpoints] = await Promise.all([
         read((db) => readPeriods(db, { accountId, ...periods })),
-        read((db) => attemptsOf(db, { accountId, ...periods })),
+        hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
         ratesOf(db, breaker, accountId),
         endpointStates(db, accountId),
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
-        periods: statistics.map((period, i) => periodOf(startOf(i), period, attempts[i]!)),
+        periods: statistics.map((period, i) => periodOf(startOf(i), period, attempts[i])),
         latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
         domains: rates,
         thresholds: limits.breaker,
@@ -72,15 +72,14 @@ function required(field: string, time: Timestamp | undefined): number {
   return ms
 }
 
-function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts: AttemptCounts): OverviewPeriod {
+function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts?: AttemptCounts): OverviewPeriod {
   const { latencies, ...counts } = statistics
-  const { acknowledged, failed } = attempts
   return create(OverviewPeriodSchema, {
     period,
     ...counts,
     latencyMs: percentilesOf(latencies),
-    acknowledged,
-    notAcknowledged: failed,
+    acknowledged: attempts?.acknowledged,
+    notAcknowledged: attempts?.failed,
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { run } from '../db/statement.ts'
-import { DAY_ROWS, REASONS, REJECTED } from './counts.ts'
+import { DAY_ROWS, OPEN_COUNTS, REASONS, REJECTED } from './counts.ts'
 import type { StatisticsQuery } from './statistics.ts'
 
 /** What an account sent in one period. An email in doubt is in `inDoubt`, and in no other count. */
@@ -19,6 +19,7 @@ export interface PeriodStatistics {
 
 const COLUMNS = ['delivered', 'complaints', 'in_doubt', ...REASONS, ...LATENCY_COLUMNS]
 
+const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
 type Column = 'seconds' | 'rejected' | (typeof COLUMNS)[number]
@@ -48,12 +49,31 @@ const DAYS = periodsOf(`summed as materialized (select * from ${rowsOf(DAY_ROWS)
   ),
   periods as (select hour as period, ${COLUMNS.join(', ')} from summed union all select * from rest order by 1)`)
 
+const MINUTE_RANGE = 'minute >= to_timestamp($2::int8) and minute < to_timestamp($3::int8)'
+
+// The minutes that are added up, and the emails that are not yet: see open-statistics.ts.
+const MINUTES = periodsOf(`periods as (
+    select date_bin($4::interval, minute, to_timestamp($2::int8)) as period, ${SUMS}
+    from (
+      select minute, ${COLUMNS.join(', ')} from minute_stats
+      where account_id = $1 and tenant_id = '' and ${MINUTE_RANGE}
+      union all
+      select minute, ${COLUMNS.map((column) => `count(*) filter (where ${conditionOf(column)})`).join(', ')}
+      from open_stats where account_id = $1 and ${MINUTE_RANGE} group by minute
+    ) as minutes group by 1
+  )`)
+
+function conditionOf(column: string): string {
+  return OPEN_COUNTS.find((count) => count.column === column)!.condition
+}
+
 /** Reads the statistics of an account for each period from `from` to `to`, in order. */
 export async function readPeriods(
   db: Database,
   { accountId, from, to, stepMs }: Pick<StatisticsQuery, 'accountId' | 'from' | 'to' | 'stepMs'>,
 ): Promise<PeriodStatistics[]> {
-  const [row] = await run<{ counts: Record<Column, number[]> }>(db, stepMs === DAY_MS ? DAYS : PERIODS, [
+  const statement = stepMs === DAY_MS ? DAYS : stepMs === MINUTE_MS ? MINUTES : PERIODS
+  const [row] = await run<{ counts: Record<Column, number[]> }>(db, statement, [
     accountId,
     from / 1_000,
     to / 1_000,

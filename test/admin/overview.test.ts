@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { timestampDate, timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
@@ -12,6 +12,7 @@ import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { readOn } from '../../server/db/replicas.ts'
 import { hourlyStats, messages, openDispatches, webhookHours } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
@@ -225,12 +226,41 @@ test('an endpoint shows what waits for it and how it has responded', async () =>
   })
 })
 
+const COUNT_MINUTES = `
+  insert into minute_stats (account_id, tenant_id, minute, domain, delivered, mailbox_full, connection_timeout, in_doubt,
+    latency_3)
+  select $1::uuid, tenant, date_trunc('minute', now()) - interval '2 minutes', 'example.test', 5, 2, 1, 1, 8
+  from (values (''), ('shop')) as t(tenant), generate_series(1, 2)`
+const COUNT_OPEN = `
+  insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason, in_doubt,
+    bucket)
+  select $1::uuid, date_trunc('minute', now()) - interval '1 minute', 'shop', 'example.test', 'a.test', '', '', 'delivered',
+    null, false, 3 from generate_series(1, 3)`
+
+test('minutes count what is added up and what is not yet, and the emails of a tenant once', async () => {
+  const { id, overview } = await another()
+  await run(account.db, COUNT_MINUTES, [id])
+  await run(account.db, COUNT_OPEN, [id])
+  const minute = Math.floor(Date.now() / 60_000) * 60_000
+  const { periods } = await overview.getOverview({
+    from: timestampFromMs(minute - 10 * 60_000),
+    to: timestampFromMs(minute + 60_000),
+    granularity: Granularity.MINUTE,
+  })
+  expect(periods).toHaveLength(11)
+  const sum = (count: (period: (typeof periods)[number]) => number) =>
+    periods.reduce((all, each) => all + count(each), 0)
+  expect(sum(({ delivered }) => delivered)).toBe(13)
+  expect(sum(({ bounced }) => bounced)).toBe(4)
+  expect(sum(({ inDoubt }) => inDoubt)).toBe(2)
+})
+
 test.each([
   ['no from', { from: undefined }, 'from', 'is required'],
   ['no to', { to: undefined }, 'to', 'is required'],
   ['a to before from', { to: at('2020-11-17T10:00:00Z') }, 'from', /^is after to, which is 2020-11-17/],
   ['no granularity', { granularity: Granularity.UNSPECIFIED }, 'granularity', '0 is not a known value'],
-  ['one period for all', { granularity: Granularity.TOTAL }, 'granularity', 'must be hour or day'],
+  ['one period for all', { granularity: Granularity.TOTAL }, 'granularity', 'must be minute, hour or day'],
   ['an unknown granularity', { granularity: 99 as Granularity }, 'granularity', '99 is not a known value'],
   ['too many periods', { to: at('2022-01-01T00:00:00Z') }, 'granularity', /^gives 9818 periods, and the most is 8784/],
 ])('refused: %s', async (_, change, field, message) => {

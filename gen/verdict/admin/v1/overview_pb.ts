@@ -33,14 +33,15 @@ export type GetOverviewRequest = Message<"verdict.admin.v1.GetOverviewRequest"> 
   from?: Timestamp | undefined;
 
   /**
-   * End of the range, exclusive. Rounded up to the hour, or to the day with `GRANULARITY_DAY`.
+   * End of the range, exclusive. Rounded up to the hour, or to the period with `GRANULARITY_DAY` and
+   * `GRANULARITY_MINUTE`.
    *
    * @generated from field: google.protobuf.Timestamp to = 2;
    */
   to?: Timestamp | undefined;
 
   /**
-   * Length of the periods: an hour or a day.
+   * Length of the periods: a minute, an hour or a day. Attempts are counted by the hour, and are 0 in minutes.
    *
    * @generated from field: verdict.v1.Granularity granularity = 3;
    */
