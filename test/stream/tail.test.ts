@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import type { EventReads, Horizon, ReadEvent } from '../../server/stream/read-events.ts'
 import { type Batch, createTail } from '../../server/stream/tail.ts'
+import { outlast, quietFor } from '../harness/waits.ts'
 
 const DAY_MS = 86_400_000
 const ACCOUNT = newId(1)
@@ -39,7 +40,7 @@ test('nothing is read while the horizon stays, and new events when it moves', as
   const world = tailOf({})
   const leave = world.follow()!
   await expect.poll(() => world.since.length).toBe(1)
-  await new Promise((resolve) => setTimeout(resolve, 350))
+  await quietFor(350)
   expect(world.since).toHaveLength(1)
   world.rows.push(event(11))
   Object.assign(world.state, { order: 12, next: 12 })
@@ -55,7 +56,7 @@ test('events that a foreign transaction held for days are looked for since it be
   const beganMs = world.now.ms
   // It begins, and others end after it.
   Object.assign(world.state, { order: 20, next: 25 })
-  await new Promise((resolve) => setTimeout(resolve, 250))
+  await outlast(250)
   world.now.ms += 3 * DAY_MS
   // Another one of that time is still open.
   Object.assign(world.state, { order: 21, next: 90 })
@@ -72,7 +73,7 @@ test('how long events are held back is known', async () => {
   world.follow()
   await expect.poll(() => world.since.length).toBe(1)
   Object.assign(world.state, { order: 20, next: 21 })
-  await new Promise((resolve) => setTimeout(resolve, 250))
+  await outlast(250)
   world.now.ms += 60_000
   expect(world.tail.heldMs()).toBeGreaterThanOrEqual(60_000)
   world.tail.stop()
