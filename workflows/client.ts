@@ -40,6 +40,10 @@ export interface WorkflowsParts {
   onMissingAttributes?(names: string[]): void
 }
 
+/** The most terminated workflows that one call returns, and how many of them come in one page. */
+const MAX_TERMINATED = 5_000
+const LIST_PAGE = 1_000
+
 const STATIC_DETAILS =
   'Attempts to push events to a webhook endpoint. The signals `retryNow` and `cancel` take ids of events (`evt_`), ' +
   'messages (`msg_`) or dispatches (`dsp_`), and mean all of them without an id.'
@@ -60,7 +64,14 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
     const subjects = Object.fromEntries(
       dispatchIds.map((id, i) => [id, { event: events[i]!, message: messages[i]! }] as const),
     )
-    const lastAnswer = describeResponses(group.previousResults)
+    const { previousResults } = group
+    const lastAnswer = describeResponses(previousResults.filter((result) => result !== undefined))
+    const progress = Object.fromEntries(
+      dispatchIds.flatMap((id, i) => {
+        const lastResponse = previousResults[i] && describeResponses([previousResults[i]])
+        return lastResponse ? [[id, { status: 'waiting', lastResponse }] as const] : []
+      }),
+    )
     const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
     const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
       client.start<typeof deliverWebhooks>('deliverWebhooks', {
@@ -81,6 +92,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
             rounds: [round],
             subjects,
             lastAnswer,
+            progress,
           },
         ],
       })
@@ -97,6 +109,19 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
       if (error instanceof WorkflowNotFoundError) return true
       throw error
     }
+  }
+
+  /** The visibility store of Temporal answers: one call, however many workflows run. */
+  async function terminatedSince(ms: number): Promise<string[]> {
+    const query =
+      `WorkflowType = 'deliverWebhooks' and ExecutionStatus in ('Terminated', 'TimedOut') and ` +
+      `CloseTime >= '${new Date(ms).toISOString()}'`
+    const ids = new Set<string>()
+    for await (const { workflowId } of client.list({ query, pageSize: LIST_PAGE })) {
+      ids.add(workflowId)
+      if (ids.size === MAX_TERMINATED) break
+    }
+    return [...ids]
   }
 
   async function signalCancel(workflowId: string, dispatchIds?: string[]): Promise<void> {
@@ -129,6 +154,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
       const closed = await withDeadline(() => Promise.all(workflowIds.map(isClosed)))
       return workflowIds.filter((_, index) => closed[index])
     },
+    terminatedSince: (ms) => withDeadline(() => terminatedSince(ms)),
     cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
     retryNow: (workflowId, dispatchId) =>
       withDeadline(() => client.getHandle(workflowId).signal<[string[]]>('retryNow', [publicId('dsp', dispatchId)])),

@@ -211,7 +211,9 @@ function progressOf(
   before: DispatchProgress = { status: 'waiting' },
 ): DispatchProgress {
   if (result.busy.includes(id)) return before
-  if (result.failed.includes(id)) return { status: 'waiting', lastResponse: result.answers?.[id] ?? result.lastAnswer }
+  // Another process may have made the attempt: what the endpoint said to that one is not known.
+  if (result.failed.includes(id))
+    return { status: 'waiting', lastResponse: result.answers ? (result.answers[id] ?? 'unknown') : result.lastAnswer }
   return result.acknowledgedIds?.includes(id)
     ? { status: 'acknowledged', lastResponse: 'HTTP 200' }
     : { ...before, status: 'over before its attempt' }

@@ -4,6 +4,7 @@ import {
   isGrpcServiceError,
   ScheduleAlreadyRunning,
   type ScheduleClient,
+  ScheduleNotFoundError,
   type ScheduleOptions,
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
@@ -25,6 +26,7 @@ const TYPES = {
 export async function setUp({ connection, options, schedule }: Client): Promise<void> {
   await connection.withDeadline(Date.now() + CALL_MS, async () => {
     for (const each of SCHEDULES) await createSchedule(schedule, each)
+    await removeSchedule(schedule, FORMER_SCHEDULE)
     await addSearchAttributes(connection, options.namespace)
   })
 }
@@ -68,7 +70,7 @@ interface ScheduledWorkflow extends Pick<ScheduleOptions, 'spec'> {
   name: string
   summary: string
   /** How late a run may still begin. */
-  catchupWindow: '1 day' | '1 minute'
+  catchupWindow: '1 day'
 }
 
 const SCHEDULES: readonly ScheduledWorkflow[] = [
@@ -79,15 +81,21 @@ const SCHEDULES: readonly ScheduledWorkflow[] = [
     spec: { calendars: [{ hour: 2, minute: 30 }] },
     catchupWindow: '1 day',
   },
-  {
-    name: 'verification',
-    summary: 'Checks the DNS records of the domains that are due',
-    spec: { intervals: [{ every: '1 minute' }] },
-    catchupWindow: '1 minute',
-  },
 ]
 
 export const SCHEDULE_NAMES = SCHEDULES.map(({ name }) => name)
+
+/** Release 0.2 started a check of domains every minute. */
+const FORMER_SCHEDULE = 'verification'
+
+async function removeSchedule(schedule: ScheduleClient, name: string): Promise<void> {
+  await schedule
+    .getHandle(name)
+    .delete()
+    .catch((error) => {
+      if (!(error instanceof ScheduleNotFoundError)) throw error
+    })
+}
 
 async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: ScheduledWorkflow) {
   const creating = schedule.create({

@@ -62,6 +62,7 @@ const NO_TEMPORAL: Temporal = {
     maxGroup: MAX_GROUP,
     start: isMissing,
     closed: isMissing,
+    terminatedSince: isMissing,
     cancel: isMissing,
     retryNow: isMissing,
     startReplay: isMissing,

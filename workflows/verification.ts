@@ -5,7 +5,7 @@ import { VERIFICATION_OPTIONS } from './activity-options.ts'
 const { verifyDue } = proxyActivities<Activities>(VERIFICATION_OPTIONS)
 
 /**
- * Checks the DNS records of the domains that are due. A Schedule starts it every minute. Returns how many domains were
+ * Checks the DNS records of the domains that are due. Workers start it when one is (`startDueChecks`). Returns how many domains were
  * checked, by the status that they have now.
  */
 export async function verification(): Promise<Record<string, number>> {

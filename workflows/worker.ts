@@ -26,6 +26,7 @@ import type { Workflows } from '../server/webhooks/workflows.ts'
 import { type Activities, createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
+import { createStartDueChecks } from './due-checks.ts'
 import { namespaceFault } from './inspection.ts'
 import { activityInterceptors, clientInterceptors } from './interceptors.ts'
 import { keepWorking } from './run-workers.ts'
@@ -39,6 +40,8 @@ import { createTroubles } from './troubles.ts'
 const SET_UP_EVERY_MS = 60_000
 /** How soon the workflow of a replay is started again that a crash or Temporal has lost. */
 const RESUME_EVERY_MS = 30_000
+/** How late the check of a domain may begin. */
+const CHECK_EVERY_MS = 15_000
 const WARN_EVERY_MS = 3_600_000
 
 // The subjects of troubles.
@@ -46,6 +49,7 @@ const TEMPORAL = 'Temporal'
 const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
 const REPLAYS = 'the start of replays'
+const CHECKS = 'the start of checks of domains'
 
 await runProcess({ name: 'worker', check: checkTemporal, start })
 
@@ -111,6 +115,14 @@ async function start(program: Program): Promise<object> {
     },
   })
   ends.defer(() => handOver.stop())
+  const startChecks = task('verification', createStartDueChecks(db, connection, namespace))
+  const check = () =>
+    startChecks().then(
+      () => troubles.resolve(CHECKS),
+      (error) => troubles.report(CHECKS, error),
+    )
+  const checking = runEvery(CHECK_EVERY_MS, check, () => {})
+  ends.defer(() => checking.stop())
   const startLostReplays = task('resume_replays', () => resumeReplays(db, workflows))
   const resume = () =>
     startLostReplays().then(
@@ -160,7 +172,7 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
       metrics.partitionsDropped.add({}, dropped.length)
       return dropped
     }),
-    verifyDue: (signal) => task('verification', () => verification.verifyDue({ signal, ...checks }))(),
+    verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
     onError: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping,
   })

@@ -41,21 +41,21 @@ const worker: Check = {
 
 const schedules: Check = {
   name: 'schedules',
-  about: 'the Schedules of retention and verification exist and are not paused',
+  about: 'the Schedule of the daily retention exists and is not paused',
   reads,
   run: whileUp(async (inspection) => {
     const { missing, paused } = await inspection.schedules()
     if (missing.length > 0)
       return failed(
-        `${missing.join(' and ')} are missing: history is not dropped, or domains are not checked`,
-        'Run a worker, which creates them: npm run worker. Its log says why it cannot.',
+        `${missing.join(' and ')} is missing: history is not dropped`,
+        'Run a worker, which creates it: npm run worker. Its log says why it cannot.',
       )
     if (paused.length > 0)
       return warning(
-        `${paused.join(' and ')} are paused`,
+        `${paused.join(' and ')} is paused: history is not dropped`,
         `temporal schedule toggle --unpause --schedule-id ${paused[0]}`,
       )
-    return ok('all exist')
+    return ok('it exists')
   }),
 }
 

@@ -20,6 +20,7 @@ import * as end from '../../server/webhooks/end.ts'
 import * as handOver from '../../server/webhooks/hand-over.ts'
 import { DISPATCH_RANGE } from '../../server/webhooks/replays/range-replays.ts'
 import * as replay from '../../server/webhooks/replays/replay.ts'
+import * as revive from '../../server/webhooks/revive.ts'
 
 /** A statement that a send or an event runs, in docs/sql/<name>.sql. */
 interface Statement {
@@ -87,8 +88,8 @@ const WEBHOOKS: Statement[] = [
   { name: 'assign-dispatches', does: 'Stores which workflows take dispatches on.', sql: handOver.ASSIGN },
   { name: 'assigned-dispatches', does: 'Reads dispatches whose workflow may not be started.', sql: handOver.ASSIGNED },
   { name: 'handed-over', does: 'Stores that workflows are started.', sql: handOver.MARK_HANDED_OVER },
-  { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: handOver.CLAIM_OVERDUE },
-  { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: handOver.REVIVE },
+  { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: revive.CLAIM_OVERDUE },
+  { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: revive.REVIVE },
   { name: 'open-replay', does: 'Creates the dispatches of a replay.', sql: replay.OPEN },
   {
     name: 'dispatch-range',

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFairSlots } from '../../net/fair-slots.ts'
+import type { Database } from '../db/connect.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import type { Verifier } from './dns-verifier.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
 
-/** The API calls `verifyNow` when an account owner asks for it; a scheduled workflow calls `verifyDue` every minute. */
+/** The API calls `verifyNow` when an account owner asks for it; a workflow calls `verifyDue` when one is due. */
 export interface DomainVerification {
   /**
    * Checks the DNS of a domain and stores the result. When another check of the domain began within the last 5 s, waits
@@ -63,6 +64,14 @@ const CLAIM = `
     order by next_check_at limit 1 for update skip locked
   )
   returning id, account_id as "accountId"`
+
+const IS_DUE = 'select exists (select from domains where next_check_at <= now()) as due'
+
+/** Whether the check of any domain is due. */
+export async function isCheckDue(db: Database): Promise<boolean> {
+  const [row] = await run<{ due: boolean }>(db, IS_DUE)
+  return row!.due
+}
 
 export function createDomainVerification(parts: ApplyParts & { verifier: Verifier }): DomainVerification {
   const { db, verifier } = parts

@@ -82,8 +82,8 @@ export function countWorkflows(
       await workflows.start(group)
       workflowsStarted.add({ kind: group.kind === 'replay' ? 'replay' : 'retries' })
     },
-    async startReplay(replayId, events) {
-      await workflows.startReplay(replayId, events)
+    async startReplay(...replay) {
+      await workflows.startReplay(...replay)
       workflowsStarted.add({ kind: 'range_replay' })
     },
   }

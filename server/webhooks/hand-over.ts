@@ -4,7 +4,8 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
-import { REVIVED_ID, workflowIdOf } from './workflow-ids.ts'
+import { createRevive, type ReviveLimits } from './revive.ts'
+import { workflowIdOf } from './workflow-ids.ts'
 import type { Group, Workflows } from './workflows.ts'
 
 const EVERY_MS = 500
@@ -12,18 +13,12 @@ const EVERY_MS = 500
 const ROWS_PER_PASS = 2_000
 const WORKFLOWS_PER_PASS = 100
 const STARTS_AT_A_TIME = 10
-/**
- * When a workflow's attempt is overdue by this much, the hand-over looks for the workflow, and again after each such
- * time.
- */
-const OVERDUE_MS = 120_000
 
-export interface HandOverParts {
+export interface HandOverParts extends Partial<ReviveLimits> {
   db: Database
   workflows: Workflows
   /** The retry schedule: the delay before each attempt. */
   scheduleMs: readonly number[]
-  overdueMs?: number
   /** Wraps each pass, to count it. */
   wrap?(pass: () => Promise<void>): () => Promise<void>
   /** Is called with what a pass did, or with the error of one that failed; the next pass tries again. */
@@ -40,16 +35,16 @@ export interface HandOverPass {
 /**
  * The loop of each worker that hands dispatches without a process to workflows: those whose first attempt failed, or
  * was never made because of a crash or a full queue. Also starts workflows whose start is not confirmed, and replaces
- * those that are gone although attempts are overdue. Loops of any number of workers may run. While Temporal is down,
- * the rows wait.
+ * those that are gone. Loops of any number of workers may run. While Temporal is down, the rows wait.
  */
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
-  const { db, workflows, overdueMs = OVERDUE_MS, wrap = (pass) => pass, report } = parts
+  const { db, workflows, wrap = (pass) => pass, report } = parts
+  const revive = createRevive(parts)
   async function pass(): Promise<void> {
     await run(db, END_LOST_LEASES)
     await run(db, CANCEL_ORPHANS)
     await assign(parts)
-    const revived = await revive(db, workflows, overdueMs)
+    const revived = await revive()
     const started = await startAssigned(db, workflows)
     if (started > 0) report({ started, revived })
   }
@@ -185,8 +180,8 @@ function groupOf(rows: AssignedRow[]): Group {
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
     deadlineMs: Math.max(...rows.map((row) => row.deadlineMs)),
-    previousResults: rows.flatMap(({ outcome, statusCode }) =>
-      outcome === null ? [] : [{ outcome, statusCode: statusCode ?? undefined }],
+    previousResults: rows.map(({ outcome, statusCode }) =>
+      outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined },
     ),
     traceparent: rows.every((row) => row.traceparent === traceparent) ? (traceparent ?? undefined) : undefined,
   }
@@ -199,29 +194,4 @@ export const MARK_HANDED_OVER = `
 /** Stores that these workflows are started. */
 export async function markHandedOver(db: Database, workflowIds: string[]): Promise<void> {
   if (workflowIds.length > 0) await run(db, MARK_HANDED_OVER, [`{${workflowIds}}`])
-}
-
-// Marks the workflows that this pass looks for, so that other passes and processes leave them alone for a while.
-export const CLAIM_OVERDUE = `
-  with overdue as materialized (
-    select distinct workflow_id from open_dispatches
-    where workflow_id is not null and handed_over_at is not null
-      and due_at < clock_timestamp() - $1 * interval '1 millisecond'
-      and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
-    limit ${WORKFLOWS_PER_PASS}
-  )
-  update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
-  returning d.workflow_id as id`
-
-export const REVIVE = `
-  update open_dispatches set workflow_id = ${REVIVED_ID}, handed_over_at = null, looked_at = null
-  where workflow_id = any($1::text[])`
-
-/** Assigns dispatches anew whose workflow was terminated by hand, or lost with Temporal's history. */
-async function revive(db: Database, workflows: Workflows, overdueMs: number): Promise<number> {
-  const rows = await run<{ id: string }>(db, CLAIM_OVERDUE, [overdueMs])
-  const ids = [...new Set(rows.map((row) => row.id))]
-  const closed = ids.length > 0 ? await workflows.closed(ids) : []
-  if (closed.length > 0) await run(db, REVIVE, [`{${closed}}`])
-  return closed.length
 }

@@ -16,8 +16,8 @@ export interface Group {
   dueMs: number
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
-  /** How the previous attempts ended, for the dispatches that had one. */
-  previousResults: { outcome: string; statusCode?: number }[]
+  /** How the previous attempt of each dispatch ended, in their order; undefined for one that had none. */
+  previousResults: ({ outcome: string; statusCode?: number } | undefined)[]
   /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */
   traceparent?: string
 }
@@ -33,6 +33,11 @@ export interface Workflows {
   start(group: Group): Promise<void>
   /** Returns the ids whose workflow is closed or absent. */
   closed(workflowIds: string[]): Promise<string[]>
+  /**
+   * Returns the ids of the workflows of webhooks that a person terminated since then, or that timed out. Some of them
+   * may run again.
+   */
+  terminatedSince(ms: number): Promise<string[]>
   /** Ends the attempts of these dispatches, or of all dispatches of the workflow. */
   cancel(workflowId: string, dispatchIds?: string[]): Promise<void>
   /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */

@@ -36,6 +36,7 @@ const workflows: Workflows = {
   startReplay: async (id: string) => temporal().then(() => void started.push(id)),
   retryNow: async (workflowId: string, id: string) => temporal().then(() => void retried.push(`${workflowId} ${id}`)),
   closed: async () => [],
+  terminatedSince: async () => [],
   cancel: async () => {},
 }
 const errors: unknown[] = []

@@ -135,6 +135,7 @@ function recordedWorkflows() {
     start: async (group: Group): Promise<void> => void started.push(group),
     cancel: async (id: string): Promise<void> => void cancelled.push(id),
     closed: async () => [],
+    terminatedSince: async () => [],
     retryNow: async (workflowId: string, dispatchId: string): Promise<void> =>
       void retried.push({ workflowId, dispatchId }),
     startReplay: async (id: string): Promise<void> => void startedReplays.push(id),

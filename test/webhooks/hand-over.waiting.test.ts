@@ -34,6 +34,7 @@ function loop(workflows: Partial<Omit<Workflows, 'maxGroup'>> = {}, overdueMs = 
         started.push(group)
       },
       closed: async () => [],
+      terminatedSince: async () => [],
       cancel: async () => {},
       retryNow: async () => {},
       startReplay: async () => {},
@@ -185,6 +186,30 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r1', attempt: 3 })
   expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
   expect(await openDispatches(database, running)).toMatchObject([{ workflowId: 'webhook-runs-2' }])
+})
+
+test('a workflow that was terminated is replaced at once, long before its next attempt is due, and one that was reset is left alone', async () => {
+  const [terminated, reset, busy] = [some(1), some(1), some(1)]
+  const state = { attempt: 3, due: 3_600, handedOver: true }
+  await store(terminated, { ...state, workflowId: 'webhook-terminated-3' })
+  await store(reset, { ...state, workflowId: 'webhook-reset-3' })
+  await store(busy, { ...state, workflowId: 'webhook-busy-3', started: true })
+  const asked: number[] = []
+  const { started } = loop({
+    async terminatedSince(ms) {
+      asked.push(ms)
+      return ['webhook-terminated-3', 'webhook-reset-3', 'webhook-busy-3', 'webhook-over-2']
+    },
+    closed: async (ids) => ids.filter((id) => id !== 'webhook-reset-3'),
+  })
+  await eventually(() => expect(started).toHaveLength(1))
+  expect(started[0]).toMatchObject({ workflowId: 'webhook-terminated-3-r1', attempt: 3 })
+  expect(started[0]!.dueMs).toBeGreaterThan(Date.now() + 3_000_000)
+  expect(await openDispatches(database, reset)).toMatchObject([{ workflowId: 'webhook-reset-3' }])
+  expect(await openDispatches(database, busy)).toMatchObject([{ workflowId: 'webhook-busy-3' }])
+  await sleep(1_200)
+  expect(asked).toHaveLength(1)
+  expect(Date.now() - asked[0]!).toBeGreaterThan(500_000)
 })
 
 test('a replay whose caller was killed before its workflow was started is started after ten seconds', async () => {

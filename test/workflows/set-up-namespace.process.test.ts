@@ -1,4 +1,4 @@
-import { Client } from '@temporalio/client'
+import { Client, ScheduleNotFoundError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { setUp } from '../../workflows/set-up-namespace.ts'
@@ -48,18 +48,17 @@ test('the retention is a Schedule: daily, one at a time, and it runs', async () 
   expect(await client.workflow.getHandle(workflowId).result()).toEqual(['events_20260801'])
 })
 
-test('the verification of domains is a Schedule: each minute, one at a time, and it runs', async () => {
+test('the Schedule of release 0.2 that started a check of domains every minute is removed', async () => {
   const client = clientOf('default')
+  const action = { type: 'startWorkflow', workflowType: 'verification', taskQueue: 'webhook-retries' } as const
+  const handle = await client.schedule.create({
+    scheduleId: 'verification',
+    spec: { intervals: [{ every: '1 minute' }] },
+    action,
+  })
   await setUp(client)
-  const handle = client.schedule.getHandle('verification')
-  const { spec, policies, info } = await handle.describe()
-  expect(spec.intervals).toMatchObject([{ every: 60_000 }])
-  expect(policies.overlap).toBe('SKIP')
-  const before = info.recentActions.length
-  await handle.trigger()
-  await until(async () => (await handle.describe()).info.recentActions.length > before)
-  const { workflowId } = (await handle.describe()).info.recentActions.at(-1)!.action.workflow
-  expect(await client.workflow.getHandle(workflowId).result()).toEqual({ verified: 2, pending: 1 })
+  await expect(handle.describe()).rejects.toThrow(ScheduleNotFoundError)
+  await setUp(client)
 })
 
 test('an operator may change the Schedule: it is created once and then left alone', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { Client, type ScheduleHandle } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@temporalio/client'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -17,7 +18,7 @@ import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { temporalAt, until } from './world.ts'
 
-// The Schedule, its workflow and `npm run worker` as a separate process, with a real Temporal and a DNS server in this
+// The look for due domains, its workflow and `npm run worker` as a separate process, with a real Temporal and a DNS server in this
 // process.
 
 let database: TestAccount
@@ -28,7 +29,6 @@ let accountId: string
 let worker: RunningProcess
 let connection: ReturnType<typeof lazyConnection>
 let client: Client
-let schedule: ScheduleHandle
 const key = randomBytes(32)
 const sealer = createSealer([{ id: 'k1', key }])
 
@@ -39,12 +39,6 @@ beforeAll(async () => {
   connection = lazyConnection(temporalAt(temporal.address))
   client = new Client({ connection })
   worker = startWorker()
-  schedule = client.schedule.getHandle('verification')
-  const scheduleOrNone = () => schedule.describe().catch(() => undefined)
-  await until(async () => (await scheduleOrNone()) !== undefined)
-  // Between the moment a test adds a domain and the moment its zone is written, no full minute may start a check.
-  await schedule.pause()
-  await until(async () => (await scheduleOrNone())?.info.runningActions.length === 0)
 })
 afterAll(async () => {
   await worker?.kill('SIGKILL')
@@ -65,60 +59,75 @@ function startWorker(): RunningProcess {
   })
 }
 
-const add = (name: string) => createDomain({ db: database.db, sealer, clock }, { accountId, name, status: 'pending' })
+/** Adds a domain whose check is not due: the worker looks for due ones every 15 s. */
+async function add(name: string): Promise<Domain> {
+  const domain = await createDomain({ db: database.db, sealer, clock }, { accountId, name, status: 'pending' })
+  await database.db.update(domains).set({ nextCheckAt: null }).where(eq(domains.id, domain.id))
+  return domain
+}
 const read = async ({ id }: Domain) => (await findDomainById(database.db, id))!
 const makeDue = ({ id }: Domain) =>
   database.db.update(domains).set({ nextCheckAt: sql`now() - interval '1 second'` }).where(eq(domains.id, id))
 
-/**
- * Starts a check of the domains that are due. Await its result before another domain is added: a check that still runs
- * would find it before its zone is written.
- */
 const startCheck = () =>
   client.workflow.start<typeof verification>('verification', {
     workflowId: `check-${randomUUID()}`,
     taskQueue: TASK_QUEUES.original,
   })
-const check = async () => (await startCheck()).result()
+/** Makes the check of a domain, or the worker makes it a moment earlier. */
+async function check(domain: Domain): Promise<Domain> {
+  await makeDue(domain)
+  await (await startCheck()).result()
+  await until(async () => !isDue(await read(domain)))
+  return read(domain)
+}
+const isDue = ({ nextCheckAt, checkedAt }: Domain) => nextCheckAt !== null && nextCheckAt < checkedAt!
 
-test('a domain whose records are published is verified automatically when the Schedule runs', async () => {
+/** The checks that the worker started. */
+async function ownChecks(): Promise<string[]> {
+  const found: string[] = []
+  for await (const { workflowId } of client.workflow.list({ query: "WorkflowType = 'verification'" }))
+    if (workflowId === 'verification') found.push(workflowId)
+  return found
+}
+
+test('a worker checks due domains by itself, and starts no workflow while none is due', async () => {
+  await waitForOutput(worker, /"msg":"ready"/)
+  await sleep(17_000)
+  expect(await ownChecks()).toEqual([])
   const [right, wrong] = [await add('right.example'), await add('wrong.example')]
   Object.assign(dns.zone, zoneOf(right))
-  const runs = async () => (await schedule.describe()).info.recentActions
-  const before = (await runs()).length
-  await schedule.trigger()
-  await until(async () => (await runs()).length > before)
-  const { workflowId } = (await runs()).at(-1)!.action.workflow
-  expect(await client.workflow.getHandle<typeof verification>(workflowId).result()).toEqual({ verified: 1, pending: 1 })
-  expect((await read(right)).status).toBe('verified')
+  await Promise.all([makeDue(right), makeDue(wrong)])
+  await vi.waitFor(async () => expect((await read(right)).status).toBe('verified'), { timeout: 20_000, interval: 200 })
+  await until(async () => (await read(wrong)).checks !== null)
   expect(Object.values((await read(wrong)).checks!).map(({ status }) => status)).toEqual(Array(4).fill('failed'))
   expect((await read(wrong)).status).toBe('pending')
+  expect(await ownChecks()).toHaveLength(1)
   await database.db.update(domains).set({ nextCheckAt: null }).where(eq(domains.id, wrong.id))
 })
 
 test('a domain whose records are missing for three days lapses, and is verified again when they are back', async () => {
   const domain = await add('lapses.example')
   Object.assign(dns.zone, zoneOf(domain))
-  expect(await check()).toEqual({ verified: 1 })
+  expect(await check(domain)).toMatchObject({ status: 'verified', failingSince: null })
   dns.zone['TXT rp.lapses.example'] = 'nxdomain'
-  await makeDue(domain)
-  expect(await check()).toEqual({ verified: 1 })
-  expect((await read(domain)).failingSince).not.toBeNull()
+  const failing = await check(domain)
+  expect(failing.status).toBe('verified')
+  expect(failing.failingSince).not.toBeNull()
   await database.db
     .update(domains)
     .set({ failingSince: sql`now() - interval '3 days'` })
     .where(eq(domains.id, domain.id))
-  await makeDue(domain)
-  expect(await check()).toEqual({ lapsed: 1 })
+  expect((await check(domain)).status).toBe('lapsed')
   await waitForOutput(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
   Object.assign(dns.zone, zoneOf(domain))
-  await makeDue(domain)
-  expect(await check()).toEqual({ verified: 1 })
+  expect((await check(domain)).status).toBe('verified')
 })
 
 test('when a worker dies during a check, the next worker makes the check', async () => {
   const domain = await add('silent.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
+  await makeDue(domain)
   const checking = await startCheck()
   await until(() => dns.count('TXT rp.silent.example') > 0)
   await worker.kill('SIGKILL')
@@ -138,6 +147,7 @@ test('when a worker dies during a check, the next worker makes the check', async
 test('SIGTERM ends a worker during checks within seconds', async () => {
   const domain = await add('slow.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
+  await makeDue(domain)
   await startCheck()
   await until(() => dns.count('TXT rp.slow.example') > 0)
   const watch = stopwatch()
