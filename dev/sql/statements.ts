@@ -88,6 +88,7 @@ const WEBHOOKS: Statement[] = [
   { name: 'assign-dispatches', does: 'Stores which workflows take dispatches on.', sql: handOver.ASSIGN },
   { name: 'assigned-dispatches', does: 'Reads dispatches whose workflow may not be started.', sql: handOver.ASSIGNED },
   { name: 'handed-over', does: 'Stores that workflows are started.', sql: handOver.MARK_HANDED_OVER },
+  { name: 'still-open', does: 'Finds waiting dispatches of terminated workflows.', sql: revive.STILL_OPEN },
   { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: revive.CLAIM_OVERDUE },
   { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: revive.REVIVE },
   { name: 'open-replay', does: 'Creates the dispatches of a replay.', sql: replay.OPEN },

@@ -70,6 +70,16 @@ test('the ids of the largest group fit into the search attributes of its workflo
   expect(await workflows.closed([group.workflowId])).toEqual([])
 })
 
+test('the workflows that a person terminated are found by one question, and those that run or ended by themselves are not', async () => {
+  const [terminated, running] = [newGroup(), newGroup(1, 'replay')]
+  const beganMs = Date.now()
+  await Promise.all([workflows.start(terminated), workflows.start(running)])
+  await terminate(terminated)
+  await until(async () => (await workflows.terminatedSince(beganMs - 60_000)).includes(terminated.workflowId))
+  expect(await workflows.terminatedSince(beganMs - 60_000)).not.toContain(running.workflowId)
+  expect(await workflows.terminatedSince(Date.now() + 60_000)).toEqual([])
+})
+
 test('retries and replays have separate task queues', async () => {
   const [retry, replay] = [newGroup(), newGroup(1, 'replay')]
   await Promise.all([workflows.start(retry), workflows.start(replay)])

@@ -291,3 +291,14 @@ test('signals take the ids of events and messages too, and the details name an i
   expect(await delivery.handle.result()).toEqual({ ...none, acknowledged: 2, cancelled: 1 })
   expect(delivery.ended).toEqual({ 1: 'cancelled' })
 })
+
+test('the details say unknown for a dispatch whose own response is unknown, whatever the others got', async () => {
+  const delivery = await world.deliver(({ index }) => (index === 0 ? http(503) : { state: 'failed' }), {
+    dispatches: 2,
+    scheduleMs: [0, LATER_MS],
+  })
+  await waitsFor(delivery, 2)
+  const { currentDetails } = await delivery.handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
+  const rows = currentDetails.split('\n').filter((line) => line.includes('evt_'))
+  expect(rows.map((row) => row.split(' | ')[3])).toEqual(['HTTP 503', 'unknown'])
+})

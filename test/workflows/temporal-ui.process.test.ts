@@ -123,6 +123,7 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
     'deadlineMs',
     'endpoint',
     'lastAnswer',
+    'progress',
     'rounds',
     'scheduleMs',
     'subjects',
@@ -133,4 +134,5 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
   })
   expect(input.rounds[0].dispatchIds).toEqual(waiting.publicIds)
   expect(input.lastAnswer).toBe('no connection')
+  expect(input.progress).toEqual({ [waiting.publicIds[0]!]: { status: 'waiting', lastResponse: 'no connection' } })
 })

@@ -59,7 +59,7 @@ test('without a worker the check of workers and Schedules fails, and the API sta
   expect(await diagnose('worker', env)).toMatchObject({ state: 'failed', wayOut: 'Run one: npm run worker' })
   expect(await diagnose('schedules', env)).toMatchObject({
     state: 'failed',
-    seen: expect.stringContaining('retention and verification are missing'),
+    seen: expect.stringContaining('retention is missing'),
   })
   const connection = await Connection.connect({ address: temporal.address })
   const removed = { namespace: 'default', searchAttributes: ['AttemptNumber'] }
@@ -85,5 +85,8 @@ test('with a worker all is well; a paused Schedule is a warning', async () => {
   const schedules = new ScheduleClient({ connection })
   await schedules.getHandle('retention').pause()
   await connection.close()
-  expect(await diagnose('schedules', env)).toMatchObject({ state: 'warning', seen: 'retention are paused' })
+  expect(await diagnose('schedules', env)).toMatchObject({
+    state: 'warning',
+    seen: 'retention is paused: history is not dropped',
+  })
 })

@@ -98,12 +98,20 @@ test('other workflows take over waiting dispatches after workflows are terminate
   const node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   await run.work()
-  const losses = [() => terminateAll(run), () => run.temporal.forget()]
+  const losses = [
+    async () => {
+      await terminateAll(run)
+      await expect.poll(() => revivedOf(run), { timeout: 60_000 }).toBeGreaterThan(10)
+    },
+    async () => {
+      await run.temporal.forget()
+      await reviveOverdue(run)
+    },
+  ]
   for (const [i, lose] of losses.entries()) {
     await sendPaced(20, letters(`lost-${i}`, 20, dice), () => node)
     await expect.poll(() => run.sql`select from open_dispatches where handed_over_at is null`).toHaveLength(0)
     await lose()
-    await reviveOverdue(run)
   }
   expect(await run.verdict()).toEqual([])
   const { dispatches } = run.logs.database.at(-1)!.webhooks!
@@ -111,6 +119,15 @@ test('other workflows take over waiting dispatches after workflows are terminate
   const [row] = await run.sql`select count(*)::int as again from dispatches where workflow_id ~ '-r[0-9]+$'`
   expect(row!.again).toBeGreaterThan(20)
 })
+
+/** The dispatches whose workflow replaces a lost one. */
+async function revivedOf({ sql }: WebhookWorld): Promise<number> {
+  const [row] = await sql`
+    select count(*)::int as again from (
+      select workflow_id from dispatches union all select workflow_id from open_dispatches
+    ) d where workflow_id ~ '-r[0-9]+$'`
+  return row!.again
+}
 
 async function terminateAll({ sql, temporal }: WebhookWorld): Promise<void> {
   const connection = await Connection.connect({ address: temporal.address })
