@@ -26,6 +26,8 @@ interface Attempt {
   status_code?: number
   duration_ms?: number
   response_excerpt?: string
+  detail?: string
+  request?: { url?: string; headers: Record<string, string>; body: string }
 }
 
 export const events = (print: Print) =>
@@ -34,7 +36,7 @@ export const events = (print: Print) =>
     'verdict events --status bounced',
     'verdict events --follow --event email.feedback',
     'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
-    'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
+    'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h --requests',
   )
     .summary('List or follow events, or show one')
     .description('List events, newest first; or show one event with every attempt to send it to the webhook.')
@@ -50,10 +52,11 @@ export const events = (print: Print) =>
       'Print new events of real sends as they come, until you press Ctrl+C; with --json one line each',
     )
     .option('--after <position>', 'With --follow: start after this position of an event, or at begin')
+    .option('--requests', 'Show what each attempt of the event posted')
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async (eventId, { message: message_id, url, follow, after, ...options }) => {
+    .action(async (eventId, { message: message_id, url, follow, after, requests, ...options }) => {
       const filters = { message_id, ...options }
       if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
         throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
@@ -66,10 +69,12 @@ export const events = (print: Print) =>
           rest: followEvents(filters, { url, after }),
         })
       }
+      if (requests && eventId === undefined) throw new Failure('usage', '--requests needs an event_id.')
       if (eventId === undefined) return print(await listEvents(query(filters), url))
       if (query(filters)) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
       const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
-      print({ json: event, text: describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }) })
+      const text = describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }, requests)
+      print({ json: event, text })
     })
 
 async function listEvents(filters: string, url: string | undefined): Promise<Output> {
@@ -88,7 +93,7 @@ function acknowledgement({ attempts, acknowledged_at }: StoredEvent): string {
   return acknowledged_at ? `yes, ${attempts}` : attempts > 0 ? `no, ${attempts}` : '-'
 }
 
-function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
+function describe(event: StoredEvent & { dispatches: Dispatch[] }, showsRequests = false): string {
   const { event_id, reason, recipient, timestamp, message_id, tag, smtp, detail, dispatches } = event
   const reply = smtp?.reply && `  ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}`
   const lines = [
@@ -97,17 +102,28 @@ function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
     reply,
     detail && `  the report says ${detail}`,
   ]
-  return [...lines.filter(Boolean), ...dispatches.map(describeDispatch)].join('\n')
+  return [...lines.filter(Boolean), ...dispatches.map((each) => describeDispatch(each, showsRequests))].join('\n')
 }
 
-function describeDispatch(dispatch: Dispatch): string {
+function describeDispatch(dispatch: Dispatch, showsRequests: boolean): string {
   const { dispatch_id, endpoint_id, kind, state, workflow_url, next_attempt_at, attempts } = dispatch
   const next = next_attempt_at ? `, next attempt at ${next_attempt_at}` : ''
   return [
     `  ${dispatch_id} (${kind}, to ${endpoint_id}): ${state}${next}`,
-    ...attempts.map((attempt) => `    ${describeAttempt(attempt)}`),
+    ...attempts.flatMap((attempt) => [
+      `    ${describeAttempt(attempt)}`,
+      ...(attempt.detail ? [`      ${attempt.detail}`] : []),
+      ...(showsRequests ? requestLines(attempt).map((line) => `      ${line}`) : []),
+    ]),
     ...(workflow_url ? [`    ${workflow_url}`] : []),
   ].join('\n')
+}
+
+/** The request of an attempt, as it is written in HTTP. */
+function requestLines({ request }: Attempt): string[] {
+  if (!request) return ['The request is not known.']
+  const { url = '(the key lacks the scope webhooks.read)', headers, body } = request
+  return [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', body]
 }
 
 function describeAttempt({ number, started_at, outcome, status_code, duration_ms, response_excerpt }: Attempt): string {

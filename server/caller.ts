@@ -11,6 +11,8 @@ export interface Caller {
   keyId?: string
   /** Whether the key is a test key, whose sends are dry runs. */
   test: boolean
+  /** The scopes of the key. */
+  scopes?: ReadonlySet<string>
   /** The person whose session is the credential. */
   person?: CallingPerson
 }

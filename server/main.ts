@@ -95,7 +95,8 @@ async function start(program: Program): Promise<object> {
     ...domainChecks(program, mayDial),
     webhooks,
     workflows: countWorkflows(temporal.workflows, metrics),
-    workflowUrl: temporal.workflowUrl,
+    workflowLink: temporal.workflowLink,
+    deliveryViews: temporal.deliveryViews,
     temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])

@@ -1,7 +1,10 @@
+import { type CauseCode, causeOf } from '../server/webhooks/causes.ts'
+
 /** How an attempt ended that was not acknowledged; empty when another process made the attempt. */
 interface FailedAttempt {
   outcome?: string
   statusCode?: number
+  cause?: CauseCode
 }
 
 /** What to say of an attempt that got no HTTP response. */
@@ -26,7 +29,7 @@ export function describeResponses(attempts: readonly FailedAttempt[]): string | 
   return parts.length > 0 ? parts.join(', ') : undefined
 }
 
-function responseOf({ outcome, statusCode }: FailedAttempt): string | undefined {
+function responseOf({ outcome, statusCode, cause }: FailedAttempt): string | undefined {
   if (statusCode !== undefined) return `HTTP ${statusCode}`
-  return outcome && WITHOUT_RESPONSE[outcome]
+  return causeOf(cause)?.short ?? (outcome && WITHOUT_RESPONSE[outcome])
 }

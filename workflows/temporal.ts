@@ -1,17 +1,19 @@
 import type { Config } from '../server/config/config.ts'
 import { fail } from '../server/errors.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
-import type { Workflows } from '../server/webhooks/workflows.ts'
+import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../server/webhooks/workflows.ts'
 import type { WorkerState } from './inspection.ts'
 import { clientInterceptors } from './interceptors.ts'
+import { createRetention, createUiLinks } from './ui-links.ts'
 import { MAX_GROUP } from './worker-limits.ts'
 
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
 export interface Temporal {
   workflows: Workflows
   health(): Promise<TemporalHealth>
-  /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
-  workflowUrl(workflowId: string): string | undefined
+  workflowLink: LinkWorkflow
+  /** The views of deliveries in Temporal's UI; none when TEMPORAL_UI_URL is not set. */
+  deliveryViews(deliveries: ViewedDeliveries): DeliveryView[]
   close(): Promise<void>
 }
 
@@ -48,7 +50,7 @@ export async function createTemporal(
         ])
         return { temporal: fault ? 'degraded' : 'ok', worker }
       }),
-    workflowUrl: (workflowId) => temporalUiUrl && `${temporalUiUrl}/namespaces/${namespace}/workflows/${workflowId}`,
+    ...createUiLinks({ uiUrl: temporalUiUrl, namespace, retentionMs: createRetention(connection, namespace) }),
     close: () => connection.close(),
   }
 }
@@ -68,6 +70,7 @@ const NO_TEMPORAL: Temporal = {
     startReplay: isMissing,
   },
   health: async () => ({ temporal: 'degraded', worker: 'unknown' }),
-  workflowUrl: () => undefined,
+  workflowLink: async () => ({}),
+  deliveryViews: () => [],
   close: async () => {},
 }

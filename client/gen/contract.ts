@@ -929,7 +929,10 @@ export interface Dispatch {
    * usually needs none.
    */
   workflow_id?: string
-  /** Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is. */
+  /**
+   * Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is, and when
+   * Temporal no longer has the workflow.
+   */
   workflow_url?: string
   /** When the next attempt is due. Absent while an attempt is running, and when no attempt follows. */
   next_attempt_at?: string
@@ -939,6 +942,8 @@ export interface Dispatch {
    * Identifier of the endpoint that the event is pushed to: `whk_` and 26 characters. It may have been deleted since.
    */
   endpoint_id: string
+  /** Until when Temporal keeps that workflow. Absent while the workflow runs, and when Temporal does not say. */
+  workflow_kept_until?: string
 }
 
 /**
@@ -982,8 +987,13 @@ export interface Attempt {
   response_excerpt?: string
   /** True when the body is longer than the excerpt. */
   response_cut?: boolean
-  /** What the outcome means, in a sentence. Absent when the outcome is `acked`. */
+  /** What happened, and the cause if it is known. Absent when the outcome is `acked`. */
   detail?: string
+  /**
+   * What the attempt posted, or would have posted if it had got a connection. Absent when the outcome is `unknown`, and
+   * when the rows of the event are no longer stored.
+   */
+  request?: AttemptRequest
 }
 
 /**
@@ -992,7 +1002,8 @@ export interface Attempt {
  * - `acked`: The endpoint responded with 200: it has the event.
  * - `dns`: The name of the endpoint's host was not found.
  * - `blocked`: The endpoint's URL or address is not allowed, for example because the address is not public.
- * - `tls`: TLS failed: no common version, or a certificate that is not valid for the host.
+ * - `tls`: TLS failed. `detail` says why, if the cause is known: for example a certificate that is not valid for the
+ *   host.
  * - `connect`: No connection was made, it broke before the response, or the response was not HTTP.
  * - `timeout_head`: The status line and headers of the response did not arrive in time.
  * - `timeout_body`: The response was not 200, and its body did not end in time.
@@ -1018,6 +1029,22 @@ export interface AttemptPhases {
   head_ms?: number
   /** Reading the body of the response. */
   body_ms?: number
+}
+
+/** The request of one attempt. An address that was erased since is erased here too. */
+export interface AttemptRequest {
+  /**
+   * URL that the attempt was posted to. The values of its query are masked. Absent without the scope `webhooks.read`,
+   * and when it was replaced more than 90 days ago.
+   */
+  url?: string
+  /**
+   * Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a secret
+   * that was rotated are left out.
+   */
+  headers: Record<string, string>
+  /** Body of the request: the exact text that was signed. */
+  body: string
 }
 
 /** The events after a position. */

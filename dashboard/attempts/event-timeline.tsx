@@ -1,3 +1,4 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
@@ -6,6 +7,7 @@ import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import {
   type Attempt,
+  type AttemptRequest,
   type Dispatch,
   DispatchKind,
   DispatchState,
@@ -14,6 +16,7 @@ import {
 } from '../../gen/verdict/v1/events_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useMay } from '../account/account.ts'
+import { CodeBlock } from '../copy/code-block.tsx'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
@@ -23,6 +26,7 @@ import { TONE_ICONS, type Tone } from '../status/statuses.ts'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './attempts.module.css'
+import { curlCommand } from './curl-command.ts'
 import { endpointName } from './endpoint-name.ts'
 import { NotSent } from './not-sent.tsx'
 import { shownAttempt } from './outcomes.ts'
@@ -110,7 +114,7 @@ function Entry({ entry, isAcknowledged }: { entry: TimelineEntry; isAcknowledged
   if (entry.kind === 'ended') {
     return (
       <Point tone="error" at={<Ago at={entry.at} />}>
-        {entry.words}
+        {entry.words} <WorkflowLink dispatch={entry.dispatch} />
       </Point>
     )
   }
@@ -132,7 +136,7 @@ function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: R
 }
 
 function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Attempt }) {
-  const { number, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
+  const { number, statusCode, durationMs, responseExcerpt, responseCut, startedAt, request } = attempt
   const { tone, word, sentence } = shownAttempt(attempt)
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
   const isLatest = attempt === dispatch.attempts.at(-1)
@@ -149,6 +153,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
         {durationMs !== undefined && <span className="soft">{lengthOf(durationMs)}</span>}
       </p>
       {tone !== 'delivered' && <p className="soft">{sentence}</p>}
+      {request && <Request request={request} />}
       {responseExcerpt && tone !== 'delivered' && !isLatest && (
         <p className={styles.earlier}>
           <OutsideText text={responseExcerpt} mono line />
@@ -162,6 +167,31 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
         </section>
       )}
     </Point>
+  )
+}
+
+/** What an attempt posted, and a command that posts it again. */
+function Request({ request }: { request: AttemptRequest }) {
+  const { url, headers, body } = request
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return (
+    <details className={styles.request}>
+      <summary>Request</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the block scrolls, and a keyboard has to reach it */}
+      <section tabIndex={0} aria-label="Request of the attempt" className={styles.response}>
+        <OutsideText text={[`POST ${url ?? '(URL not shown)'}`, ...lines, '', body].join('\n')} mono />
+      </section>
+      <p className="soft">
+        The same as curl. It signs anew: set <code>WEBHOOK_SECRET</code> first
+        {url?.includes('?') !== false && (
+          <>
+            , and <code>WEBHOOK_URL</code>
+          </>
+        )}
+        .
+      </p>
+      <CodeBlock code={curlCommand(request)} label="curl command" />
+    </details>
   )
 }
 
@@ -222,7 +252,13 @@ function RetryButton({ dispatchId }: { dispatchId: string }) {
   )
 }
 
-function WorkflowLink({ dispatch: { workflowUrl } }: { dispatch: Dispatch }) {
+function WorkflowLink({ dispatch: { workflowUrl, workflowKeptUntil } }: { dispatch: Dispatch }) {
+  if (!workflowUrl && workflowKeptUntil && timestampMs(workflowKeptUntil) < Date.now())
+    return (
+      <span className={`faint ${styles.workflow}`}>
+        Temporal kept its workflow until <Ago at={workflowKeptUntil} />.
+      </span>
+    )
   if (!workflowUrl) return null
   return (
     <a href={workflowUrl} target="_blank" rel="noreferrer" className={`text-link ${styles.workflow}`}>

@@ -24,12 +24,12 @@ const OUTCOMES: Record<AttemptOutcome, ShownAttempt> = {
   [AttemptOutcome.TLS]: {
     tone: 'error',
     word: 'TLS failed',
-    sentence: 'The certificate is not valid for the host, or there is no common version of TLS.',
+    sentence: 'TLS failed.',
   },
   [AttemptOutcome.CONNECT]: {
     tone: 'error',
     word: 'No connection',
-    sentence: 'Nothing listens there, or the connection broke before the response. Check that the endpoint runs.',
+    sentence: 'There was no response.',
   },
   [AttemptOutcome.TIMEOUT_HEAD]: {
     tone: 'error',
@@ -60,7 +60,6 @@ const OUTCOMES: Record<AttemptOutcome, ShownAttempt> = {
 
 /** What to look at when the endpoint responded with an HTTP status other than 200. The first entry that fits is shown. */
 const STATUS_SENTENCES: [from: number, to: number, sentence: string][] = [
-  [300, 399, 'The endpoint redirects, and redirects are not followed. Set the URL that it redirects to.'],
   [401, 401, 'The endpoint asks for a sign-in. Let requests with a valid signature in without one.'],
   [403, 403, 'The endpoint does not let the request in. Look for a firewall, or a check of the signature that fails.'],
   [404, 404, 'The endpoint has nothing at this path. Check the path in the URL.'],
@@ -70,18 +69,20 @@ const STATUS_SENTENCES: [from: number, to: number, sentence: string][] = [
   [500, 599, 'The endpoint failed. Look for the cause in its log.'],
 ]
 
-const NOT_CONNECTED =
-  'No connection was made: nothing listens at this host and port, or a firewall is in between. Check that the endpoint runs.'
-const BROKEN = 'The endpoint accepted the connection, and closed it before the response. Look for the cause in its log.'
+type Attempted = Pick<Attempt, 'outcome' | 'statusCode' | 'detail'>
 
-type Attempted = Pick<Attempt, 'outcome' | 'statusCode' | 'phases'>
+/** The service knows the causes of these better than their outcome and status tell. */
+const isExplained = ({ outcome, statusCode = 0 }: Attempted) =>
+  outcome === AttemptOutcome.CONNECT ||
+  outcome === AttemptOutcome.TLS ||
+  outcome === AttemptOutcome.DNS ||
+  (outcome === AttemptOutcome.NOT_200 && statusCode >= 300 && statusCode < 400)
 
-/** How an attempt is shown. The request was sent when its phases have a time for the head of the response. */
-export function shownAttempt({ outcome, statusCode, phases }: Attempted): ShownAttempt {
+/** How an attempt is shown. */
+export function shownAttempt(attempt: Attempted): ShownAttempt {
+  const { outcome, statusCode, detail } = attempt
   const shown = OUTCOMES[outcome]!
-  if (outcome === AttemptOutcome.CONNECT && phases) {
-    return { ...shown, sentence: phases.headMs === undefined ? NOT_CONNECTED : BROKEN }
-  }
+  if (detail && isExplained(attempt)) return { ...shown, sentence: detail }
   if (outcome !== AttemptOutcome.NOT_200 || statusCode === undefined) return shown
   const ofStatus = STATUS_SENTENCES.find(([from, to]) => statusCode >= from && statusCode <= to)
   return ofStatus ? { ...shown, sentence: ofStatus[2] } : shown

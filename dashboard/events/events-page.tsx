@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { DeliveryViews } from '../attempts/delivery-views.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
@@ -53,6 +54,7 @@ export function EventsPage() {
   return (
     <Page title="Events" actions={actions}>
       <EndpointState />
+      <DeliveryViews />
       <div className={styles.filters}>
         <FilterChips filters={EVENT_FILTERS} values={{ ...search }} onChange={setFilter} />
       </div>

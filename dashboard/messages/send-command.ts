@@ -105,4 +105,5 @@ const addressesOf = (field: string) => (field.match(/(?:"(?:\\.|[^"\\])*"|[^,"])
 const inAscii = (json: string) =>
   json.replace(/[^\n -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+/** A text as one word of a POSIX shell. */
+export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

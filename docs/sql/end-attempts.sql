@@ -2,7 +2,8 @@
 with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
-    url_version int, status_code smallint, phases json, excerpt text, excerpt_cut boolean, next_delay_ms float8)
+    url_version int, status_code smallint, cause text, location text, phases json, excerpt text, excerpt_cut boolean,
+    next_delay_ms float8)
 ),
 acknowledged as (
   delete from open_dispatches d using input i where d.id = i.id and i.outcome = 'acked'
@@ -17,10 +18,10 @@ failed as (
 ),
 kept_attempts as (
   insert into attempts (
-    dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, phases, excerpt, excerpt_cut,
-    next_attempt_at)
+    dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location, phases, excerpt,
+    excerpt_cut, next_attempt_at)
   select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
-    i.url_version, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+    i.url_version, i.status_code, i.cause, i.location, i.phases, i.excerpt, i.excerpt_cut, f.next_at
   from input i left join failed f on f.id = i.id
   where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
   on conflict do nothing

@@ -97,9 +97,10 @@ async function readKey(db: Database, hash: string): Promise<StoredKey | undefine
 }
 
 function keyOfRow(row: typeof apiKeys.$inferSelect, tier: string | null): StoredKey {
+  const scopes = new Set(heldScopes(row))
   return {
-    caller: Object.freeze({ accountId: row.accountId, keyId: row.id, test: row.test }),
-    scopes: new Set(heldScopes(row)),
+    caller: Object.freeze({ accountId: row.accountId, keyId: row.id, test: row.test, scopes }),
+    scopes,
     tier,
     revoked: row.revokedAt !== null,
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,

@@ -35,15 +35,15 @@ const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 const LISTED = 50
 
-export interface ReplayServiceParts extends Pick<Backend, 'db' | 'clock' | 'tracing' | 'workflowUrl'> {
+export interface ReplayServiceParts extends Pick<Backend, 'db' | 'clock' | 'tracing' | 'workflowLink' | 'deliveryViews'> {
   workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
   /** Is called with errors that did not fail a call. */
   report(error: unknown): void
 }
 
 export function createReplayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
-  const { db, clock, workflows, workflowUrl, tracing = NO_TRACING, report } = parts
-  const shown = (row: ReplayRow) => shownReplay(db, row, workflowUrl)
+  const { db, clock, workflows, workflowLink, deliveryViews, tracing = NO_TRACING, report } = parts
+  const shown = (row: ReplayRow) => shownReplay(db, row, workflowLink)
 
   async function readReplay(accountId: string, text: string): Promise<ReplayRow> {
     const id = parsePublicId('rpl', text)
@@ -161,6 +161,15 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       // Its workflow finds the state at its next step, at most seconds later.
       await cancel(id, requesterOf(context.values))
       return { replay: await shown(await readReplay(accountId, replayId)) }
+    },
+
+    async listDeliveryViews({ endpointId }, context) {
+      const accountId = accountOf(context)
+      const id = endpointId === undefined ? undefined : parsePublicId('whk', endpointId)
+      const isKnown = id === undefined || (await findEndpoints(db, accountId)).some((endpoint) => endpoint.id === id)
+      if (endpointId !== undefined && (id === undefined || !isKnown))
+        throw fail('not_found', `There is no endpoint ${JSON.stringify(endpointId.slice(0, 64))} in this account.`)
+      return { views: deliveryViews({ accountId, endpointId: id }) }
     },
 
     async retryDispatch({ dispatchId }, context) {

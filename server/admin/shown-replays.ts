@@ -12,6 +12,7 @@ import { publicId } from '../db/ids.ts'
 import type { rangeReplays } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
 import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.ts'
+import type { LinkWorkflow } from '../webhooks/workflows.ts'
 
 type ReplayRow = typeof rangeReplays.$inferSelect
 
@@ -43,11 +44,7 @@ async function countDispatches(
 }
 
 /** A replay as the dashboard shows it. */
-export async function shownReplay(
-  db: Database,
-  row: ReplayRow,
-  workflowUrl: (workflowId: string) => string | undefined,
-): Promise<Replay> {
+export async function shownReplay(db: Database, row: ReplayRow, workflowLink: LinkWorkflow): Promise<Replay> {
   return create(ReplaySchema, {
     replayId: publicId('rpl', row.id),
     filter: fromJson(ReplayFilterSchema, row.filter),
@@ -59,6 +56,6 @@ export async function shownReplay(
     createdAt: timestampFromDate(row.createdAt),
     endedAt: row.endedAt ? timestampFromDate(row.endedAt) : undefined,
     createdBy: row.createdBy,
-    workflowUrl: workflowUrl(replayWorkflowId(row.id)),
+    workflowUrl: (await workflowLink(replayWorkflowId(row.id), row.endedAt?.getTime())).url,
   })
 }

@@ -380,6 +380,10 @@ export const attempts = pgTable(
     /** The version of the endpoint's URL that was posted to; null when it is not known. */
     urlVersion: integer('url_version'),
     statusCode: smallint('status_code'),
+    /** The code of a cause without a response: see webhooks/causes.ts. */
+    cause: text(),
+    /** Where a redirect leads: the beginning of `Location`. */
+    location: text(),
     phases: json().$type<AttemptPhases>(),
     /** The first 1,024 octets of the response, decoded as UTF-8. */
     excerpt: text(),

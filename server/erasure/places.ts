@@ -75,7 +75,7 @@ export const PLACES: readonly AddressPlace[] = [
   },
   {
     table: 'attempts',
-    columns: { excerpt: 'text' },
+    columns: { excerpt: 'text', location: 'text' },
     account: `(select d.account_id from ${DISPATCHES} d where d.id = t.dispatch_id limit 1)`,
   },
   {

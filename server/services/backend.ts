@@ -6,7 +6,7 @@ import type { ReplicaRead } from '../db/replicas.ts'
 import type { SendingHosts } from '../domains/records.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import type { Workflows } from '../webhooks/workflows.ts'
+import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../webhooks/workflows.ts'
 
 /** What services work with. The process hands the same one to all of them, and each declares what it uses of it. */
 export interface Backend {
@@ -20,8 +20,9 @@ export interface Backend {
   breaker: Breaker
   hosts: SendingHosts
   workflows: Workflows
-  /** Returns the URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
-  workflowUrl(workflowId: string): string | undefined
+  workflowLink: LinkWorkflow
+  /** The views of deliveries in Temporal's UI; none when TEMPORAL_UI_URL is not set. */
+  deliveryViews(deliveries: ViewedDeliveries): DeliveryView[]
   /** The base of Temporal's UI, without the final slash. */
   temporalUiUrl?: string
   tracing?: Tracing

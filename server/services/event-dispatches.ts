@@ -5,6 +5,8 @@ import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
+import { shownHeaders, timestampOf } from '../webhooks/signature.ts'
+import type { LinkWorkflow } from '../webhooks/workflows.ts'
 import { type EndedAttempt, shownEnd } from './attempt-outcomes.ts'
 
 // The way of events to the endpoints. Waiting dispatches are in one table, ended ones in another. One statement reads
@@ -97,11 +99,13 @@ const DISPATCHES = `
     from open_dispatches where account_id = $2 and (id = $1 or (id <> event_id and event_id = $1))
   )
   select d.id, d.endpoint_id as "endpointId", d.kind, d.state, d.workflow_id as "workflowId", d.is_started as "isStarted",
+    exists (select from open_dispatches o where o.workflow_id = d.workflow_id) as "isRunning",
     ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs", ${ms('d.next_at')} as "nextMs",
     coalesce((
       select json_agg(json_build_object(
         'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')},
-        'outcome', a.outcome, 'statusCode', a.status_code, 'phases', a.phases,
+        'outcome', a.outcome, 'statusCode', a.status_code, 'code', a.cause, 'location', a.location, 'phases', a.phases,
+        'url', (select u.url from webhook_urls u where u.endpoint_id = d.endpoint_id and u.version = a.url_version),
         'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
         order by a.number, a.started_at)
       from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $3), '[]') as attempts
@@ -118,6 +122,8 @@ interface DispatchRow {
   workflowId: string | null
   /** Whether Temporal has the workflow; before that its page does not exist. */
   isStarted: boolean
+  /** Whether a dispatch of its workflow waits. */
+  isRunning: boolean
   createdMs: number
   endedMs: number | null
   nextMs: number | null
@@ -128,6 +134,17 @@ interface AttemptRow extends EndedAttempt {
   number: number
   startedMs: number
   finishedMs: number | null
+  /** Where it was posted to; null when that is not known. */
+  url: string | null
+}
+
+/** How dispatches are shown. */
+interface Shown {
+  workflowLink: LinkWorkflow
+  /** What every request of the event has; undefined when its rows are no longer stored. */
+  request: { body: string; eventId: string } | undefined
+  /** Whether the caller may see the URLs of endpoints. */
+  showsUrls: boolean
 }
 
 /** Reads the dispatches of an event, the oldest first. Of more than 100 replays it reads the newest. */
@@ -135,30 +152,70 @@ export async function dispatchesOf(
   db: Database,
   accountId: string,
   eventId: string,
-  workflowUrl: (workflowId: string) => string | undefined,
+  shown: Shown,
 ): Promise<MessageInitShape<typeof DispatchSchema>[]> {
   const parameters = [eventId, accountId, lowerBound(eventId)]
   const rows = await run<DispatchRow>(db, DISPATCHES, parameters, { prepare: false })
   const oldestFirst = rows.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
-  return oldestFirst.map((row) => ({
-    dispatchId: publicId('dsp', row.id),
+  return Promise.all(oldestFirst.map((row) => dispatchOf(row, shown)))
+}
+
+async function dispatchOf(row: DispatchRow, shown: Shown): Promise<MessageInitShape<typeof DispatchSchema>> {
+  const dispatchId = publicId('dsp', row.id)
+  return {
+    dispatchId,
     endpointId: publicId('whk', row.endpointId),
     kind: kindNames.value(row.kind),
     state: stateNames.value(row.state),
     createdAt: timestampFromMs(row.createdMs),
     endedAt: row.endedMs === null ? undefined : timestampFromMs(row.endedMs),
     workflowId: row.workflowId ?? undefined,
-    workflowUrl: row.workflowId !== null && row.isStarted ? workflowUrl(row.workflowId) : undefined,
+    ...(await linkOf(row, shown)),
     nextAttemptAt: row.nextMs === null ? undefined : timestampFromMs(row.nextMs),
-    attempts: row.attempts.map(attemptOf),
-  }))
+    attempts: row.attempts.map((attempt) => attemptOf(attempt, dispatchId, shown)),
+  }
+}
+
+async function linkOf({ workflowId, isStarted, isRunning, endedMs }: DispatchRow, { workflowLink }: Shown) {
+  if (workflowId === null || !isStarted) return {}
+  const { url, keptUntilMs } = await workflowLink(workflowId, isRunning ? undefined : (endedMs ?? undefined))
+  return {
+    workflowUrl: url,
+    workflowKeptUntil: keptUntilMs === undefined ? undefined : timestampFromMs(keptUntilMs),
+  }
 }
 
 /** Dispatches are ordered by the time in their ids; those of the same time by the age of their endpoints. */
 const placeOf = ({ id, endpointId }: DispatchRow) => id.slice(0, 13) + endpointId + id
 
-function attemptOf({ number, startedMs, finishedMs, ...end }: AttemptRow) {
+function attemptOf({ number, startedMs, finishedMs, url, ...end }: AttemptRow, dispatchId: string, shown: Shown) {
   const finish =
     finishedMs === null ? {} : { finishedAt: timestampFromMs(finishedMs), durationMs: finishedMs - startedMs }
-  return { number, startedAt: timestampFromMs(startedMs), ...finish, ...shownEnd(end) }
+  const request = finishedMs === null ? undefined : requestOf({ number, startedMs, url }, dispatchId, shown)
+  return { number, startedAt: timestampFromMs(startedMs), ...finish, ...shownEnd(end), request }
+}
+
+function requestOf(
+  { number, startedMs, url }: Pick<AttemptRow, 'number' | 'startedMs' | 'url'>,
+  dispatchId: string,
+  { request, showsUrls }: Shown,
+) {
+  if (request === undefined) return undefined
+  const eventId = publicId('evt', request.eventId)
+  return {
+    url: url !== null && showsUrls ? withMaskedQuery(url) : undefined,
+    headers: shownHeaders({ eventId, dispatchId, attempt: number, timestamp: timestampOf(startedMs) }),
+    body: request.body,
+  }
+}
+
+/** The values of a query may be passwords. */
+function withMaskedQuery(url: string): string {
+  const { origin, pathname, search } = new URL(url)
+  const masked = search
+    .slice(1)
+    .split('&')
+    .map((part) => (part.includes('=') ? part.replace(/=.*/, '=***') : '***'))
+    .join('&')
+  return `${origin}${pathname}${search === '' ? '' : `?${masked}`}`
 }

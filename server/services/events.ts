@@ -8,7 +8,7 @@ import {
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
-import { accountOf, traceKey } from '../caller.ts'
+import { accountOf, callerKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
@@ -16,6 +16,8 @@ import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
+import { createReadEvent } from '../webhooks/begin.ts'
+import { payloadOf } from '../webhooks/payload.ts'
 import type { Replay, ReplayReceipt } from '../webhooks/replays/replay.ts'
 import type { Backend } from './backend.ts'
 import type { EventChanges } from './event-changes.ts'
@@ -43,7 +45,8 @@ interface EventServiceParts extends Backend {
 }
 
 export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
-  const { db, clock, replay, workflowUrl } = parts
+  const { db, clock, replay, workflowLink } = parts
+  const storedEventOf = createReadEvent(db)
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
     const id = readKeptId(KEPT_EVENT, shown, clock)
@@ -82,11 +85,14 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     },
 
     async getEvent({ eventId }, context) {
-      const accountId = accountOf(context)
+      const { accountId, scopes, person } = context.values.get(callerKey)!
       const row = await readEvent(accountId, eventId)
+      const stored = await storedEventOf({ eventId: row.id, messageId: row.messageId })
+      const request = stored && { body: payloadOf(stored).toString(), eventId: row.id }
+      const showsUrls = person !== undefined || (scopes?.has('webhooks.read') ?? false)
       const [fieldsOf, dispatches] = await Promise.all([
         fieldsOfEvents(db, accountId, [row]),
-        dispatchesOf(db, accountId, row.id, workflowUrl),
+        dispatchesOf(db, accountId, row.id, { workflowLink, request, showsUrls }),
       ])
       return { ...fieldsOf(row), dispatches }
     },

@@ -16,10 +16,11 @@ import {
   type NextAttempt,
   undoBegin,
 } from './begin.ts'
+import type { CauseCode } from './causes.ts'
 import { createEndAttempt, finishDispatches } from './end.ts'
 import { payloadOf } from './payload.ts'
 import type { Post, PostOutcome, PostResult } from './post.ts'
-import { signedHeaders } from './signature.ts'
+import { signedHeaders, timestampOf } from './signature.ts'
 import { createOpenTarget, type TargetRow } from './target.ts'
 
 export interface DispatchAttempt extends NextAttempt {
@@ -37,6 +38,7 @@ export interface AttemptResult {
   state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_slot'
   outcome?: PostOutcome
   statusCode?: number
+  cause?: CauseCode
 }
 
 /**
@@ -104,7 +106,7 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
       eventId: publicId('evt', event.id),
       dispatchId: publicId('dsp', dispatchId),
       attempt: number,
-      timestamp: Math.floor(clock.now() / 1_000),
+      timestamp: timestampOf(startedAtMs),
       ...secrets,
     })
     if (trace) headers.traceparent = trace.traceparent
@@ -148,8 +150,8 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
       return { state: 'no_slot' }
     }
     await posting.stored
-    const { outcome, statusCode } = posting.result
-    return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode }
+    const { outcome, statusCode, code: cause } = posting.result
+    return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode, cause }
   }
 
   async function cancel(dispatchId: string): Promise<AttemptResult> {

@@ -11,6 +11,11 @@ export interface Connection {
   createdMs: number
   /** Whether a response has already come on it. */
   isUsed: boolean
+  /**
+   * The code of TLS by which the socket ended. undici misses one that comes before it has the socket: with TLS 1.3 a server
+   * refuses a client only after the client's handshake has ended.
+   */
+  faultCode(): string | undefined
 }
 
 interface Origin {
@@ -74,7 +79,12 @@ export function createConnections(dial: Dial) {
 
   function connectionOn(HttpClient: typeof Client, socket: Socket, origin: Origin): Connection {
     const client = clientOn(HttpClient, socket, origin.name)
-    const connection: Connection = { client, socket, origin, createdMs: performance.now(), isUsed: false }
+    let code: string | undefined
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code?.startsWith('ERR_SSL_')) code = error.code
+    })
+    const faultCode = () => code
+    const connection: Connection = { client, socket, origin, createdMs: performance.now(), isUsed: false, faultCode }
     all.add(connection)
     socket.once('close', () => {
       all.delete(connection)

@@ -36,7 +36,8 @@ export const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
       id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
-      url_version int, status_code smallint, phases json, excerpt text, excerpt_cut boolean, next_delay_ms float8)
+      url_version int, status_code smallint, cause text, location text, phases json, excerpt text, excerpt_cut boolean,
+      next_delay_ms float8)
   ),
   acknowledged as (
     delete from open_dispatches d using input i where d.id = i.id and i.outcome = 'acked'
@@ -51,10 +52,10 @@ export const END = `
   ),
   kept_attempts as (
     insert into attempts (
-      dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, phases, excerpt, excerpt_cut,
-      next_attempt_at)
+      dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location, phases, excerpt,
+      excerpt_cut, next_attempt_at)
     select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
-      i.url_version, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+      i.url_version, i.status_code, i.cause, i.location, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
     where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
     on conflict do nothing
@@ -138,6 +139,8 @@ function inputRow({
     outcome: result.outcome,
     url_version: urlVersion,
     status_code: result.statusCode,
+    cause: result.code,
+    location: result.location,
     phases: result.phases,
     excerpt: result.excerpt,
     excerpt_cut: result.excerptCut ?? false,

@@ -1,3 +1,5 @@
+import { cleanText } from '../../net/clean-text.ts'
+import type { CauseCode } from './causes.ts'
 import type { Connection } from './connections.ts'
 
 export interface Request {
@@ -9,6 +11,8 @@ export interface Request {
 export interface Response {
   kind: 'response'
   statusCode: number
+  /** The first characters of `Location`, when the status is that of a redirect. */
+  location?: string
   headMs: number
   bodyMs: number
   /** The first octets of the body, at most `EXCERPT_OCTETS`. */
@@ -26,8 +30,8 @@ export interface NoResponse {
   kind: 'late' | 'broken'
   /** Not a single octet came. */
   isSilent: boolean
-  /** With TLS 1.3 a server refuses a client only after the client's handshake has ended. */
-  isTls: boolean
+  /** Why the connection ended, as far as that is known. */
+  code?: CauseCode
   headMs: number
 }
 
@@ -47,6 +51,7 @@ const MAX_INTERIM = 10
 interface PartialResponse {
   /** 0 until the head is complete. */
   statusCode: number
+  location?: string
   headDoneMs: number
   /** The number of 1xx responses. */
   interim: number
@@ -59,7 +64,7 @@ interface PartialResponse {
  * reason of `signal` (what the receiver did is then unknown), and when undici refuses the request.
  */
 export function exchange(
-  { client, socket }: Connection,
+  { client, socket, faultCode }: Connection,
   { path, headers, body }: Request,
   { headMs, bodyMs, untilMs }: ExchangeLimits,
   signal?: AbortSignal,
@@ -77,10 +82,11 @@ export function exchange(
       { method: 'POST', path, headers, body },
       {
         onRequestStart() {},
-        onResponseStart(_controller, statusCode) {
+        onResponseStart(_controller, statusCode, { location }) {
           // A 1xx response is not the final one (RFC 9110 15.2). A flood of them would cost us more than its sender.
           if (statusCode < 200) return ++partial.interim > MAX_INTERIM ? finish('broken') : undefined
           partial.statusCode = statusCode
+          if (statusCode >= 300 && statusCode < 400) partial.location = shownLocation(location)
           partial.headDoneMs = performance.now()
           if (isOver) return
           clearTimeout(timer)
@@ -102,11 +108,14 @@ export function exchange(
       if (isOver) return
       stop()
       if (how !== 'whole') socket.destroy()
+      resolve(partial.statusCode > 0 ? responseOf(partial, how, startedMs) : noResponse(how, error))
+    }
+
+    function noResponse(how: Response['body'], error?: NodeJS.ErrnoException): NoResponse {
       const isSilent = socket.bytesRead === octetsBefore
-      const isTls = error?.code?.startsWith('ERR_SSL_') ?? false
+      const code = error && (faultCode() ?? codeOf(error, isSilent))
       const headMs = performance.now() - startedMs
-      const noResponse = { kind: how === 'late' ? 'late' : 'broken', isSilent, isTls, headMs } as const
-      resolve(partial.statusCode === 0 ? noResponse : responseOf(partial, how, startedMs))
+      return { kind: how === 'late' ? 'late' : 'broken', isSilent, ...(code && { code }), headMs }
     }
 
     function abandon(): void {
@@ -123,6 +132,29 @@ export function exchange(
   })
 }
 
+/** An error of undici's parser: it has the octets that are no HTTP, and sometimes no code. */
+interface ParserError extends NodeJS.ErrnoException {
+  data?: string
+}
+
+/** The first octets of a TLS record: an alert, or a handshake. */
+const TLS_RECORD = /^[\x15\x16]\x03/
+
+function codeOf({ name, code, data }: ParserError, isSilent: boolean): CauseCode | undefined {
+  if (name === 'HTTPParserError') return data !== undefined && TLS_RECORD.test(data) ? 'tls_response' : 'not_http'
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'head_too_large'
+  if (code === 'UND_ERR_SOCKET') return isSilent ? 'closed' : undefined
+  return code
+}
+
+const MAX_LOCATION = 500
+
+/** A header of the receiver's as text that can be stored and shown. */
+function shownLocation(location: string | string[] | undefined): string | undefined {
+  const text = [location].flat()[0]
+  return text ? cleanText(text.slice(0, MAX_LOCATION)) : undefined
+}
+
 /** Adds a part of the body. Returns the number of octets so far. */
 function append(partial: PartialResponse, chunk: Buffer): number {
   if (partial.octets < EXCERPT_OCTETS) partial.excerpt.push(chunk.subarray(0, EXCERPT_OCTETS - partial.octets))
@@ -131,10 +163,11 @@ function append(partial: PartialResponse, chunk: Buffer): number {
 }
 
 function responseOf(partial: PartialResponse, body: Response['body'], startedMs: number): Response {
-  const { statusCode, headDoneMs, octets, excerpt } = partial
+  const { statusCode, location, headDoneMs, octets, excerpt } = partial
   return {
     kind: 'response',
     statusCode,
+    location,
     headMs: headDoneMs - startedMs,
     bodyMs: performance.now() - headDoneMs,
     excerpt: Buffer.concat(excerpt),

@@ -115,12 +115,12 @@ export const ASSIGNED = `
     limit ${WORKFLOWS_PER_PASS}
   )
   select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
-    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode"
+    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode", a.cause
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
   left join webhook_endpoints w on w.id = d.endpoint_id
   left join lateral (
-    select outcome, status_code from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
+    select outcome, status_code, cause from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
     order by started_at desc limit 1
   ) a on true
   order by d.workflow_id, d.id`
@@ -136,6 +136,7 @@ interface AssignedRow extends PendingDispatch {
   /** The outcome of the previous attempt. */
   outcome: string | null
   statusCode: number | null
+  cause: string | null
   traceparent: string | null
 }
 
@@ -180,8 +181,8 @@ function groupOf(rows: AssignedRow[]): Group {
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
     deadlineMs: Math.max(...rows.map((row) => row.deadlineMs)),
-    previousResults: rows.map(({ outcome, statusCode }) =>
-      outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined },
+    previousResults: rows.map(({ outcome, statusCode, cause }) =>
+      outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined, cause: cause ?? undefined },
     ),
     traceparent: rows.every((row) => row.traceparent === traceparent) ? (traceparent ?? undefined) : undefined,
   }

@@ -2,6 +2,7 @@ import { createDial, type DialFailure, type Phases } from '../../net/dial.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
 import type { Lookup } from '../../net/lookup.ts'
 import { createUrlGuard, type Destination } from '../../net/url.ts'
+import type { CauseCode } from './causes.ts'
 import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
@@ -22,8 +23,10 @@ export interface PostResult {
   outcome: PostOutcome
   statusCode?: number
   phases: Phases
-  /** The code of the error that ended the connection before a request, such as `ECONNREFUSED`. */
-  code?: string
+  /** Why there was no response, as far as that is known. */
+  code?: CauseCode
+  /** Where a redirect leads. */
+  location?: string
   /** The first 1,024 octets of the response's body, as text. */
   excerpt?: string
   /** Whether the body was longer, or did not end. */
@@ -135,10 +138,16 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
   ): Promise<NewConnection | DialFailure> {
     const deadline = new AbortController()
     const abort = () => deadline.abort()
-    const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
+    let isLate = false
+    const late = () => {
+      isLate = true
+      abort()
+    }
+    const timer = setTimeout(late, Math.min(limits.connectMs, untilMs - performance.now()))
     signal?.addEventListener('abort', abort)
     try {
-      return await connections.open(destination, deadline.signal)
+      const opened = await connections.open(destination, deadline.signal)
+      return isLate && opened.kind !== 'connected' ? { ...opened, code: 'connect_timeout' } : opened
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
@@ -154,16 +163,19 @@ function resultOf(response: Response | NoResponse, dialling: Phases): PostResult
     head: response.headMs,
     body: response.kind === 'response' ? response.bodyMs : undefined,
   })
-  if (response.kind !== 'response') return { outcome: outcomeWithout(response), phases }
-  const { statusCode, isCut } = response
+  if (response.kind !== 'response') {
+    const { code } = response
+    return { outcome: outcomeWithout(response), phases, ...(code && { code }) }
+  }
+  const { statusCode, location, isCut } = response
   const excerpt = excerptOf(response.excerpt, isCut)
   const excerptFields = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
-  return { outcome: outcomeOf(response), statusCode, phases, ...excerptFields }
+  return { outcome: outcomeOf(response), statusCode, phases, ...(location && { location }), ...excerptFields }
 }
 
-function outcomeWithout({ kind, isTls }: NoResponse): PostOutcome {
+function outcomeWithout({ kind, code }: NoResponse): PostOutcome {
   if (kind === 'late') return 'timeout_head'
-  return isTls ? 'tls' : 'connect'
+  return code?.startsWith('ERR_SSL_') ? 'tls' : 'connect'
 }
 
 /** The status line decides: HTTP 200 alone acknowledges, whatever happens to the body. */

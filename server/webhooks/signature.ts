@@ -25,29 +25,45 @@ const PREFIX = 'whsec_'
  * rotated secret is valid, both secrets sign.
  */
 export function signedHeaders(parts: SignedParts): Record<string, string> {
-  const { body, eventId, dispatchId, attempt, secret, previousSecret } = parts
+  const { body, eventId, secret, previousSecret } = parts
   const timestamp = String(parts.timestamp)
   const own = (secret: string) => hmac(keysOf(secret).own, `${timestamp}.`, body).digest('hex')
   const standard = (secret: string) =>
     `v1,${hmac(keysOf(secret).standard, `${eventId}.${timestamp}.`, body).digest('base64')}`
-  const headers: Record<string, string> = {
-    'Content-Type': 'application/json',
-    'User-Agent': 'Verdict',
-    'Service-Signature': own(secret),
-    'Service-Timestamp': timestamp,
-    'Service-Event-Id': eventId,
-    'Service-Attempt': String(attempt),
-    'Service-Dispatch-Id': dispatchId,
-    'webhook-id': eventId,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': standard(secret),
-  }
+  const headers = headersOf(parts, own(secret), standard(secret))
   if (previousSecret !== undefined) {
     headers['Service-Signature-Previous'] = own(previousSecret)
     headers['webhook-signature'] += ` ${standard(previousSecret)}`
   }
   return headers
 }
+
+type UnsignedParts = Pick<SignedParts, 'eventId' | 'dispatchId' | 'attempt' | 'timestamp'>
+
+function headersOf(parts: UnsignedParts, own: string, standard: string): Record<string, string> {
+  const { eventId, dispatchId, attempt } = parts
+  const timestamp = String(parts.timestamp)
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Verdict',
+    'Service-Signature': own,
+    'Service-Timestamp': timestamp,
+    'Service-Event-Id': eventId,
+    'Service-Attempt': String(attempt),
+    'Service-Dispatch-Id': dispatchId,
+    'webhook-id': eventId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': standard,
+  }
+}
+
+const HIDDEN = '(signed)'
+
+/** The headers of an attempt as they are shown later. Its signatures stay hidden. */
+export const shownHeaders = (parts: UnsignedParts): Record<string, string> => headersOf(parts, HIDDEN, HIDDEN)
+
+/** When an attempt was signed, Unix seconds: at its start. */
+export const timestampOf = (startedAtMs: number): number => Math.floor(startedAtMs / 1_000)
 
 /** Creates a random secret of 256 bits, the output length of HMAC-SHA256: RFC 2104 advises no less. */
 export function newSecret(): string {

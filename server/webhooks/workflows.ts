@@ -17,7 +17,7 @@ export interface Group {
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
   /** How the previous attempt of each dispatch ended, in their order; undefined for one that had none. */
-  previousResults: ({ outcome: string; statusCode?: number } | undefined)[]
+  previousResults: ({ outcome: string; statusCode?: number; cause?: string } | undefined)[]
   /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */
   traceparent?: string
 }
@@ -44,4 +44,28 @@ export interface Workflows {
   retryNow(workflowId: string, dispatchId: string): Promise<void>
   /** Starts the workflow of a replay (UUID). `events` is the number of its events. Succeeds also when it runs. */
   startReplay(replayId: string, events: number, traceparent?: string): Promise<void>
+}
+
+/** Where a workflow is in the Temporal UI. */
+export interface WorkflowLink {
+  /** undefined when no address of the UI is configured, and when Temporal no longer has the workflow. */
+  url?: string
+  /** Until when Temporal keeps it, Unix milliseconds; undefined while it runs, and when Temporal does not say. */
+  keptUntilMs?: number
+}
+
+/** `endedMs` is when it ended, Unix milliseconds; undefined while it runs. */
+export type LinkWorkflow = (workflowId: string, endedMs?: number) => Promise<WorkflowLink>
+
+/** A list of workflows in the Temporal UI. */
+export interface DeliveryView {
+  title: string
+  url: string
+}
+
+/** Which deliveries a view shows. UUIDs. */
+export interface ViewedDeliveries {
+  accountId: string
+  /** undefined: those to all endpoints. */
+  endpointId?: string
 }

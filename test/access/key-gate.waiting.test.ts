@@ -69,8 +69,8 @@ test('a key identifies the caller', async () => {
   const live = await newKey()
   const dry = await newKey({ kind: 'test' })
   const gate = gateOf({ db, clock })
-  expect(await gate(call(live.key))).toEqual({ accountId, keyId: live.apiKey.id, test: false })
-  expect(await gate(call(dry.key))).toEqual({ accountId, keyId: dry.apiKey.id, test: true })
+  expect(await gate(call(live.key))).toEqual({ accountId, keyId: live.apiKey.id, test: false, scopes: expect.any(Set) })
+  expect(await gate(call(dry.key))).toEqual({ accountId, keyId: dry.apiKey.id, test: true, scopes: expect.any(Set) })
   expect(await gate(calling(undefined, `bearer  ${live.key}`))).toMatchObject({ accountId })
 })
 

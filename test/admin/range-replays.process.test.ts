@@ -47,7 +47,13 @@ beforeAll(async () => {
   temporal = await startTemporal({ port })
   connection = lazyConnection(temporalAt(temporal.address))
   const workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000, 60_000] })
-  const service = createReplayService({ ...world, workflows, workflowUrl: () => undefined, report: () => {} })
+  const service = createReplayService({
+    ...world,
+    workflows,
+    workflowLink: async () => ({}),
+    deliveryViews: () => [],
+    report: () => {},
+  })
   const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]
   dashboard = await startDashboard({ ...world, services })
   replays = connect(await dashboard.person({ accountId: world.accountId }))

@@ -49,7 +49,8 @@ beforeAll(async () => {
     db,
     clock,
     workflows,
-    workflowUrl: (id) => `http://temporal.test/${id}`,
+    workflowLink: async (id) => ({ url: `http://temporal.test/${id}` }),
+    deliveryViews: () => [],
     report,
   })
   dashboard = await startDashboard({

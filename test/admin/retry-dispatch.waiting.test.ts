@@ -23,7 +23,8 @@ beforeAll(async () => {
   const service = createReplayService({
     ...world,
     workflows: { startReplay: async () => {}, retryNow: (...ids) => retryNow(...ids) },
-    workflowUrl: () => undefined,
+    workflowLink: async () => ({}),
+    deliveryViews: () => [],
     report: () => {},
   })
   const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]

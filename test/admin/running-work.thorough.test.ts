@@ -47,7 +47,8 @@ function startServer(db: Database, first?: Dashboard): Promise<Dashboard> {
   const report = (error: unknown) => {
     throw error
   }
-  const replays = createReplayService({ db, clock, workflows, workflowUrl: () => undefined, report })
+  const links = { workflowLink: async () => ({}), deliveryViews: () => [] }
+  const replays = createReplayService({ db, clock, workflows, ...links, report })
   const imports = createImportService({ db, clock })
   return startDashboard({
     db,

@@ -98,7 +98,11 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
       new RegExp(`^ {2}${dispatch_id} \\(original, to whk_\\w+\\): waiting, next attempt at \\S+Z$`),
     ),
     expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
+    '      The endpoint responded with 500. Only 200 acknowledges an event.',
   ])
+  expect(await textOf('events', event_id, '--requests')).toMatch(
+    new RegExp(`\n {6}POST http://127\\.0\\.0\\.1:\\d+/\\S*\n {6}Content-Type: application/json\n(?:.*\n)*? {6}\\{"event".*${event_id}`),
+  )
   expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
   expect(await textOf('webhook', 'get')).toMatch(
     /0 attempts acknowledged and 1 failed.*\n {2}1 failed since .*never.*\n/,
@@ -125,6 +129,7 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
     ['events', '--follow', '--limit', '5'],
     ['events', 'evt_1', '--follow'],
     ['events', '--after', 'begin'],
+    ['events', '--requests'],
   ]) {
     await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
   }

@@ -14,7 +14,11 @@ import { createBreaker } from '../../server/reputation/breaker.ts'
 import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
+import { createUiLinks } from '../../workflows/ui-links.ts'
 import { startSendingWorld } from '../sending/world.ts'
+
+/** How long the imaginary Temporal keeps workflows. */
+export const RETENTION_MS = 86_400_000
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 
@@ -47,7 +51,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     verifier: dns,
     webhooks,
     workflows,
-    workflowUrl: (id) => `http://temporal.test/workflows/${id}`,
+    ...createUiLinks({ uiUrl: 'http://temporal.test', namespace: 'default', retentionMs: async () => RETENTION_MS }),
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
     publicUrl: () => listener.url,

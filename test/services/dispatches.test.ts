@@ -3,12 +3,13 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { attempts as attemptRows, dispatches as dispatchRows, events, openDispatches } from '../../server/db/schema.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { type Api, startApi } from './api.ts'
+import { type Api, RETENTION_MS, startApi } from './api.ts'
 
 // The dispatches and attempts of an event, as the API shows them. Attempts are real POSTs; the tests make them one by
 // one, as a workflow would.
@@ -92,6 +93,7 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
       duration_ms: expect.any(Number),
       phases: expect.objectContaining({ head_ms: expect.any(Number) }),
       response_excerpt: 'restarting',
+      request: expect.objectContaining({ body: expect.stringContaining(id) }),
     },
   ])
   expect(await listed(id)).toMatchObject({ attempts: 1, next_attempt_at: original.next_attempt_at })
@@ -145,6 +147,86 @@ test('the page of a workflow is linked from its start on', async () => {
   expect((await detail(id)).dispatches[0]).toHaveProperty('workflow_url')
 })
 
+test('the page of a workflow is linked for as long as Temporal keeps the workflow', async () => {
+  const id = await newEvent()
+  await updateOriginal(id, { workflowId: `webhook-${id}-gone`, handedOverAt: sql`now()` })
+  expect((await detail(id)).dispatches[0]).not.toHaveProperty('workflow_kept_until')
+  await finishDispatches(api.world.db, [uuidOf(id)], 'exhausted')
+  const [ended] = (await detail(id)).dispatches
+  expect(Date.parse(ended.workflow_kept_until) - Date.parse(ended.ended_at)).toBe(RETENTION_MS)
+  expect(ended).toHaveProperty('workflow_url')
+  const { db } = api.world
+  const [row] = await db
+    .select()
+    .from(dispatchRows)
+    .where(eq(dispatchRows.id, uuidOf(id)))
+  const endedAt = new Date(Date.now() - RETENTION_MS - 1_000)
+  await db
+    .insert(dispatchRows)
+    .values({ ...row!, id: newId(Date.now()), kind: 'replay', endedAt, workflowId: 'replay-gone' })
+  const [, gone] = (await detail(id)).dispatches
+  expect(gone).toMatchObject({ workflow_id: 'replay-gone', workflow_kept_until: TIME })
+  expect(gone).not.toHaveProperty('workflow_url')
+})
+
+test('a dispatch is linked while another one of its workflow waits', async () => {
+  const [id, other] = [await newEvent(), await newEvent()]
+  for (const each of [id, other]) await updateOriginal(each, { workflowId: 'webhook-both', handedOverAt: sql`now()` })
+  await finishDispatches(api.world.db, [uuidOf(id)], 'exhausted')
+  const [dispatch] = (await detail(id)).dispatches
+  expect(dispatch).toHaveProperty('workflow_url')
+  expect(dispatch).not.toHaveProperty('workflow_kept_until')
+})
+
+test('an attempt shows what it posted, with its signatures hidden and the values of the query masked', async () => {
+  const url = `${receiver.url}?token=secret&plain`
+  await api.call('PUT', '/api/v1/webhook', { body: { url } })
+  const id = await newEvent()
+  await attempt(originalOf(id), 1)
+  const [sent] = receiver.requests
+  const { request } = (await detail(id)).dispatches[0].attempts[0]
+  expect(request.url).toBe(`${receiver.url}?token=***&***`)
+  expect(request.body).toBe(sent!.body.toString())
+  expect(request.headers['Service-Signature']).toBe('(signed)')
+  expect(request.headers['webhook-signature']).toBe('(signed)')
+  for (const [name, value] of Object.entries(request.headers))
+    if (value !== '(signed)') expect([name, sent!.headers[name.toLowerCase()]]).toEqual([name, value])
+  expect(JSON.stringify(request)).not.toContain('secret')
+  // A later URL does not change where the attempt went.
+  await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
+  expect((await detail(id)).dispatches[0].attempts[0].request.url).toBe(request.url)
+})
+
+test('without the scope webhooks.read an attempt does not show its URL', async () => {
+  const id = await newEvent()
+  await attempt(originalOf(id), 1)
+  const { db, clock, account } = api.world
+  const { key } = await createKey(db, clock, {
+    accountId: account.id,
+    name: 'events',
+    kind: 'live',
+    scopes: ['events.read'],
+  })
+  const { json } = await api.call('GET', `/api/v1/events/${id}`, { key })
+  const { request } = json.dispatches[0].attempts[0]
+  expect(request).not.toHaveProperty('url')
+  expect(request.body).toContain(id)
+})
+
+test('a redirect names where it leads, and a refused connection names its cause', async () => {
+  const id = await newEvent()
+  receiver.script = { status: 308, headers: { location: 'https://www.example.com/hooks' } }
+  await attempt(originalOf(id), 1, 0)
+  await receiver.close()
+  await attempt(originalOf(id), 2)
+  receiver = await startReceiver()
+  await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
+  expect((await detail(id)).dispatches[0].attempts).toMatchObject([
+    { outcome: 'not_200', detail: expect.stringContaining('308 and redirects to https://www.example.com/hooks.') },
+    { outcome: 'connect', detail: expect.stringMatching(/^The connection was refused: .* \(ECONNREFUSED\)$/) },
+  ])
+})
+
 test('an exhausted dispatch is shown before its acknowledged replay', async () => {
   const id = await newEvent()
   receiver.script = { status: 500 }
@@ -164,7 +246,7 @@ test('an exhausted dispatch is shown before its acknowledged replay', async () =
       kind: 'replay',
       state: 'acknowledged',
       workflow_id: workflowId,
-      workflow_url: `http://temporal.test/workflows/${workflowId}`,
+      workflow_url: `http://temporal.test/namespaces/default/workflows/${workflowId}`,
       attempts: [{ number: 1, outcome: 'acked' }],
     },
   ])

@@ -36,7 +36,10 @@ test.each([
   ['no response', () => new Promise<string[]>(() => {})],
 ])('a name with %s is dns', async (_, lookup) => {
   const post = newAccountPost({ lookup, limits: { totalMs: 1_000, connectMs: 100, headMs: 500 } })
-  expect(await post('https://hooks.example.com/')).toEqual({ outcome: 'dns', phases: { dns: expect.any(Number) } })
+  expect(await post('https://hooks.example.com/')).toMatchObject({
+    outcome: 'dns',
+    phases: { dns: expect.any(Number) },
+  })
 })
 
 test('one address family is enough for a look-up', async () => {

@@ -1,4 +1,5 @@
 import type { Endpoint, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { DeliveryViews } from '../../attempts/delivery-views.tsx'
 import { failureToneOf } from '../../attempts/endpoint-health.ts'
 import { countOf } from '../../numbers/quantities.ts'
 import { Pill } from '../../status/status-pill.tsx'
@@ -31,6 +32,7 @@ export function HealthSection({ endpoint }: { endpoint: Endpoint }) {
           <dd>{health.oldestWaitingAt ? <Ago at={health.oldestWaitingAt} /> : 'None waits'}</dd>
         </div>
       </dl>
+      <DeliveryViews endpointId={endpoint.endpointId} />
     </section>
   )
 }

@@ -1,6 +1,5 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
-import { AttemptOutcome } from '../../../gen/verdict/v1/events_pb.ts'
 import { type Endpoint, type TestWebhookResponse, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { shownAttempt } from '../../attempts/outcomes.ts'
 import { ShortId } from '../../copy/short-id.tsx'
@@ -42,14 +41,12 @@ const PHASES = [
 ] as const
 
 function Exchange({ response }: { response: TestWebhookResponse }) {
-  const { outcome, statusCode, durationMs, phases, responseExcerpt, responseCut, detail } = response
+  const { statusCode, durationMs, phases, responseExcerpt, responseCut } = response
   const { tone, word, sentence } = shownAttempt(response)
-  // The server knows the cause of a failed connection better than the outcome tells.
-  const isOfConnection = outcome === AttemptOutcome.CONNECT || outcome === AttemptOutcome.TLS
   return (
     <>
       <p className={styles.line}>
-        <Pill tone={tone} word={word} /> <span>{(isOfConnection && detail) || sentence}</span>
+        <Pill tone={tone} word={word} /> <span>{sentence}</span>
       </p>
       <dl className={styles.facts}>
         <div>

@@ -1505,7 +1505,9 @@ class Dispatch(TypedDict):
     attempt usually needs none.
     """
     workflow_url: NotRequired[str]
-    """Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is."""
+    """Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is, and
+    when Temporal no longer has the workflow.
+    """
     next_attempt_at: NotRequired[str]
     """When the next attempt is due. Absent while an attempt is running, and when no attempt follows."""
     attempts: list[Attempt]
@@ -1514,6 +1516,8 @@ class Dispatch(TypedDict):
     """Identifier of the endpoint that the event is pushed to: `whk_` and 26 characters. It may have been deleted
     since.
     """
+    workflow_kept_until: NotRequired[str]
+    """Until when Temporal keeps that workflow. Absent while the workflow runs, and when Temporal does not say."""
 
 
 DispatchKind = Literal["original", "replay"]
@@ -1558,7 +1562,11 @@ class Attempt(TypedDict):
     response_cut: NotRequired[bool]
     """True when the body is longer than the excerpt."""
     detail: NotRequired[str]
-    """What the outcome means, in a sentence. Absent when the outcome is `acked`."""
+    """What happened, and the cause if it is known. Absent when the outcome is `acked`."""
+    request: NotRequired[AttemptRequest]
+    """What the attempt posted, or would have posted if it had got a connection. Absent when the outcome is
+    `unknown`, and when the rows of the event are no longer stored.
+    """
 
 
 AttemptOutcome = Literal[
@@ -1578,7 +1586,8 @@ AttemptOutcome = Literal[
 - `acked`: The endpoint responded with 200: it has the event.
 - `dns`: The name of the endpoint's host was not found.
 - `blocked`: The endpoint's URL or address is not allowed, for example because the address is not public.
-- `tls`: TLS failed: no common version, or a certificate that is not valid for the host.
+- `tls`: TLS failed. `detail` says why, if the cause is known: for example a certificate that is not valid for the
+  host.
 - `connect`: No connection was made, it broke before the response, or the response was not HTTP.
 - `timeout_head`: The status line and headers of the response did not arrive in time.
 - `timeout_body`: The response was not 200, and its body did not end in time.
@@ -1604,6 +1613,21 @@ class AttemptPhases(TypedDict):
     """Sending the request and waiting for the headers of the response."""
     body_ms: NotRequired[float]
     """Reading the body of the response."""
+
+
+class AttemptRequest(TypedDict):
+    """The request of one attempt. An address that was erased since is erased here too."""
+
+    url: NotRequired[str]
+    """URL that the attempt was posted to. The values of its query are masked. Absent without the scope
+    `webhooks.read`, and when it was replaced more than 90 days ago.
+    """
+    headers: dict[str, str]
+    """Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a
+    secret that was rotated are left out.
+    """
+    body: str
+    """Body of the request: the exact text that was signed."""
 
 
 class ListChangesResponse(TypedDict):

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/replays.proto.
  */
 export const file_verdict_admin_v1_replays: GenFile = /*@__PURE__*/
-  fileDesc("Ch52ZXJkaWN0L2FkbWluL3YxL3JlcGxheXMucHJvdG8SEHZlcmRpY3QuYWRtaW4udjEivgIKDFJlcGxheUZpbHRlchIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEhIKBWV2ZW50GAQgASgJSAGIAQESGAoQbm90X2Fja25vd2xlZGdlZBgFIAEoCBIQCgN0YWcYBiABKAlIAogBARIWCgl0ZW5hbnRfaWQYByABKAlIA4gBARIYCgtlbmRwb2ludF9pZBgIIAEoCUgEiAEBQgkKB19zdGF0dXNCCAoGX2V2ZW50QgYKBF90YWdCDAoKX3RlbmFudF9pZEIOCgxfZW5kcG9pbnRfaWQiRAoSQ291bnRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyImQKE0NvdW50RXZlbnRzUmVzcG9uc2USDQoFY291bnQYASABKA0SDAoEbW9yZRgCIAEoCBIwCgxjb3VudGVkX2Zyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImwKElN0YXJ0UmVwbGF5UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi52ZXJkaWN0LmFkbWluLnYxLlJlcGxheUZpbHRlchIXCgpwZXJfc2Vjb25kGAIgASgNSACIAQFCDQoLX3Blcl9zZWNvbmQiPwoTU3RhcnRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIlChBHZXRSZXBsYXlSZXF1ZXN0EhEKCXJlcGxheV9pZBgBIAEoCSI9ChFHZXRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIUChJMaXN0UmVwbGF5c1JlcXVlc3QiQAoTTGlzdFJlcGxheXNSZXNwb25zZRIpCgdyZXBsYXlzGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiKAoTQ2FuY2VsUmVwbGF5UmVxdWVzdBIRCglyZXBsYXlfaWQYASABKAkiQAoUQ2FuY2VsUmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkihwMKBlJlcGxheRIRCglyZXBsYXlfaWQYASABKAkSLgoGZmlsdGVyGAIgASgLMh4udmVyZGljdC5hZG1pbi52MS5SZXBsYXlGaWx0ZXISEgoKcGVyX3NlY29uZBgDIAEoDRIsCgVzdGF0ZRgEIAEoDjIdLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5U3RhdGUSDQoFdG90YWwYBSABKA0SEgoKZGlzcGF0Y2hlZBgGIAEoDRIUCgxhY2tub3dsZWRnZWQYByABKA0SLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoIZW5kZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESEgoKY3JlYXRlZF9ieRgKIAEoCRIZCgx3b3JrZmxvd191cmwYCyABKAlIAYgBARIPCgd3YWl0aW5nGAwgASgNQgsKCV9lbmRlZF9hdEIPCg1fd29ya2Zsb3dfdXJsIisKFFJldHJ5RGlzcGF0Y2hSZXF1ZXN0EhMKC2Rpc3BhdGNoX2lkGAEgASgJIhcKFVJldHJ5RGlzcGF0Y2hSZXNwb25zZSqVAQoLUmVwbGF5U3RhdGUSHAoYUkVQTEFZX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUUkVQTEFZX1NUQVRFX1JVTk5JTkcQARIZChVSRVBMQVlfU1RBVEVfRklOSVNIRUQQAhIaChZSRVBMQVlfU1RBVEVfQ0FOQ0VMTEVEEAMSFwoTUkVQTEFZX1NUQVRFX0ZBSUxFRBAEMt4ECg1SZXBsYXlTZXJ2aWNlEmAKC0NvdW50RXZlbnRzEiQudmVyZGljdC5hZG1pbi52MS5Db3VudEV2ZW50c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkNvdW50RXZlbnRzUmVzcG9uc2UiBJi1GAMSYAoLU3RhcnRSZXBsYXkSJC52ZXJkaWN0LmFkbWluLnYxLlN0YXJ0UmVwbGF5UmVxdWVzdBolLnZlcmRpY3QuYWRtaW4udjEuU3RhcnRSZXBsYXlSZXNwb25zZSIEmLUYBBJaCglHZXRSZXBsYXkSIi52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlcXVlc3QaIy52ZXJkaWN0LmFkbWluLnYxLkdldFJlcGxheVJlc3BvbnNlIgSYtRgDEmAKC0xpc3RSZXBsYXlzEiQudmVyZGljdC5hZG1pbi52MS5MaXN0UmVwbGF5c1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkxpc3RSZXBsYXlzUmVzcG9uc2UiBJi1GAMSYwoMQ2FuY2VsUmVwbGF5EiUudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5DYW5jZWxSZXBsYXlSZXNwb25zZSIEmLUYBBJmCg1SZXRyeURpc3BhdGNoEiYudmVyZGljdC5hZG1pbi52MS5SZXRyeURpc3BhdGNoUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuUmV0cnlEaXNwYXRjaFJlc3BvbnNlIgSYtRgEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Ch52ZXJkaWN0L2FkbWluL3YxL3JlcGxheXMucHJvdG8SEHZlcmRpY3QuYWRtaW4udjEivgIKDFJlcGxheUZpbHRlchIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEhIKBWV2ZW50GAQgASgJSAGIAQESGAoQbm90X2Fja25vd2xlZGdlZBgFIAEoCBIQCgN0YWcYBiABKAlIAogBARIWCgl0ZW5hbnRfaWQYByABKAlIA4gBARIYCgtlbmRwb2ludF9pZBgIIAEoCUgEiAEBQgkKB19zdGF0dXNCCAoGX2V2ZW50QgYKBF90YWdCDAoKX3RlbmFudF9pZEIOCgxfZW5kcG9pbnRfaWQiRAoSQ291bnRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyImQKE0NvdW50RXZlbnRzUmVzcG9uc2USDQoFY291bnQYASABKA0SDAoEbW9yZRgCIAEoCBIwCgxjb3VudGVkX2Zyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImwKElN0YXJ0UmVwbGF5UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi52ZXJkaWN0LmFkbWluLnYxLlJlcGxheUZpbHRlchIXCgpwZXJfc2Vjb25kGAIgASgNSACIAQFCDQoLX3Blcl9zZWNvbmQiPwoTU3RhcnRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIlChBHZXRSZXBsYXlSZXF1ZXN0EhEKCXJlcGxheV9pZBgBIAEoCSI9ChFHZXRSZXBsYXlSZXNwb25zZRIoCgZyZXBsYXkYASABKAsyGC52ZXJkaWN0LmFkbWluLnYxLlJlcGxheSIUChJMaXN0UmVwbGF5c1JlcXVlc3QiQAoTTGlzdFJlcGxheXNSZXNwb25zZRIpCgdyZXBsYXlzGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiKAoTQ2FuY2VsUmVwbGF5UmVxdWVzdBIRCglyZXBsYXlfaWQYASABKAkiQAoUQ2FuY2VsUmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkihwMKBlJlcGxheRIRCglyZXBsYXlfaWQYASABKAkSLgoGZmlsdGVyGAIgASgLMh4udmVyZGljdC5hZG1pbi52MS5SZXBsYXlGaWx0ZXISEgoKcGVyX3NlY29uZBgDIAEoDRIsCgVzdGF0ZRgEIAEoDjIdLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5U3RhdGUSDQoFdG90YWwYBSABKA0SEgoKZGlzcGF0Y2hlZBgGIAEoDRIUCgxhY2tub3dsZWRnZWQYByABKA0SLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoIZW5kZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESEgoKY3JlYXRlZF9ieRgKIAEoCRIZCgx3b3JrZmxvd191cmwYCyABKAlIAYgBARIPCgd3YWl0aW5nGAwgASgNQgsKCV9lbmRlZF9hdEIPCg1fd29ya2Zsb3dfdXJsIisKFFJldHJ5RGlzcGF0Y2hSZXF1ZXN0EhMKC2Rpc3BhdGNoX2lkGAEgASgJIhcKFVJldHJ5RGlzcGF0Y2hSZXNwb25zZSJEChhMaXN0RGVsaXZlcnlWaWV3c1JlcXVlc3QSGAoLZW5kcG9pbnRfaWQYASABKAlIAIgBAUIOCgxfZW5kcG9pbnRfaWQiSgoZTGlzdERlbGl2ZXJ5Vmlld3NSZXNwb25zZRItCgV2aWV3cxgBIAMoCzIeLnZlcmRpY3QuYWRtaW4udjEuRGVsaXZlcnlWaWV3IioKDERlbGl2ZXJ5VmlldxINCgV0aXRsZRgBIAEoCRILCgN1cmwYAiABKAkqlQEKC1JlcGxheVN0YXRlEhwKGFJFUExBWV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFJFUExBWV9TVEFURV9SVU5OSU5HEAESGQoVUkVQTEFZX1NUQVRFX0ZJTklTSEVEEAISGgoWUkVQTEFZX1NUQVRFX0NBTkNFTExFRBADEhcKE1JFUExBWV9TVEFURV9GQUlMRUQQBDLSBQoNUmVwbGF5U2VydmljZRJgCgtDb3VudEV2ZW50cxIkLnZlcmRpY3QuYWRtaW4udjEuQ291bnRFdmVudHNSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5Db3VudEV2ZW50c1Jlc3BvbnNlIgSYtRgDEmAKC1N0YXJ0UmVwbGF5EiQudmVyZGljdC5hZG1pbi52MS5TdGFydFJlcGxheVJlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLlN0YXJ0UmVwbGF5UmVzcG9uc2UiBJi1GAQSWgoJR2V0UmVwbGF5EiIudmVyZGljdC5hZG1pbi52MS5HZXRSZXBsYXlSZXF1ZXN0GiMudmVyZGljdC5hZG1pbi52MS5HZXRSZXBsYXlSZXNwb25zZSIEmLUYAxJgCgtMaXN0UmVwbGF5cxIkLnZlcmRpY3QuYWRtaW4udjEuTGlzdFJlcGxheXNSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5MaXN0UmVwbGF5c1Jlc3BvbnNlIgSYtRgDEmMKDENhbmNlbFJlcGxheRIlLnZlcmRpY3QuYWRtaW4udjEuQ2FuY2VsUmVwbGF5UmVxdWVzdBomLnZlcmRpY3QuYWRtaW4udjEuQ2FuY2VsUmVwbGF5UmVzcG9uc2UiBJi1GAQScgoRTGlzdERlbGl2ZXJ5Vmlld3MSKi52ZXJkaWN0LmFkbWluLnYxLkxpc3REZWxpdmVyeVZpZXdzUmVxdWVzdBorLnZlcmRpY3QuYWRtaW4udjEuTGlzdERlbGl2ZXJ5Vmlld3NSZXNwb25zZSIEmLUYAxJmCg1SZXRyeURpc3BhdGNoEiYudmVyZGljdC5hZG1pbi52MS5SZXRyeURpc3BhdGNoUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuUmV0cnlEaXNwYXRjaFJlc3BvbnNlIgSYtRgEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Which events a replay sends again. An event is replayed when it matches every filter given, to each enabled endpoint
@@ -395,7 +395,7 @@ export type Replay = Message<"verdict.admin.v1.Replay"> & {
   createdBy: string;
 
   /**
-   * Its workflow in Temporal's UI. Absent when TEMPORAL_UI_URL is not set.
+   * Its workflow in Temporal's UI. Absent when TEMPORAL_UI_URL is not set, and when Temporal no longer has the workflow.
    *
    * @generated from field: optional string workflow_url = 11;
    */
@@ -451,6 +451,76 @@ export type RetryDispatchResponse = Message<"verdict.admin.v1.RetryDispatchRespo
  */
 export const RetryDispatchResponseSchema: GenMessage<RetryDispatchResponse> = /*@__PURE__*/
   messageDesc(file_verdict_admin_v1_replays, 13);
+
+/**
+ * The views to return.
+ *
+ * @generated from message verdict.admin.v1.ListDeliveryViewsRequest
+ */
+export type ListDeliveryViewsRequest = Message<"verdict.admin.v1.ListDeliveryViewsRequest"> & {
+  /**
+   * Only deliveries to this endpoint.
+   *
+   * @generated from field: optional string endpoint_id = 1;
+   */
+  endpointId?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.admin.v1.ListDeliveryViewsRequest.
+ * Use `create(ListDeliveryViewsRequestSchema)` to create a new message.
+ */
+export const ListDeliveryViewsRequestSchema: GenMessage<ListDeliveryViewsRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_replays, 14);
+
+/**
+ * Views of deliveries.
+ *
+ * @generated from message verdict.admin.v1.ListDeliveryViewsResponse
+ */
+export type ListDeliveryViewsResponse = Message<"verdict.admin.v1.ListDeliveryViewsResponse"> & {
+  /**
+   * The views, in the order in which the dashboard shows them.
+   *
+   * @generated from field: repeated verdict.admin.v1.DeliveryView views = 1;
+   */
+  views: DeliveryView[];
+};
+
+/**
+ * Describes the message verdict.admin.v1.ListDeliveryViewsResponse.
+ * Use `create(ListDeliveryViewsResponseSchema)` to create a new message.
+ */
+export const ListDeliveryViewsResponseSchema: GenMessage<ListDeliveryViewsResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_replays, 15);
+
+/**
+ * A list of workflows in the Temporal UI.
+ *
+ * @generated from message verdict.admin.v1.DeliveryView
+ */
+export type DeliveryView = Message<"verdict.admin.v1.DeliveryView"> & {
+  /**
+   * Its title, such as "Lost deliveries".
+   *
+   * @generated from field: string title = 1;
+   */
+  title: string;
+
+  /**
+   * Its URL, with the query.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.DeliveryView.
+ * Use `create(DeliveryViewSchema)` to create a new message.
+ */
+export const DeliveryViewSchema: GenMessage<DeliveryView> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_replays, 16);
 
 /**
  * State of a replay.
@@ -567,6 +637,17 @@ export const ReplayService: GenService<{
     methodKind: "unary";
     input: typeof CancelReplayRequestSchema;
     output: typeof CancelReplayResponseSchema;
+  },
+  /**
+   * Returns views of the account's deliveries in the Temporal UI: the lost ones, those that wait, and replays. None when
+   * the operator has not configured where the UI is.
+   *
+   * @generated from rpc verdict.admin.v1.ReplayService.ListDeliveryViews
+   */
+  listDeliveryViews: {
+    methodKind: "unary";
+    input: typeof ListDeliveryViewsRequestSchema;
+    output: typeof ListDeliveryViewsResponseSchema;
   },
   /**
    * Makes the next attempt of a waiting dispatch now. The attempts after it keep their schedule. Fails with
