@@ -1,6 +1,4 @@
 import { type ConnectionLike, WorkflowClient } from '@temporalio/client'
-import type { Database } from '../server/db/connect.ts'
-import { isCheckDue } from '../server/domains/verification.ts'
 import { TASK_QUEUES } from './client.ts'
 import { CALL_MS } from './connection.ts'
 import type { verification } from './verification.ts'
@@ -10,7 +8,7 @@ import { WORKFLOW_TASK_MS } from './worker-limits.ts'
  * Starts a check of domains when one is due, unless a check runs: without a due domain nothing appears in Temporal's
  * list of workflows.
  */
-export function createStartDueChecks(db: Database, connection: ConnectionLike, namespace: string) {
+export function createStartDueChecks(isDue: () => Promise<boolean>, connection: ConnectionLike, namespace: string) {
   const client = new WorkflowClient({ connection, namespace })
   const start = () =>
     client.start<typeof verification>('verification', {
@@ -23,6 +21,6 @@ export function createStartDueChecks(db: Database, connection: ConnectionLike, n
     })
 
   return async (): Promise<void> => {
-    if (await isCheckDue(db)) await connection.withDeadline(Date.now() + CALL_MS, start)
+    if (await isDue()) await connection.withDeadline(Date.now() + CALL_MS, start)
   }
 }

@@ -5,8 +5,8 @@ import { VERIFICATION_OPTIONS } from './activity-options.ts'
 const { verifyDue } = proxyActivities<Activities>(VERIFICATION_OPTIONS)
 
 /**
- * Checks the DNS records of the domains that are due. Workers start it when one is (`startDueChecks`). Returns how many domains were
- * checked, by the status that they have now.
+ * Checks the DNS records of the domains that are due. A worker starts it when one is (due-checks.ts). Returns how many
+ * domains were checked, by the status that they have now.
  */
 export async function verification(): Promise<Record<string, number>> {
   return verifyDue()

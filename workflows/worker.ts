@@ -10,7 +10,7 @@ import { dropExpired } from '../server/db/drop-expired.ts'
 import { publicId } from '../server/db/ids.ts'
 import { firstKeptHour } from '../server/db/retention.ts'
 import type { Domain } from '../server/domains/domains.ts'
-import { createDomainVerification } from '../server/domains/verification.ts'
+import { createDomainVerification, isCheckDue } from '../server/domains/verification.ts'
 import { domainChecks } from '../server/process/domain-checks.ts'
 import { type Program, runProcess } from '../server/process/program.ts'
 import { createProcessAttempts } from '../server/process/webhook-attempts.ts'
@@ -115,7 +115,10 @@ async function start(program: Program): Promise<object> {
     },
   })
   ends.defer(() => handOver.stop())
-  const startChecks = task('verification', createStartDueChecks(db, connection, namespace))
+  const startChecks = task(
+    'verification',
+    createStartDueChecks(() => isCheckDue(db), connection, namespace),
+  )
   const check = () =>
     startChecks().then(
       () => troubles.resolve(CHECKS),

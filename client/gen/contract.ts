@@ -1035,7 +1035,7 @@ export interface AttemptPhases {
 export interface AttemptRequest {
   /**
    * URL that the attempt was posted to. The values of its query are masked. Absent without the scope `webhooks.read`,
-   * and when it was replaced more than 90 days ago.
+   * and when the URL was replaced more than 90 days ago.
    */
   url?: string
   /**

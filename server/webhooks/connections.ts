@@ -12,8 +12,8 @@ export interface Connection {
   /** Whether a response has already come on it. */
   isUsed: boolean
   /**
-   * The code of TLS by which the socket ended. undici misses one that comes before it has the socket: with TLS 1.3 a server
-   * refuses a client only after the client's handshake has ended.
+   * The code of TLS by which the socket ended. undici misses one that comes before it has the socket: with TLS 1.3 a
+   * server refuses a client only after the client's handshake has ended.
    */
   faultCode(): string | undefined
 }

@@ -101,7 +101,9 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
     '      The endpoint responded with 500. Only 200 acknowledges an event.',
   ])
   expect(await textOf('events', event_id, '--requests')).toMatch(
-    new RegExp(`\n {6}POST http://127\\.0\\.0\\.1:\\d+/\\S*\n {6}Content-Type: application/json\n(?:.*\n)*? {6}\\{"event".*${event_id}`),
+    new RegExp(
+      `\n {6}POST http://127\\.0\\.0\\.1:\\d+/\\S*\n {6}Content-Type: application/json\n(?:.*\n)*? {6}\\{"event".*${event_id}`,
+    ),
   )
   expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
   expect(await textOf('webhook', 'get')).toMatch(

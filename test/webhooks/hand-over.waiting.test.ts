@@ -207,7 +207,7 @@ test('a workflow that was terminated is replaced at once, long before its next a
   expect(started[0]!.dueMs).toBeGreaterThan(Date.now() + 3_000_000)
   expect(await openDispatches(database, reset)).toMatchObject([{ workflowId: 'webhook-reset-3' }])
   expect(await openDispatches(database, busy)).toMatchObject([{ workflowId: 'webhook-busy-3' }])
-  await sleep(1_200)
+  await quietFor(1_200)
   expect(asked).toHaveLength(1)
   expect(Date.now() - asked[0]!).toBeGreaterThan(500_000)
 })

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
@@ -16,10 +15,11 @@ import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { quietFor } from '../harness/waits.ts'
 import { temporalAt, until } from './world.ts'
 
-// The look for due domains, its workflow and `npm run worker` as a separate process, with a real Temporal and a DNS server in this
-// process.
+// The look for due domains, its workflow and `npm run worker` as a separate process, with a real Temporal and a DNS
+// server in this process.
 
 let database: TestAccount
 let temporal: TestTemporal
@@ -93,7 +93,7 @@ async function ownChecks(): Promise<string[]> {
 
 test('a worker checks due domains by itself, and starts no workflow while none is due', async () => {
   await waitForOutput(worker, /"msg":"ready"/)
-  await sleep(17_000)
+  await quietFor(17_000)
   expect(await ownChecks()).toEqual([])
   const [right, wrong] = [await add('right.example'), await add('wrong.example')]
   Object.assign(dns.zone, zoneOf(right))

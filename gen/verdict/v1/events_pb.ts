@@ -969,8 +969,8 @@ export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
  */
 export type AttemptRequest = Message<"verdict.v1.AttemptRequest"> & {
   /**
-   * URL that the attempt was posted to. The values of its query are masked. Absent without the scope `webhooks.read`, and
-   * when it was replaced more than 90 days ago.
+   * URL that the attempt was posted to. The values of its query are masked. Absent without the scope `webhooks.read`,
+   * and when the URL was replaced more than 90 days ago.
    *
    * @generated from field: optional string url = 1;
    */

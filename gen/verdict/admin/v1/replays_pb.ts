@@ -395,7 +395,8 @@ export type Replay = Message<"verdict.admin.v1.Replay"> & {
   createdBy: string;
 
   /**
-   * Its workflow in Temporal's UI. Absent when TEMPORAL_UI_URL is not set, and when Temporal no longer has the workflow.
+   * Its workflow in Temporal's UI. Absent when TEMPORAL_UI_URL is not set, and when Temporal no longer has the
+   * workflow.
    *
    * @generated from field: optional string workflow_url = 11;
    */
@@ -639,8 +640,8 @@ export const ReplayService: GenService<{
     output: typeof CancelReplayResponseSchema;
   },
   /**
-   * Returns views of the account's deliveries in the Temporal UI: the lost ones, those that wait, and replays. None when
-   * the operator has not configured where the UI is.
+   * Returns views of the account's deliveries in the Temporal UI: the lost ones, those that wait, and replays. There
+   * are none when the operator has not configured where the UI is.
    *
    * @generated from rpc verdict.admin.v1.ReplayService.ListDeliveryViews
    */
