@@ -85,14 +85,15 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
         staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
         staticDetails: STATIC_DETAILS,
         args: [
+          // The Temporal UI shows the input first: its first lines say what it is about.
           {
+            lastAnswer,
+            subjects,
+            progress,
+            rounds: [round],
             endpoint: publicId('whk', endpointId),
             scheduleMs: [...scheduleMs],
             deadlineMs,
-            rounds: [round],
-            subjects,
-            lastAnswer,
-            progress,
           },
         ],
       })

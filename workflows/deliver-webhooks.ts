@@ -134,9 +134,9 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
   }
 
   function showDetails(text: string): void {
-    const table = subjects ? `${dispatchTable(subjects, progress, rounds)}\n\n` : ''
+    const table = subjects ? `\n\n${dispatchTable(subjects, progress, rounds)}` : ''
     const note = unknown.length > 0 ? `\n\n${unknownText(unknown)}` : ''
-    setCurrentDetails(`${table}${text}${note}`)
+    setCurrentDetails(`${text}${table}${note}`)
   }
 
   /** Waits until the attempt is due, or a signal changes what comes next. */
@@ -192,7 +192,7 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
   function showEnd(): void {
     rounds = []
     showAttribute(DELIVERY_STATUS, statusOf(summary))
-    showDetails(endDetails(summary))
+    showDetails(endDetails(summary, lastAnswer))
   }
 
   /**

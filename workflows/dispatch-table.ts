@@ -12,9 +12,9 @@ export interface DispatchProgress {
   lastResponse?: string
 }
 
-const HEAD = '| Event | Message | Status | Last response | Next attempt |\n| --- | --- | --- | --- | --- |'
+const HEAD = '| Status | Last response | Next attempt | Event | Message |\n| --- | --- | --- | --- | --- |'
 
-/** A table in Markdown, with a row for each dispatch. */
+/** A table in Markdown, with a row for each dispatch. The ids are last, because the UI cuts a wide table off. */
 export function dispatchTable(
   subjects: DispatchSubjects,
   progress: ReadonlyMap<string, DispatchProgress>,
@@ -24,7 +24,7 @@ export function dispatchTable(
     const { status, lastResponse = 'none yet' } = progress.get(dispatchId) ?? { status: 'waiting' }
     const round = rounds.find(({ dispatchIds }) => dispatchIds.includes(dispatchId))
     const next = round ? `attempt ${round.attempt} at ${timeText(round.dueMs)}` : 'none'
-    return `| ${[event, message, status, lastResponse, next].join(' | ')} |`
+    return `| ${[status, lastResponse, next, event, message].join(' | ')} |`
   })
   return [HEAD, ...rows].join('\n')
 }

@@ -27,22 +27,34 @@ export function attemptSummary(round: Round, attempts: number): string {
   return `${step(round, attempts)} for ${dispatches(round.dispatchIds.length)}`
 }
 
-/** The details of a workflow that waits: its next attempts, their times, and the last response. */
-export function waitingDetails(rounds: readonly Round[], attempts: number, lastAnswer = 'none yet'): string {
+/** The details of a workflow that waits: the last response, its next attempts and their times. */
+export function waitingDetails(rounds: readonly Round[], attempts: number, lastAnswer?: string): string {
   const lines = rounds
     .toSorted((a, b) => a.dueMs - b.dueMs)
     .map((round) => `- ${attemptSummary(round, attempts)} comes at ${timeText(round.dueMs)}`)
-  return `Last answer: ${lastAnswer}. Next:\n\n${lines.join('\n')}`
+  return `**Not delivered yet.** ${answerText(lastAnswer)} Next:\n\n${lines.join('\n')}`
 }
+
+const answerText = (lastAnswer: string | undefined) =>
+  lastAnswer ? `Last response of the endpoint: ${lastAnswer}.` : 'No attempt has ended.'
 
 /** The details of a workflow whose attempt is running. */
 export function attemptDetails(round: Round, attempts: number): string {
-  return `Being made now: ${attemptSummary(round, attempts)}.`
+  return `**Being delivered now:** ${attemptSummary(round, attempts)}.`
 }
 
 /** The details of a workflow that is over. */
-export function endDetails({ acknowledged, exhausted, cancelled, over }: DispatchEnds): string {
-  return `Acknowledged: ${acknowledged}, exhausted: ${exhausted}, cancelled: ${cancelled}, over before their attempt: ${over}.`
+export function endDetails(ends: DispatchEnds, lastAnswer?: string): string {
+  const { acknowledged, exhausted, cancelled, over } = ends
+  const counts = `Acknowledged: ${acknowledged}, lost: ${exhausted}, cancelled: ${cancelled}, over before their attempt: ${over}.`
+  return `${verdictOf(ends, lastAnswer)}\n\n${counts}`
+}
+
+function verdictOf({ exhausted, cancelled, over }: DispatchEnds, lastAnswer: string | undefined): string {
+  if (exhausted > 0)
+    return `**Lost.** The endpoint did not acknowledge it in time. ${answerText(lastAnswer)} When the endpoint works again, replay the event: \`npx verdict replay evt_...\`.`
+  if (cancelled + over > 0) return '**Ended without a delivery:** cancelled, or another attempt had ended it.'
+  return '**Delivered.** The endpoint has acknowledged everything.'
 }
 
 /** The details of a replay of many events. */

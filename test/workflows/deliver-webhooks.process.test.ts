@@ -300,5 +300,5 @@ test('the details say unknown for a dispatch whose own response is unknown, what
   await waitsFor(delivery, 2)
   const { currentDetails } = await delivery.handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
   const rows = currentDetails.split('\n').filter((line) => line.includes('evt_'))
-  expect(rows.map((row) => row.split(' | ')[3])).toEqual(['HTTP 503', 'unknown'])
+  expect(rows.map((row) => row.split(' | ')[1])).toEqual(['HTTP 503', 'unknown'])
 })

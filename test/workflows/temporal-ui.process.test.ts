@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
@@ -83,6 +86,15 @@ test('the status of a delivery that is over is the worst end of its dispatches',
   }
 })
 
+test('the command of the guide finds the delivery of a message', async () => {
+  const server = inject('temporal') as { program: string }
+  const [, query] = /`temporal workflow list --query "(.*)"`/.exec(readFileSync('docs/webhooks.md', 'utf8'))!
+  const ofMessage = query!.replace('msg_...', publicId('msg', messageIds[0]!))
+  const list = ['workflow', 'list', '--address', temporal.address, '--query', ofMessage]
+  const { stdout } = await promisify(execFile)(server.program, list)
+  expect(stdout).toContain(waiting.workflowId)
+})
+
 test('its timers and attempts name the next attempt and the last response', async () => {
   const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
   const summaries = history.events.map((event: { userMetadata?: { summary?: { data: string } } }) =>
@@ -107,11 +119,13 @@ test('its details name the next attempt, its time, and the last response', async
   })
   const details: string = text(queryResult.payloads[0]).currentDetails
   for (const [i, id] of eventIds.entries()) {
-    const row = `| ${publicId('evt', id)} | ${publicId('msg', messageIds[i]!)} | waiting | HTTP 503 | attempt 3 at `
-    expect(details).toContain(row)
+    const ids = `${publicId('evt', id)} | ${publicId('msg', messageIds[i]!)}`
+    expect(details).toMatch(
+      new RegExp(`\\| waiting \\| HTTP 503 \\| attempt 3 at [^|]+ UTC \\| ${ids.replace('|', '\\|')} \\|`),
+    )
   }
   expect(details).toMatch(
-    /\n\nLast answer: HTTP 503. Next:\n\n- attempt 3 of 6 for 2 dispatches comes at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+    /^\*\*Not delivered yet\.\*\* Last response of the endpoint: HTTP 503\. Next:\n\n- attempt 3 of 6 for 2 dispatches comes at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n\n\|/,
   )
 })
 
