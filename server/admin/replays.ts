@@ -35,7 +35,8 @@ const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 const LISTED = 50
 
-export interface ReplayServiceParts extends Pick<Backend, 'db' | 'clock' | 'tracing' | 'workflowLink' | 'deliveryViews'> {
+export interface ReplayServiceParts
+  extends Pick<Backend, 'db' | 'clock' | 'tracing' | 'workflowLink' | 'deliveryViews'> {
   workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
   /** Is called with errors that did not fail a call. */
   report(error: unknown): void
