@@ -1620,7 +1620,7 @@ class AttemptRequest(TypedDict):
 
     url: NotRequired[str]
     """URL that the attempt was posted to. The values of its query are masked. Absent without the scope
-    `webhooks.read`, and when it was replaced more than 90 days ago.
+    `webhooks.read`, and when the URL was replaced more than 90 days ago.
     """
     headers: dict[str, str]
     """Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a
