@@ -92,6 +92,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/mta-sts.ts': ['fields', 'mx'],
     'mail/mime/raw/parts.ts': ['frameByLine'],
     'mail/smtp/session.ts': ['keywords'],
+    'workflows/client.ts': ['ids'],
     'workflows/deliver-webhooks.ts': ['cancelled', 'hastened'],
     'workflows/responses.ts': ['counts'],
     'workflows/troubles.ts': ['current'],
