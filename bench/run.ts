@@ -42,6 +42,7 @@ const NAMES = [
   'disk',
   'verdicts',
   'places',
+  'stream',
 ]
 
 const { values, positionals } = readArguments()

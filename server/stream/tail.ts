@@ -44,7 +44,7 @@ export interface EventTailParts<Shown> {
 /** How often the database is asked for new events while there are streams. */
 const EVERY_MS = 100
 /** Reads take at most this share of the time: with thousands of accounts they become rarer. */
-const MOST_SHARE = 0.25
+const MOST_SHARE = 0.5
 /** With half of the marks the time is less exact, and never too late. */
 const MOST_MARKS = 1_000
 
