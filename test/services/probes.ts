@@ -91,6 +91,22 @@ export const probesOf = (
     },
     { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
   ],
+  'GET /api/v1/events/changes': [
+    {
+      what: 'message_id',
+      theirs: messageId,
+      nobodys: () => like(messageId()),
+      request: (message_id) => ({ after: 'begin', message_id }),
+    },
+    {
+      what: 'recipient',
+      theirs: () => 'ann@example.net',
+      nobodys: () => 'anm@example.net',
+      request: (recipient) => ({ after: 'begin', recipient }),
+    },
+    // The events of the probes before have this tenant, and their own positions.
+    { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
+  ],
   'GET /api/v1/events/{event_id}': [event(eventId)],
   'POST /api/v1/events/{event_id}/replay': [
     event(eventId),
