@@ -74,6 +74,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   },
   'one call, with whose input it leaves': {
     'server/admin/frame-html.ts': ['urls'],
+    'cli/import-preview.ts': ['seen'],
     'cli/send-options.ts': ['pairs'],
     'server/db/lost-encryption-keys.ts': ['opened', 'unopened'],
     'server/domains/authoritative.ts': ['answers', 'silent'],

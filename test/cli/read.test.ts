@@ -266,7 +266,8 @@ test('send prints why an email was rejected', async () => {
   const detail = 'ann@r.example is on the suppression list.'
   using _ = await service({ message_id: 'msg_1', status: 'rejected', reason: 'suppression_list', detail })
   const words = ['send', '--from', 'a@shop.example', '--to', 'ann@r.example', '--subject', 'Hi', '--text', 'Hi']
-  expect((await run(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}`)
+  expect((await run(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}
+${process.env.VERDICT_URL}/dashboard/messages/msg_1`)
 })
 
 test('limits shows the rate limit, the limits of a request and the volume of domains', async () => {
