@@ -3,12 +3,16 @@ import type { UniversalServerResponse } from '@connectrpc/connect/protocol'
 import {
   codeToHttpStatus,
   codeToString,
+  endStreamFlag,
+  endStreamFromJson,
+  endStreamToJson,
   errorFromJsonBytes,
   errorToJsonBytes,
 } from '@connectrpc/connect/protocol-connect'
 import { findTrailerError, setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
 import { type ErrorReason, fail } from '../../errors.ts'
 import { type Call, shown } from '../call.ts'
+import { ENVELOPE_BYTES } from './rpc-body.ts'
 
 /**
  * Our error codes for what the protocol library refuses. Its other errors, such as a deadline, have a meaning of their
@@ -24,7 +28,10 @@ const REASONS: { [code in Code]?: ErrorReason } = {
 /** Adds our error code to an error of the protocol library, such as a message that does not parse. */
 export function nameFaults(response: UniversalServerResponse, call: Call): UniversalServerResponse {
   const named = { ...response }
-  if (call.protocol === 'connect') named.body = connectBody(response, named, call)
+  if (call.protocol === 'connect') {
+    named.body =
+      call.method!.methodKind === 'unary' ? connectBody(response, named, call) : connectStreamBody(response, call)
+  }
   if (call.protocol === 'grpc') named.body = grpcBody(response, call)
   return named
 }
@@ -53,6 +60,24 @@ async function* connectBody(
       yield bytes
     }
   }
+}
+
+/** The last message of a stream says how it ended. It is sent uncompressed while it is as short as an error. */
+async function* connectStreamBody({ body }: UniversalServerResponse, call: Call): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body ?? []) {
+    const end = chunk[0] === endStreamFlag ? endStreamFromJson(chunk.subarray(ENVELOPE_BYTES)) : undefined
+    const visible = nameFault(end?.error, call)
+    yield visible ? endEnvelope(end!.metadata, visible) : chunk
+  }
+}
+
+/** The last message of a stream that failed. */
+export function endEnvelope(metadata: Headers, error: ConnectError): Buffer {
+  const message = Buffer.from(JSON.stringify(endStreamToJson(metadata, error, undefined)))
+  const head = Buffer.alloc(ENVELOPE_BYTES)
+  head.writeUInt8(endStreamFlag)
+  head.writeUInt32BE(message.length, 1)
+  return Buffer.concat([head, message])
 }
 
 const UNREADABLE = new ConnectError('', Code.Unknown)

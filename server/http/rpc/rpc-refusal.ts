@@ -2,15 +2,13 @@ import type { ConnectError } from '@connectrpc/connect'
 import {
   codeToHttpStatus,
   contentTypeRegExp,
-  endStreamFlag,
-  endStreamToJson,
   errorToJsonBytes,
   parseContentType,
 } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Call, shown } from '../call.ts'
 import { sendError } from '../rest/rest-response.ts'
-import { setStatus } from './rpc-faults.ts'
+import { endEnvelope, setStatus } from './rpc-faults.ts'
 
 /** The protocol of a call to the path of a method, by its Content-Type. */
 export function protocolOf(type = ''): Exclude<Call['protocol'], 'rest'> {
@@ -57,14 +55,7 @@ function refuseUnary(error: ConnectError, reply: FastifyReply): void {
 
 /** A stream of Connect always has the status 200, and its last message says how it ended. */
 function refuseStream(error: ConnectError, type: string, reply: FastifyReply): void {
-  const message = Buffer.from(JSON.stringify(endStreamToJson(error.metadata, error, undefined)))
-  const head = Buffer.alloc(5)
-  head.writeUInt8(endStreamFlag)
-  head.writeUInt32BE(message.length, 1)
-  reply
-    .code(200)
-    .type(type)
-    .send(Buffer.concat([head, message]))
+  reply.code(200).type(type).send(endEnvelope(error.metadata, error))
 }
 
 /** `Trailers-Only` of gRPC and gRPC-Web: the status is in the headers, which also end the stream. */
