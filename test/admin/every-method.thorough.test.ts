@@ -65,9 +65,6 @@ async function call(method: DescMethod, headers: Record<string, string>) {
   })
   const bytes = Buffer.from(await response.arrayBuffer())
   const json = JSON.parse((isStream && response.status === 200 ? bytes.subarray(5) : bytes).toString())
-  // The library itself refuses the message of a stream over Connect, and knows no error code of ours.
-  if (isStream && json.error?.code === 'invalid_argument' && !json.error.details)
-    return { status: response.status, reason: PASSES as string | undefined, message: json.error.message as string }
   const { message, details } = json.error?.details ? json.error : json
   const info = details?.find(({ type }: { type: string }) => type === 'google.rpc.ErrorInfo')
   const reason = info && fromBinary(ErrorInfoSchema, Buffer.from(info.value, 'base64')).reason

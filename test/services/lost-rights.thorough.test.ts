@@ -69,6 +69,7 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
   const webhook = { url: 'https://hooks.example.net/verdict' }
   const { endpoint_id } = (await api.call('PUT', '/api/v1/webhook', { body: webhook })).json
   await api.call('POST', '/api/v1/suppression', { body: { email: 'listed@example.net' } })
+  const imported = await api.call('POST', '/api/v1/suppression/import', { body: { emails: ['imported@example.net'] } })
   const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains
   const { apiKey } = await keys.createKey({ name: 'shop', scopes: ['emails.send'] })
   const { invitation } = await people.invitePerson({ email: 'bob@people.test', role: Role.READER })
@@ -91,6 +92,7 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
     'verdict.v1.DomainService/DeleteDomain': id,
     'verdict.v1.DomainService/RotateDkim': id,
     'verdict.v1.SuppressionService/Import': { emails: ['new@example.net'] },
+    'verdict.v1.SuppressionService/UndoImport': { import_id: imported.json.import_id },
     'verdict.v1.SuppressionService/Add': { email: 'new@example.net' },
     'verdict.v1.SuppressionService/Remove': { email: 'listed@example.net' },
     'verdict.admin.v1.KeyService/CreateKey': { name: 'mine', scopes: ['emails.send'] },
