@@ -8,7 +8,7 @@ import {
 import type { SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { publicId } from '../server/db/ids.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
-import type { Group, Workflows } from '../server/webhooks/workflows.ts'
+import type { Group, ReplayOfMany, Workflows } from '../server/webhooks/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
 import { createKnownAttributes } from './known-attributes.ts'
@@ -135,17 +135,25 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   }
 
   /** A replay whose workflow was terminated, or lost, gets another one with the same id. */
-  async function startReplay(replayId: string, events: number): Promise<void> {
-    const shownId = publicId('rpl', replayId)
-    await client.start<typeof replayRange>('replayRange', {
-      workflowId: `replay-${shownId}`,
-      taskQueue: TASK_QUEUES.replay,
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowTaskTimeout: WORKFLOW_TASK_MS,
-      staticSummary: `Replay of ${events === 1 ? '1 event' : `${events} events`}`,
-      args: [{ replayId: shownId }],
-    })
+  async function startReplay({ id, accountId, endpointId, total }: ReplayOfMany): Promise<void> {
+    const shownId = publicId('rpl', id)
+    const wanted: SearchAttributePair[] = [
+      { key: ACCOUNT_ID, value: publicId('acc', accountId) },
+      { key: DISPATCH_KIND, value: 'replay' },
+    ]
+    if (endpointId) wanted.push({ key: ENDPOINT_ID, value: publicId('whk', endpointId) })
+    await attributes.startWith(wanted, (typedSearchAttributes) =>
+      client.start<typeof replayRange>('replayRange', {
+        workflowId: `replay-${shownId}`,
+        taskQueue: TASK_QUEUES.replay,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowTaskTimeout: WORKFLOW_TASK_MS,
+        typedSearchAttributes,
+        staticSummary: `Replay of ${total === 1 ? '1 event' : `${total} events`}`,
+        args: [{ replayId: shownId }],
+      }),
+    )
   }
 
   return {
@@ -159,8 +167,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
     cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
     retryNow: (workflowId, dispatchId) =>
       withDeadline(() => client.getHandle(workflowId).signal<[string[]]>('retryNow', [publicId('dsp', dispatchId)])),
-    startReplay: (replayId, events, traceparent) =>
-      tracing.within(traceparent, () => withDeadline(() => startReplay(replayId, events))),
+    startReplay: (replay, traceparent) => tracing.within(traceparent, () => withDeadline(() => startReplay(replay))),
   }
 }
 

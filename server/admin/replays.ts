@@ -23,6 +23,7 @@ import {
   receiversOf,
   spanOf,
 } from '../webhooks/replays/matching-events.ts'
+import { replayOfMany } from '../webhooks/replays/range-replays.ts'
 import { noEnabledEndpoint, traceOfReplay } from '../webhooks/replays/replay.ts'
 import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
@@ -63,12 +64,12 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
    * Starts the workflow of a replay that is committed. If the start fails, the replay is cancelled, unless its workflow
    * runs nevertheless. After a crash in between, the workers start it.
    */
-  async function start({ id, total }: ReplayRow, author: Author, request?: Trace): Promise<void> {
+  async function start(replay: ReplayRow, author: Author, request?: Trace): Promise<void> {
     try {
-      await workflows.startReplay(id, total, traceOfReplay(tracing, request?.traceparent))
+      await workflows.startReplay(replayOfMany(replay), traceOfReplay(tracing, request?.traceparent))
     } catch (cause) {
       report(cause)
-      const isCancelled = await cancel(id, author, { dispatched: 0 }).catch((cause) => {
+      const isCancelled = await cancel(replay.id, author, { dispatched: 0 }).catch((cause) => {
         throw fail('transient_failure', UNKNOWN, { cause })
       })
       if (isCancelled) throw fail('transient_failure', REFUSED, { cause })

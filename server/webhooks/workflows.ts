@@ -22,6 +22,16 @@ export interface Group {
   traceparent?: string
 }
 
+/** A replay of many events, for which a workflow is started. Ids are UUIDs. */
+export interface ReplayOfMany {
+  id: string
+  accountId: string
+  /** The only endpoint that it sends to; undefined when several may receive its events. */
+  endpointId?: string
+  /** The number of its events. */
+  total: number
+}
+
 /**
  * The workflows of webhooks, as the server starts and cancels them. Every call throws when Temporal refuses, or does
  * not respond within a few seconds.
@@ -42,8 +52,8 @@ export interface Workflows {
   cancel(workflowId: string, dispatchIds?: string[]): Promise<void>
   /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */
   retryNow(workflowId: string, dispatchId: string): Promise<void>
-  /** Starts the workflow of a replay (UUID). `events` is the number of its events. Succeeds also when it runs. */
-  startReplay(replayId: string, events: number, traceparent?: string): Promise<void>
+  /** Starts the workflow of a replay. Succeeds also when it runs. */
+  startReplay(replay: ReplayOfMany, traceparent?: string): Promise<void>
 }
 
 /** Where a workflow is in the Temporal UI. */

@@ -33,7 +33,7 @@ let temporal: () => Promise<void> = async () => {}
 const workflows: Workflows = {
   maxGroup: 50,
   start: async (group: Group) => temporal().then(() => void groups.push(group)),
-  startReplay: async (id: string) => temporal().then(() => void started.push(id)),
+  startReplay: async ({ id }: { id: string }) => temporal().then(() => void started.push(id)),
   retryNow: async (workflowId: string, id: string) => temporal().then(() => void retried.push(`${workflowId} ${id}`)),
   closed: async () => [],
   terminatedSince: async () => [],

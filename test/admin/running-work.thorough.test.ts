@@ -43,7 +43,7 @@ beforeEach(() => {
 /** A server with its own connections, as another process has. It accepts the sessions of the first one. */
 function startServer(db: Database, first?: Dashboard): Promise<Dashboard> {
   const { clock } = world
-  const workflows = { startReplay: async (id: string) => void started.push(id), retryNow: async () => {} }
+  const workflows = { startReplay: async ({ id }: { id: string }) => void started.push(id), retryNow: async () => {} }
   const report = (error: unknown) => {
     throw error
   }

@@ -142,6 +142,6 @@ function recordedWorkflows() {
     terminatedSince: async () => [],
     retryNow: async (workflowId: string, dispatchId: string): Promise<void> =>
       void retried.push({ workflowId, dispatchId }),
-    startReplay: async (id: string): Promise<void> => void startedReplays.push(id),
+    startReplay: async ({ id }: { id: string }): Promise<void> => void startedReplays.push(id),
   } satisfies Workflows & Record<string, unknown>
 }

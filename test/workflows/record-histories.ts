@@ -47,7 +47,8 @@ for (const [name, each] of Object.entries(RANGE_SCENARIOS)) {
   scenario = each
   replays.begin()
   const id = newId(Date.now())
-  await createWorkflows({ connection: world.connection, namespace: 'default', scheduleMs: [0] }).startReplay(id, 300)
+  const workflows = createWorkflows({ connection: world.connection, namespace: 'default', scheduleMs: [0] })
+  await workflows.startReplay({ id, accountId: id, total: 300 })
   const handle = world.client.getHandle<typeof replayRange>(`replay-${publicId('rpl', id)}`)
   const { runId } = await handle.describe()
   await each.meanwhile?.(handle)

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { ReplayStep } from '../../server/webhooks/replays/range-replays.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
+import { ACCOUNT_ID } from '../../workflows/search-attributes.ts'
+import { createUiLinks } from '../../workflows/ui-links.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { takes } from '../harness/waits.ts'
 import { createWorkflowWorld, until, type World } from './world.ts'
@@ -38,12 +41,14 @@ beforeEach(() => {
   cancelled = []
 })
 
-async function start() {
+async function start(endpointId?: string) {
   const id = newId(Date.now())
+  // Any UUID will do as the account's.
+  const replay = { id, accountId: id, endpointId, total: 300 }
   const workflows = createWorkflows({ connection: world.connection, namespace: 'default', scheduleMs: [0] })
-  await workflows.startReplay(id, 300)
+  await workflows.startReplay(replay)
   const handle = world.client.getHandle<typeof replayRange>(`replay-${publicId('rpl', id)}`)
-  return { id, handle, again: () => workflows.startReplay(id, 300) }
+  return { id, handle, again: () => workflows.startReplay(replay) }
 }
 
 const running = (dispatched: number, waitMs: number): ReplayStep => ({
@@ -75,13 +80,33 @@ test('a replay of many steps continues as a new run, where it was and at the sam
     return n < 120 ? running(n, historyLength > 450 ? 100 : 0) : finished
   }
   started.resolve(await start())
-  const { handle } = await started.promise
+  const { id, handle } = await started.promise
   const { runId } = await handle.describe()
   expect(await handle.result()).toMatchObject({ state: 'finished' })
   expect(steps).toBe(120)
-  expect((await handle.describe()).runId).not.toBe(runId)
+  const last = await handle.describe()
+  expect(last.runId).not.toBe(runId)
+  expect(last.typedSearchAttributes.get(ACCOUNT_ID)).toBe(publicId('acc', id))
   expect(times.some(({ waitMs }) => waitMs > 0)).toBe(true)
   expect(hurried()).toEqual([])
+})
+
+test('the view "Replays" of its account shows a replay, and that of an endpoint one to this endpoint alone', async () => {
+  step = () => running(100, 60_000)
+  const endpointId = newId(Date.now())
+  const [toAll, toOne] = [await start(), await start(endpointId)]
+  const { deliveryViews } = createUiLinks({ uiUrl: 'http://ui', namespace: 'default', retentionMs: async () => 0 })
+  const shown = async (accountId: string, endpoint?: string) => {
+    const { url } = deliveryViews({ accountId, endpointId: endpoint }).find(({ title }) => title === 'Replays')!
+    const ids: string[] = []
+    const query = new URL(url).searchParams.get('query')!
+    for await (const { workflowId } of world.client.list({ query })) ids.push(workflowId)
+    return ids
+  }
+  for (const { id, handle } of [toAll, toOne])
+    await until(async () => isDeepStrictEqual(await shown(id), [handle.workflowId]))
+  expect(await shown(toAll.id, endpointId)).toEqual([toOne.handle.workflowId])
+  for (const { handle } of [toAll, toOne]) await handle.terminate()
 })
 
 test('its progress can be queried, and stands in the details of the workflow', async () => {

@@ -3,14 +3,14 @@ import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { ReplayFilterSchema } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Database } from '../../db/connect.ts'
 import { and, asc, between, eq, getTableColumns, sql } from '../../db/drizzle.ts'
-import { firstIdAt, timeOfId } from '../../db/ids.ts'
+import { firstIdAt, parsePublicId, timeOfId } from '../../db/ids.ts'
 import { rangeReplays } from '../../db/people-schema.ts'
 import { events, openDispatches } from '../../db/schema.ts'
 import { run, uuidArray } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
 import { findEndpoints } from '../endpoints.ts'
 import { markHandedOver } from '../hand-over.ts'
-import type { Workflows } from '../workflows.ts'
+import type { ReplayOfMany, Workflows } from '../workflows.ts'
 import {
   type IdSpan,
   isIn,
@@ -219,8 +219,15 @@ async function lookAhead(
  * commit of the replay and its start, or when Temporal lost its history.
  */
 export async function resumeReplays(db: Database, workflows: Pick<Workflows, 'startReplay'>): Promise<void> {
-  const { id, total, state } = rangeReplays
-  for (const replay of await db.select({ id, total }).from(rangeReplays).where(eq(state, 'running'))) {
-    await workflows.startReplay(replay.id, replay.total)
-  }
+  const { id, accountId, filter, total, state } = rangeReplays
+  const running = await db.select({ id, accountId, filter, total }).from(rangeReplays).where(eq(state, 'running'))
+  for (const replay of running) await workflows.startReplay(replayOfMany(replay))
+}
+
+type StoredReplay = Pick<typeof rangeReplays.$inferSelect, 'id' | 'accountId' | 'filter' | 'total'>
+
+/** A replay as its workflow is started. */
+export function replayOfMany({ id, accountId, filter, total }: StoredReplay): ReplayOfMany {
+  const { endpointId } = fromJson(ReplayFilterSchema, filter)
+  return { id, accountId, endpointId: endpointId && parsePublicId('whk', endpointId), total }
 }
