@@ -8,6 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
+import { LOCK as MOVING } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type Kind, PLACES, replaced, writeAnswer } from './places.ts'
 import { type ErasureProgress, meterOf } from './progress.ts'
@@ -56,6 +57,7 @@ export async function erase(parts: ErasureParts, erasure: Erasure): Promise<Eras
     const state = await begin(parts, erasure)
     await eraseParts(parts, erasure, state)
     await eraseLate(parts, erasure, state)
+    await eraseMoved(parts, erasure, state)
     await finish(parts, erasure, state)
     return { counts: state.counts, isResumed: state.isResumed }
   } finally {
@@ -276,8 +278,31 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
 
 /** The tables beside history that sends write to. */
 const LATE = ['feedback', 'suppressions', 'suppression_strikes', 'batch_keys']
+/** The tables whose rows are added up to other ones: see open-statistics.ts. */
+const MOVED = ['open_stats', 'group_stats']
 /** As much of history as one statement reads. */
 const WINDOW_MS = 5 * 60_000
+
+/**
+ * Searches the statistics once more, while nothing moves in them. The first search missed a row that was moved from a
+ * place that it had not reached to one that it had passed, or that had no commit yet. Statistics wait meanwhile, and
+ * their readers count what is not added up.
+ */
+async function eraseMoved({ db }: ErasureParts, erasure: Erasure, state: State): Promise<void> {
+  await run(db, `select pg_advisory_lock(${MOVING})`)
+  try {
+    for (const part of await partsOf(db)) {
+      if (!MOVED.includes(part.name)) continue
+      for await (const range of rangesOf(db, part, 0, erasure.wanted)) {
+        const startedAt = performance.now()
+        await eraseRange(db, part, range, erasure, state)
+        await pauseAfter(db, performance.now() - startedAt)
+      }
+    }
+  } finally {
+    await run(db, `select pg_advisory_unlock(${MOVING})`).catch(() => {})
+  }
+}
 
 async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id, counts }: State): Promise<void> {
   await db.transaction(async (tx) => {

@@ -16,8 +16,11 @@ const KEYS_KEPT = 100
 const TENANTS_KEPT = 1_000
 /** Rows of an account, an hour and a tenant that one statement leaves for one kind of group. */
 const MOST_ROWS = 500
-/** The key of the advisory lock. One process adds up at a time: two would each admit other tags. */
-const LOCK = 0x6f70_656e // 'open'
+/**
+ * The key of the advisory lock. One process adds up at a time: two would each admit other tags. An erasure takes it,
+ * too: who has it is the only one that moves rows.
+ */
+export const LOCK = 0x6f70_656e // 'open'
 
 const TRY_LOCK = `select pg_try_advisory_xact_lock(${LOCK}) as "isFree"`
 

@@ -5,7 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { addUpOpen } from '../../server/reputation/open-statistics.ts'
+import { addUpOpen, LOCK } from '../../server/reputation/open-statistics.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from '../services/api.ts'
 import { dump, eraseIn, mentionsIn } from './world.ts'
@@ -255,6 +255,39 @@ test('an erasure waits for the sends that are in flight, and erases them too', a
   expect(counts[api.world.account.id]).toMatchObject({ messages: 1, recipients: 1, events: 1 })
   expect(await mentionsOf(email)).toEqual([])
 })
+
+test('an erasure finds the tag of a row of statistics that is moved while it runs', async () => {
+  const { db, account } = api.world
+  const email = 'moved@example.net'
+  await api.send({ to: 'bob@example.net', tag: `for ${email}` })
+  await addUpOpen(db)
+  const commit = Promise.withResolvers<void>()
+  // As an hour is merged: in one statement, and under the lock of what adds up.
+  const merging = db.$client.begin(async (tx) => {
+    await run(tx, `select pg_advisory_xact_lock(${LOCK})`)
+    await run(
+      tx,
+      `with old_row as (delete from group_stats where key like '%' || $1 returning *)
+       insert into group_stats select * from old_row`,
+      [email],
+    )
+    await commit.promise
+  })
+  await expect.poll(() => advisoryLocks(LOCK)).toBe(1)
+  const erasing = eraseIn(api.world, email)
+  // It waits for the row that it has found, or for the lock.
+  await expect.poll(() => count('pg_locks where not granted')).toBeGreaterThan(0)
+  commit.resolve()
+  await merging
+  const { counts } = await erasing
+  expect(counts[account.id]).toMatchObject({ group_stats: 1 })
+  expect(await mentionsOf(email)).toEqual([])
+  expect(await advisoryLocks(LOCK)).toBe(0)
+})
+
+const advisoryLocks = (key: number) =>
+  count(`pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database()
+    where locktype = 'advisory' and objid = ${key} and granted`)
 
 test('an erasure of one account leaves the others alone, and each account gets an entry without the address', async () => {
   const email = 'two@example.net'
