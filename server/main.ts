@@ -12,6 +12,7 @@ import { sourceAddressFaults } from './config/source-addresses.ts'
 import { createDatabaseReadiness } from './db/database-readiness.ts'
 import { createSealer, type Sealer } from './db/encryption.ts'
 import { findUnopenedValues } from './db/lost-encryption-keys.ts'
+import { createTransactionWatch, streamsState } from './db/oldest-transaction.ts'
 import { readOn } from './db/replicas.ts'
 import { listen } from './http/listener/listen.ts'
 import { startBounces } from './process/bounces.ts'
@@ -25,7 +26,7 @@ import { startSmtpFront } from './process/smtp-front.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { createCallCounter, watchCalls } from './telemetry/count-calls.ts'
-import { watchInstallation } from './telemetry/installation.ts'
+import { watchInstallation, watchOldestTransaction } from './telemetry/installation.ts'
 import {
   countWorkflows,
   createAnswerCounter,
@@ -55,6 +56,8 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   watchInstallation(metrics, db)
+  const oldestTransaction = createTransactionWatch(db)
+  watchOldestTransaction(metrics, oldestTransaction)
   const resolver = createResolver({
     servers: config.dnsServers,
     dnssec: config.dnssec === 'trust',
@@ -99,8 +102,9 @@ async function start(program: Program): Promise<object> {
     deliveryViews: temporal.deliveryViews,
     temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
+      const waits = streamsState(oldestTransaction)
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
-      return { ...checks, ...(replicas && { replica: replicas.state() }), ...health }
+      return { ...checks, ...(replicas && { replica: replicas.state() }), ...health, event_streams: await waits }
     },
     publicUrl: () => config.publicUrl ?? listener.url,
     listenerUrl: () => listener.url,

@@ -11,12 +11,13 @@ import { REPLICA_CHECKS } from './replica.ts'
 import { SERVICE_CHECKS } from './service.ts'
 import { STORAGE_CHECKS } from './storage.ts'
 import { TEMPORAL_CHECKS } from './temporal.ts'
+import { TRANSACTION_CHECKS } from './transactions.ts'
 
 export const GROUPS: readonly Group[] = [
   { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
   { title: 'This machine', checks: MACHINE_CHECKS },
   { title: 'The Internet', checks: INTERNET_CHECKS },
-  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS] },
+  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS, ...TRANSACTION_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
   { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
 ]

@@ -280,8 +280,8 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
 const LATE = ['feedback', 'suppressions', 'suppression_strikes', 'batch_keys']
 /** The tables whose rows are added up to other ones: see open-statistics.ts. */
 const MOVED = ['open_stats', 'group_stats']
-/** As much of history as one statement reads. */
-const WINDOW_MS = 5 * 60_000
+/** As much of history as one statement reads. A commit that finds the address makes streams of events wait for it. */
+const WINDOW_MS = 60_000
 
 /**
  * Searches the statistics once more, while nothing moves in them. The first search missed a row that was moved from a

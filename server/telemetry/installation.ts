@@ -1,5 +1,6 @@
 import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
+import type { OldestTransaction } from '../db/oldest-transaction.ts'
 import { run } from '../db/statement.ts'
 import { keepFresh } from './fresh.ts'
 import type { Metrics } from './metrics.ts'
@@ -122,4 +123,24 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   metrics.slowedSites.read(show(({ slowedSite }) => [[{}, slowedSite]]))
   metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
+}
+
+/** Shows the age of the oldest transaction, read at scrapes and at most every ten seconds. */
+export function watchOldestTransaction(metrics: Metrics, watch: () => Promise<OldestTransaction | undefined>): void {
+  const fresh = keepFresh<OldestTransaction | 'unknown' | undefined>(() => inTime(watch(), READ_MS), 'unknown')
+  metrics.refresh(fresh.renew)
+  metrics.oldestTransaction.read(() => {
+    const oldest = fresh.value()
+    if (oldest === 'unknown') return []
+    const owner = oldest && groupOf(oldest)
+    return (['verdict', 'other', 'prepared'] as const).map((each) => [
+      { owner: each },
+      each === owner ? oldest!.seconds : 0,
+    ])
+  })
+}
+
+function groupOf({ pid, application }: OldestTransaction): 'verdict' | 'other' | 'prepared' {
+  if (pid === null) return 'prepared'
+  return /^verdict( |$)/.test(application) ? 'verdict' : 'other'
 }

@@ -47,6 +47,7 @@ export const HEALTHY: SeriesTable = {
   [`verdict_database_statement_duration_seconds_bucket{${API},statement="claim",le="+Inf"}`]: growing(600),
   [`verdict_database_statements_in_flight{${API}}`]: always(3),
   [`verdict_database_connections{${API},state="limit"}`]: always(10),
+  [`verdict_database_oldest_transaction_seconds{${API},owner="other"}`]: always(2),
   [`verdict_event_loop_delay_seconds{${API},thread="main",statistic="p99"}`]: always(0.02),
   [`verdict_body_budget_bytes{${API},state="used"}`]: always(1e6),
   [`verdict_body_budget_bytes{${API},state="limit"}`]: always(268e6),
@@ -121,6 +122,10 @@ export const CASES: Record<string, AlertCase> = {
   VerdictReplicaUnused: {
     series: { [`verdict_database_replicas{${API},state="behind"}`]: always(1) },
     labels: { instance: 'a' },
+  },
+  VerdictStreamsHeld: {
+    series: { [`verdict_database_oldest_transaction_seconds{${API},owner="other"}`]: growing(60) },
+    labels: { owner: 'other' },
   },
   VerdictEventLoopLate: {
     series: { [`verdict_event_loop_delay_seconds{${API},thread="main",statistic="p99"}`]: always(0.8) },

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The things a server depends on, each with its state. A state that is not in `READY` makes the server not ready. */
+/**
+ * The things a server depends on, each with its state. A state whose first word is not in `READY` makes the server not
+ * ready. Words may follow it.
+ */
 export type Checks = Record<string, string>
 
 export interface ReadinessReport {
@@ -25,9 +28,10 @@ export interface SharedReadiness {
 
 /**
  * `unknown` accompanies another state that says more. Sends need no worker: `none` delays retries and replays. The
- * primary serves in place of a replica that is behind, away or of another database.
+ * primary serves in place of a replica that is behind, away or of another database. Sends do not wait for the
+ * transaction by which streams of events are `held`.
  */
-const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown', 'behind', 'away', 'other_database'])
+const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown', 'behind', 'away', 'other_database', 'held'])
 const KEEP_MS = 1_000
 const POLL_MS = 500
 
@@ -44,7 +48,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
 
   async function read(): Promise<ReadinessReport> {
     const states = await checks()
-    const works = Object.values(states).every((state) => READY.has(state))
+    const works = Object.values(states).every((state) => READY.has(state.split(' ', 1)[0]!))
     const status = works && !draining.aborted ? 'ready' : 'not_ready'
     return { status, checks: { ...states, draining: draining.aborted ? 'yes' : 'no' } }
   }

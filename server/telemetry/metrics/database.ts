@@ -149,6 +149,14 @@ export const INSTALLATION = {
     process: 'api',
     isOfInstallation: true,
   },
+  oldestTransaction: {
+    kind: 'gauge',
+    name: 'verdict_database_oldest_transaction_seconds',
+    help: 'Age of the oldest open transaction that has written, in any database of the cluster, 0 without one, by whose it is: verdict, another program, or prepared (without a session). Streams of events wait for its end.',
+    labels: { owner: ['verdict', 'other', 'prepared'] },
+    process: 'api',
+    isOfInstallation: true,
+  },
   databaseBytes: {
     kind: 'gauge',
     name: 'verdict_database_size_bytes',

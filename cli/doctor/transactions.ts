@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  HELD_SECONDS,
+  type OpenTransaction,
+  ownerOf,
+  readOldestTransaction,
+} from '../../server/db/oldest-transaction.ts'
+import { type Check, type Finding, ok, onTables, warning } from './check.ts'
+
+/** How long a transaction is watched whose beginning is hidden from the user of `DATABASE_URL`. */
+const WATCH_MS = 2_000
+
+const transactions: Check = {
+  name: 'transactions',
+  about: 'no transaction that has written stays open, in any database of the cluster: streams of events wait for it',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const oldest = await readOldestTransaction(db)
+    if (!oldest || oldest.seconds !== null) return transactionFinding(oldest)
+    await sleep(WATCH_MS)
+    const isOpen = (await readOldestTransaction(db))?.id === oldest.id
+    return transactionFinding(isOpen ? oldest : undefined)
+  }),
+}
+
+export function transactionFinding(oldest: OpenTransaction | undefined): Finding {
+  if (!oldest) return ok('none is open')
+  const { pid, database, user, application, seconds } = oldest
+  if (seconds !== null && seconds < HELD_SECONDS) return ok(`the oldest one began ${Math.ceil(seconds)} s ago`)
+  const age = seconds === null ? `more than ${WATCH_MS / 1_000} s` : `${Math.floor(seconds)} s`
+  const program = application === '' ? '' : `, program ${JSON.stringify(application.slice(0, 64))}`
+  const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${program})`
+  const end = pid === null ? 'Commit it, or roll it back.' : `End it: select pg_terminate_backend(${pid});`
+  return warning(`${seen}: streams of events wait, and lose nothing`, `${end} Until then webhooks have the events.`)
+}
+
+export const TRANSACTION_CHECKS = [transactions]
