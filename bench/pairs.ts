@@ -66,7 +66,10 @@ export function describe({ perSecond, cpuMicros, foreign }: Round): string {
 }
 
 /** The median of the ratios of all pairs. */
-export function ratio(pairs: readonly Pair[], figure: 'perSecond' | 'cpuMicros'): number {
+export function ratio<Figure extends string>(
+  pairs: readonly Pair<Round & Record<Figure, number>, Round & Record<Figure, number>>[],
+  figure: Figure,
+): number {
   return median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure]))
 }
 

@@ -19,6 +19,8 @@ export interface RunOptions {
   size?: number
   /** A folder that keeps the filled database for the next run. */
   keep?: string
+  /** The folder of another checkout, to compare with. */
+  against?: string
   /** How long to run, for the benches whose duration is a choice. */
   minutes?: number
 }

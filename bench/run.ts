@@ -5,7 +5,7 @@ import type { Report, RunOptions } from './report.ts'
 
 // `npm run bench -- <name> [--peer] [--size <rows>]` prints lines for people, then one line of JSON. The exit code is 1
 // when a bar is missed. `--keep <folder>` keeps a filled database for the next run. `--minutes` is the length of a
-// soak.
+// soak. `--against <folder>` is another checkout.
 
 const NAMES = [
   'engine',
@@ -43,6 +43,7 @@ const NAMES = [
   'verdicts',
   'places',
   'stream',
+  'since',
 ]
 
 const { values, positionals } = readArguments()
@@ -65,6 +66,7 @@ const report = await run({
   peer: values.peer,
   size: numberOf(values.size),
   keep: values.keep,
+  against: values.against,
   minutes: numberOf(values.minutes),
 })
 const { bars } = report
@@ -85,6 +87,7 @@ function readArguments() {
         peer: { type: 'boolean', default: false },
         size: { type: 'string' },
         keep: { type: 'string' },
+        against: { type: 'string' },
         minutes: { type: 'string' },
       },
     })
@@ -94,7 +97,7 @@ function readArguments() {
 }
 
 function usage(message: string): never {
-  const options = '[--peer] [--size <rows>] [--keep <folder>] [--minutes <n>]'
+  const options = '[--peer] [--size <rows>] [--keep <folder>] [--against <folder>] [--minutes <n>]'
   console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> ${options}`)
   process.exit(2)
 }
