@@ -58,7 +58,11 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
         return to === undefined ? content : `<a href="${escaped(to)}">${content}</a>`
       },
       image({ href, text }: Tokens.Image) {
-        return `<img src="${escaped(hrefOf(href)!)}" alt="${escaped(text)}" loading="lazy">`
+        const image = (file: string, scheme = '') =>
+          `<img src="${escaped(hrefOf(file)!)}" alt="${escaped(text)}" loading="lazy"${scheme}>`
+        if (!href.endsWith('.light.png')) return image(href)
+        const dark = href.replace(/light\.png$/, 'dark.png')
+        return image(href, ' data-scheme="light"') + image(dark, ' data-scheme="dark"')
       },
       code({ text, lang = '' }: Tokens.Code) {
         return `<pre tabindex="0"><code class="language-${escaped(lang.split(' ')[0]!)}">${escaped(text)}\n</code></pre>\n`

@@ -7,7 +7,7 @@ import { PAGES, pathOf } from './pages.ts'
 import { startSample } from './sample.ts'
 
 // `npm run screenshots`: every page in light and in dark, wide and narrow, into screenshots/, and three of them for
-// the README into docs/images/.
+// the README and the guides into docs/images/.
 
 const FOLDER = 'screenshots'
 const IMAGES = 'docs/images'
@@ -37,8 +37,8 @@ for (const [name, path] of PAGES) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
     await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.png`), fullPage: true })
+    if (OF_README.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
   }
-  if (OF_README.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.png`) })
   await page.setViewportSize(NARROW)
   await page.screenshot({ path: join(FOLDER, `${file}.narrow.png`), fullPage: true })
   console.log(`${name} is in ${FOLDER}/${file}.*.png`)
