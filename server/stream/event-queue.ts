@@ -8,7 +8,7 @@ export interface EventQueue<Item> {
   next(waitMs: number): Promise<Item | 'full' | undefined>
 }
 
-/** The most events of an queue. Streams of an account share them, so this bounds how far behind one may be. */
+/** The most events of a queue. Streams of an account share them, so this bounds how far behind one may be. */
 const MOST = 500
 
 export function createEventQueue<Item>(): EventQueue<Item> {
