@@ -21,7 +21,7 @@ interface Domain {
 type Url = string | undefined
 
 /** Whether to call the API: its URL or a key for it is given, and no account of the database is. */
-export function isMeant({ url, account }: { url: Url; account: string | undefined }): boolean {
+export function callsApi({ url, account }: { url: Url; account: string | undefined }): boolean {
   return account === undefined && Boolean(url || process.env.VERDICT_URL || process.env.VERDICT_API_KEY)
 }
 

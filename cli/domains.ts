@@ -25,6 +25,9 @@ import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { urlOption } from './service.ts'
 
+// Each command calls the API when a URL or a key of it is given, as its users do. With --account, or without both, it
+// works on the database, as the operator does.
+
 export const domains = (print: Print) =>
   new Command('domains')
     .description('Manage sending domains: add, list, show, verify, rotate, pool, remove')
@@ -47,8 +50,8 @@ const add = (print: Print) =>
     .option('--require-tls', 'Mail from this domain leaves only over TLS with a valid certificate')
     .addOption(urlOption())
     .action(async (text, { account, verified, warmUp: warmsUp, requireTls: requiresTls, url }) => {
-      const isForUsers = byApi.isMeant({ url, account }) && !verified && warmsUp
-      if (isForUsers) return print(await byApi.add(url, text, requiresTls))
+      const callsApi = byApi.callsApi({ url, account }) && !verified && warmsUp
+      if (callsApi) return print(await byApi.add(url, text, requiresTls))
       const read = readSendingDomain(text)
       if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
       const { name } = read
@@ -68,7 +71,7 @@ const list = (print: Print) =>
     .addOption(accountOption())
     .addOption(urlOption())
     .action(async ({ account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.list(url))
+      if (byApi.callsApi({ url, account })) return print(await byApi.list(url))
       const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
       print({ json: { domains: domains.map(view) }, text: listText(domains.map(factsOf)) })
     })
@@ -84,7 +87,7 @@ const show = (print: Print) =>
   domainCommand('show')
     .description('Show the records of a domain, and what DNS had at the last check')
     .action(async (text, { account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.show(url, text))
+      if (byApi.callsApi({ url, account })) return print(await byApi.show(url, text))
       print(
         await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(factsOf(domain)) })),
       )
@@ -94,7 +97,7 @@ const verify = (print: Print) =>
   domainCommand('verify')
     .description('Check the records of a domain in DNS now, and show what DNS has')
     .action(async (text, { account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.verify(url, text))
+      if (byApi.callsApi({ url, account })) return print(await byApi.verify(url, text))
       print(await withDomain(text, account, verifyNow))
     })
 
@@ -111,7 +114,7 @@ const rotate = (print: Print) =>
     .summary('Create the next DKIM key of a domain')
     .description('Create the next DKIM key of a domain. It signs as soon as DNS has its record.')
     .action(async (text, { account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.rotate(url, text))
+      if (byApi.callsApi({ url, account })) return print(await byApi.rotate(url, text))
       print(await withDomain(text, account, createNextKey))
     })
 
@@ -133,7 +136,7 @@ const pool = (print: Print) =>
     .addOption(accountOption())
     .addOption(urlOption())
     .action(async (text, name, { account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.pool(url, text, name === TIERS_POOL ? '' : name))
+      if (byApi.callsApi({ url, account })) return print(await byApi.pool(url, text, name === TIERS_POOL ? '' : name))
       const { pools } = variables('tiers', 'defaultTier').tiers
       if (name !== TIERS_POOL && !Object.hasOwn(pools, name)) {
         const names = [...Object.keys(pools), TIERS_POOL].join(', ')
@@ -156,7 +159,7 @@ const remove = (print: Print) =>
     .summary('Remove a domain and its DKIM keys')
     .description('Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.')
     .action(async (text, { account, url }) => {
-      if (byApi.isMeant({ url, account })) return print(await byApi.remove(url, text))
+      if (byApi.callsApi({ url, account })) return print(await byApi.remove(url, text))
       print(
         await withDomain(text, account, async (db, domain) => {
           await deleteDomain(db, domain.id, operator(domain.accountId))

@@ -94,10 +94,10 @@ function isBrokenTls({ phase, how }: Failure): boolean {
 
 function insecure(
   { detail = 'STARTTLS was refused', ...failure }: Failure,
-  { by, isVerified, dane }: TlsRule,
+  { by, mustVerify, dane }: TlsRule,
 ): Failure {
   const certificate = dane ? ' with a certificate that matches its TLSA records' : ' with a valid certificate'
-  return { ...failure, how: 'insecure', detail: `${by} demands TLS${isVerified ? certificate : ''}: ${detail}` }
+  return { ...failure, how: 'insecure', detail: `${by} demands TLS${mustVerify ? certificate : ''}: ${detail}` }
 }
 
 /** The greetings of servers that make senders whom they do not know wait after the dot, for each recipient. */
@@ -124,7 +124,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const tlsStart = await startTls(plain, call, options)
   if (tlsStart.kind === 'failure') return quitWith(plain, { ...tlsStart, ip })
   const { wire, tls, flaw } = tlsStart
-  if (!tls.verified && rule?.isVerified) return quitWith(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
+  if (!tls.verified && rule?.mustVerify) return quitWith(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })
   return { ...session, wire, tls, extensions: secureExtensions }
@@ -170,7 +170,7 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
   const untilMs = Math.min(call.untilMs, performance.now() + call.commandMs)
   const { name } = call.host
   const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
-  const secureContext = rule?.isVerified ? tlsContexts.demanded : tlsContexts.opportunistic
+  const secureContext = rule?.mustVerify ? tlsContexts.demanded : tlsContexts.opportunistic
   const upgrade = await upgradeToTls(wire.detach(), { name, secureContext, rule, untilMs, signal: call.signal })
   if (upgrade.kind === 'failed') {
     wire.destroy()

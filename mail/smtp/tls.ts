@@ -7,6 +7,8 @@ import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw } from './dane-certificate.ts'
 
+// STARTTLS: what a site demands of it, the handshake, and the hosts at which it failed.
+
 export interface SecuredSocket {
   socket: Socket
   tls: TlsEvidence
@@ -39,16 +41,16 @@ export function demandTls(site: Site, by: TlsDemand): Site {
 export interface TlsRule {
   by: TlsDemand
   /** Whether the certificate must prove to be the host's. */
-  isVerified: boolean
+  mustVerify: boolean
   /** The records that prove it instead of the public authorities. */
   dane?: DanePolicy
 }
 
 /** Usable TLSA records go before all other demands, and other demands before records that are not usable. */
 export function tlsRuleOf({ dane }: Host, demandedBy?: TlsDemand): TlsRule | undefined {
-  if (dane && dane.records.length > 0) return { by: 'DANE', isVerified: true, dane }
-  if (demandedBy) return { by: demandedBy, isVerified: true }
-  return dane && { by: 'DANE', isVerified: false }
+  if (dane && dane.records.length > 0) return { by: 'DANE', mustVerify: true, dane }
+  if (demandedBy) return { by: demandedBy, mustVerify: true }
+  return dane && { by: 'DANE', mustVerify: false }
 }
 
 interface Handshake {

@@ -74,7 +74,7 @@ const TARGET = `
   select ${TARGET_COLUMNS} from webhook_endpoints w
   where w.account_id = $1 and case when $2 = 'first' then w.first else w.id::text = $2 end`
 
-/** Reads an endpoint as an attempt needs it. */
+/** Reads an endpoint as an attempt needs it, for a test call. Attempts themselves read it in `begin.ts`. */
 export async function findTarget(
   db: Database,
   accountId: string,
