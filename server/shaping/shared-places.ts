@@ -8,7 +8,7 @@ import { createBookStore, type SiteAsk } from './book-store.ts'
 import { createSiteShare, type SiteShare } from './site-share.ts'
 
 // The places of sites over all processes that send from an address. Each process takes places ahead and holds them for
-// ten seconds at a time, so a send mostly finds one and costs no statement. While PostgreSQL is away nothing is
+// seven seconds at a time, so a send mostly finds one and costs no statement. While PostgreSQL is away nothing is
 // renewed: places end by their time, and then no connection is opened.
 
 /** How soon a process looks for sites at which others wait for its places. */

@@ -7,9 +7,9 @@ import { fairTargets, type PlaceClaim } from './fair-targets.ts'
 
 /**
  * How long places are held without another exchange. The holder stops using them by then. A send may wait for a place
- * for 15 s: what a crashed process held is free before that.
+ * for 10 s: what a crashed process held is free before that.
  */
-export const HOLD_MS = 10_000
+export const HOLD_MS = 7_000
 /** Others take the places of a holder this long after its time: clocks of processes differ by less. */
 const GRACE_MS = 2_000
 /** Messages are given out this far ahead of their time. */

@@ -29,7 +29,7 @@ test.each([
   ['verdict events --status r', ['rejected']],
   ['verdict emails --tag ', []],
   ['verdict emails --tag orders --li', ['--live', '--limit']],
-  ['verdict stats --granularity ', ['hour', 'day', 'total']],
+  ['verdict stats --granularity ', ['minute', 'hour', 'day', 'total']],
   ['verdict completion ', ['bash', 'zsh', 'fish', '--help', '--json', '--version']],
   ['verdict import ./sub', []],
   ['npx verdict em', ['email', 'emails']],

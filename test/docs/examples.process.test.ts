@@ -81,6 +81,7 @@ test('a fresh instance responds with 200 to every example of the document', asyn
       ids.message_id = json.message_id
     }
     if (path === '/api/v1/emails/batch') expect(json.summary).toMatchObject({ delivered: 2, failed: 1 })
+    if (path === '/api/v1/suppression/import') ids.import_id = json.import_id
     if (path === '/api/v1/events') ids.event_id = json.events[0].event_id
     if (path === '/api/v1/webhooks' && verb === 'post') ids.endpoint_id = json.endpoint_id
     if (path === '/api/v1/domains' && verb === 'post') ids.domain_id = json.domain_id

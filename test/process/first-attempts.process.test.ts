@@ -27,7 +27,6 @@ afterAll(async () => {
 const HELD_THREADS = (gate: string) => `
 import { existsSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
-import { within } from '../harness/waits.ts'
 if (!isMainThread) {
   console.error('a thread starts')
   const never = new Int32Array(new SharedArrayBuffer(4))

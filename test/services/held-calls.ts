@@ -109,7 +109,8 @@ function openHttp1(url: string, method: string, path: string, headers: Record<st
   const request = http.request(url + path, { method, headers, agent: false })
   const answer = async (): Promise<Answer> => {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-    const body = await bytesOf(response)
+    const isStream = response.headers['content-type'] === 'application/connect+json'
+    const body = await (isStream ? firstEnvelopes(response) : bytesOf(response))
     return { headers: headersOf(response.headers), trailers: headersOf(response.trailers), body }
   }
   const opened = { admitted: once(request, 'continue').then(() => undefined), answer: answer() }
@@ -134,6 +135,12 @@ function openHttp2(url: string, path: string, headers: Record<string, string>): 
   return { ...opened, end: (body) => void stream.end(body) }
 }
 
+/** The first message of a stream, which may go on for ever, or its end when it has none. */
+async function firstEnvelopes(stream: Readable): Promise<Buffer> {
+  for await (const chunk of stream) return chunk
+  return Buffer.alloc(0)
+}
+
 async function bytesOf(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) chunks.push(chunk)
@@ -155,7 +162,9 @@ function codeOf(protocol: Protocol, { headers, trailers, body }: Answer): string
 
 function codeOfConnect(headers: Headers, body: Buffer): string {
   const isStream = headers.get('content-type') === 'application/connect+json'
-  const end = isStream ? JSON.parse(body.subarray(5).toString()).error : JSON.parse(body.toString())
+  const end = isStream
+    ? JSON.parse(body.subarray(5, 5 + body.readUInt32BE(1)).toString()).error
+    : JSON.parse(body.toString())
   if (typeof end?.code !== 'string') return 'ok'
   const error = errorFromJsonBytes(Buffer.from(JSON.stringify(end)), undefined, new ConnectError('unreadable'))
   return reasonOf(error) ?? end.code
