@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cleanText } from '../../net/clean-text.ts'
 import {
   HELD_SECONDS,
   type OpenTransaction,
@@ -28,7 +29,7 @@ export function transactionFinding(oldest: OpenTransaction | undefined): Finding
   const { pid, database, user, application, seconds } = oldest
   if (seconds !== null && seconds < HELD_SECONDS) return ok(`the oldest one began ${Math.ceil(seconds)} s ago`)
   const age = seconds === null ? `more than ${WATCH_MS / 1_000} s` : `${Math.floor(seconds)} s`
-  const program = application === '' ? '' : `, program ${JSON.stringify(application.slice(0, 64))}`
+  const program = application === '' ? '' : `, program ${cleanText(application.slice(0, 64))}`
   const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${program})`
   const end = pid === null ? 'Commit it, or roll it back.' : `End it: select pg_terminate_backend(${pid});`
   return warning(`${seen}: streams of events wait, and lose nothing`, `${end} Until then webhooks have the events.`)

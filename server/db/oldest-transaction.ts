@@ -1,4 +1,3 @@
-import { cleanText } from '../../net/clean-text.ts'
 import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
@@ -16,7 +15,7 @@ export interface OpenTransaction {
   gid: string | null
   database: string | null
   user: string | null
-  /** What the program calls itself: text from outside, made safe to print. */
+  /** What the program calls itself: text from outside. */
   application: string
   /** Its age. null when the user of `db` may not see it: the transaction is of another user. */
   seconds: number | null
@@ -38,7 +37,7 @@ const OLDEST = `
 /** The oldest transaction that has written and is open; undefined without one. */
 export async function readOldestTransaction(db: Database): Promise<OpenTransaction | undefined> {
   const [row] = await run<OpenTransaction>(db, OLDEST)
-  return row && { ...row, application: cleanText(row.application) }
+  return row
 }
 
 export type OldestTransaction = OpenTransaction & { seconds: number }

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect, type IncomingHttpHeaders } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fromBinary } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
@@ -10,6 +9,7 @@ import { EventService, type StreamEventsResponse, StreamEventsResponseSchema } f
 import { newId, publicId } from '../../server/db/ids.ts'
 import { uuidArray } from '../../server/db/statement.ts'
 import { createEventQueue } from '../../server/stream/event-queue.ts'
+import { outlast } from '../harness/waits.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 let api: Api
@@ -89,7 +89,7 @@ test('a queue takes 500 events, says then that it is full, and keeps what it has
 test('a stream that is read too slowly ends with a position, and no event is lost or repeated after it', async () => {
   const slow = await openSlowly()
   const stored = await store()
-  await sleep(SLOW_MS)
+  await outlast(SLOW_MS)
   const { messages, trailers } = await slow.read()
   expect(trailers).toMatchObject({
     'grpc-status': '14',
