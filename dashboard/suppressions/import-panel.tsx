@@ -145,7 +145,7 @@ function Progressing({ view, skipped }: { view: Shown; skipped: string }) {
   )
 }
 
-/** How far an import is, and what became of its lines. */
+/** The progress of an import, and what became of its lines. */
 function ImportResult({ of: current, skipped }: { of: Import; skipped: string }) {
   const { fileName, lines, linesDone, imported, alreadySuppressed, invalid, state, importId } = current
   return (
