@@ -103,9 +103,11 @@ const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_
 /**
  * Values that reach more code than generated ones. The document describes in prose what a valid address, time, file or
  * header is, and how long values may be, so a request that matches the schema may still be refused with 400. An expired
- * id is 410. A replay without an endpoint is 409. A batch reports the faults of one message in a response of 200.
+ * id is 410. A replay without an endpoint is 409. A batch reports the faults of one message in a response of 200. A call
+ * for changes waits as long as it is asked to, which would take most of the time.
  */
 const configuration = (messageId: string, eventId: string) => `
+request-timeout = 30.0
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 410]
 [dictionaries.senders]
@@ -116,7 +118,10 @@ values = ${JSON.stringify(SIMULATED.map((local) => `${local}@simulator.test`))}
 values = ["${messageId}"]
 [dictionaries.events]
 values = ["${eventId}"]
+[dictionaries.waits]
+values = [0, 1]
 [parameters]
+"query.wait_s" = { dictionary = "waits", probability = 0.98 }
 "body.from" = { dictionary = "senders", probability = 0.9 }
 "body.to" = { dictionary = "recipients", probability = 0.9 }
 "path.id" = { dictionary = "messages", probability = 0.5 }
