@@ -101,13 +101,21 @@ describe.each(WORLDS.map(([python, httpx]) => ({ ...python, httpx })))('Python $
     expect((await python('-W', 'error', 'program.py')).stdout).toBe(PRINTED)
   })
 
+  test('both clients read the stream of events of an instance, resumed at a position and live', async () => {
+    const { stdout } = await python('-W', 'error', join(TESTS, 'stream_program.py'))
+    expect(JSON.parse(stdout)).toEqual([
+      ['delivered', 'sync'],
+      ['delivered', 'async'],
+    ])
+  })
+
   test(
     "the guide's program and the package hold in mypy's strict mode, which finds the mistakes of callers",
     async () => {
       await writeFile(join(folder, 'program.py'), PROGRAM)
       const options = ['--strict', '--no-error-summary', '--cache-dir', join(folder, 'cache', world.version)]
-      const checked = ['program.py', join(TESTS, 'types_program.py'), '--package', 'verdict_client']
-      for (const what of [checked.slice(0, 2), checked.slice(2)]) {
+      const programs = ['program.py', join(TESTS, 'types_program.py'), join(TESTS, 'stream_program.py')]
+      for (const what of [programs, ['--package', 'verdict_client']]) {
         const { stdout } = await python('-m', 'mypy', ...options, ...what).catch((error) => error)
         expect(stdout).toBe('')
       }

@@ -226,6 +226,31 @@ class Cases:
         self.assertEqual([event["event_id"] for event in events], ["evt_1", "evt_2", "evt_3"])
         self.assertEqual(self.service.requests[2]["path"], "/api/v1/events?limit=2&cursor=c+1")
 
+    def test_a_stream_goes_on_at_its_position_after_failures(self) -> None:
+        def page(ids: list[str], position: str) -> tuple[int, Any, dict[str, str]]:
+            events = [{"event": {"event_id": id}, "position": id} for id in ids]
+            return (200, {"events": events, "position": position}, {})
+
+        self.service.script = [
+            page([], "p0"),
+            error(503, "transient_failure", retry_after=3),
+            None,
+            page(["e1", "e2"], "e2"),
+            page([], "p3"),
+            error(410, "event_expired"),
+        ]
+        seen: list[str] = []
+
+        def collect(change: Any) -> None:
+            seen.append(change["position"])
+
+        fault = self.fault(lambda client: self.drained(client.events.stream({"tag": "a"}), collect))
+        self.assertEqual((fault.code, seen), ("event_expired", ["e1", "e2"]))
+        self.assertEqual(self.pauses[0], 3)
+        asked = [request["path"].partition("&tag=a")[2] for request in self.service.requests]
+        after = [f"&after={position}&wait_s=20" for position in ("p0", "p0", "p0", "e2", "p3")]
+        self.assertEqual(asked, ["", *after])
+
     def test_keys_that_no_header_can_carry(self) -> None:
         for key in ("", "a\n", " a", "a ", "ä", "a" * 257):
             with self.assertRaisesRegex(ValueError, "^idempotency_key: must have 1 to 256 printable"):
@@ -253,6 +278,10 @@ class Synchronous(Cases, unittest.TestCase):
             result = action(client)
             return list(result) if inspect.isgenerator(result) else result
 
+    def drained(self, stream: Any, take: Callable[[Any], None]) -> None:
+        for item in stream:
+            take(item)
+
 
 class Asynchronous(Cases, unittest.TestCase):
     kind = "async"
@@ -264,6 +293,10 @@ class Asynchronous(Cases, unittest.TestCase):
         async with AsyncVerdict(**{"url": self.service.url, "api_key": "svc_live_1", **options}) as client:
             result = action(client)
             return [item async for item in result] if inspect.isasyncgen(result) else await result
+
+    async def drained(self, stream: Any, take: Callable[[Any], None]) -> None:
+        async for item in stream:
+            take(item)
 
 
 class OnTrio(Asynchronous):
