@@ -60,11 +60,11 @@ async function webhookRows(sql: Sql, account?: string): Promise<WebhookRows> {
   const events = await sql`
     select id, account_id, ${ms(sql, 'created_at')} as created from events where not sandbox and ${ours}`
   const dispatches = await sql`
-    select id, event_id, message_id, account_id, kind, state, ${ms(sql, 'created_at')} as created, ${ms(sql, 'ended_at')} as ended,
+    select id, event_id, message_id, account_id, endpoint_id, kind, state, ${ms(sql, 'created_at')} as created, ${ms(sql, 'ended_at')} as ended,
       null::int as attempt, null::float8 as due, null::boolean as handed_over
     from dispatches where ${ours}
     union all
-    select id, event_id, message_id, account_id, kind, 'waiting', ${ms(sql, 'created_at')}, null,
+    select id, event_id, message_id, account_id, endpoint_id, kind, 'waiting', ${ms(sql, 'created_at')}, null,
       attempt, ${ms(sql, 'due_at')}, handed_over_at is not null
     from open_dispatches where ${ours} order by id`
   const attempts = await sql`
@@ -79,6 +79,7 @@ async function webhookRows(sql: Sql, account?: string): Promise<WebhookRows> {
       event: publicId('evt', row.event_id),
       message: publicId('msg', row.message_id),
       account: row.account_id,
+      endpoint: publicId('whk', row.endpoint_id),
       kind: row.kind,
       state: row.state,
       createdMs: row.created,

@@ -4,11 +4,13 @@ import { rm } from 'node:fs/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
+import { publicId } from '../../server/db/ids.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { createClient } from '../faults/client.ts'
 import { type Letter, letters } from '../faults/letters.ts'
 import { runLoad } from '../faults/load.ts'
 import { diceFor } from '../faults/seed.ts'
+import { type Reader, readOverGrpc } from '../faults/stream-readers.ts'
 import { recipientOf } from '../faults/webhooks/receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../faults/webhooks/world.ts'
 import { startProxy, type TcpProxy } from '../harness/proxy.ts'
@@ -36,6 +38,8 @@ let place: TcpProxy
 let backup: string
 let moment: Moment & { time: string }
 let dumped: Moment
+/** Follows the stream of events until the crash. */
+let reader: Reader
 const sent = new Map<string, Letter>()
 
 beforeAll(async () => {
@@ -69,6 +73,7 @@ beforeAll(async () => {
   const receiver = startCommand('Receive the WAL', { DATABASE_URL, BACKUP: backup })
   await eventually(async () => (await admin`select from pg_stat_replication where state = 'streaming'`)[0])
   await runCommands('Make commits wait for the receiver', { DATABASE_URL })
+  reader = readOverGrpc({ urlOf: () => node.api.url, key: run.account.key })
   const load = runLoad(6, keyedLetters(), () => node)
   await letRun(1_500)
   await runCommands('Take a base back-up', { DATABASE_URL, BACKUP: backup })
@@ -93,7 +98,7 @@ beforeAll(async () => {
   receiver.kill('SIGKILL')
   node.kill()
   worker.kill()
-  await Promise.all([node.api.ended, worker.ended, once(receiver, 'exit'), load.stop()])
+  await Promise.all([node.api.ended, worker.ended, once(receiver, 'exit'), load.stop(), reader.stop()])
   await admin.end({ timeout: 1 })
   await original.stop()
   all = structuredClone(run.logs)
@@ -116,12 +121,14 @@ test('a restore to a point in time loses what came later and nothing before, mai
   await expectSettled()
   await expectLostAfter(moment)
   await expectGapOfKeys(moment)
+  await expectPositions({ lost: true })
 })
 
 test('a restore to the end of a synchronous WAL loses nothing that a caller got a response for', async () => {
   await restore((DATA) => runCommands('Restore', { BACKUP: backup, DATA }))
   rewind(run.logs, all, { atMs: Infinity, unixMs: Infinity })
   await expectSettled()
+  await expectPositions({ lost: false })
 })
 
 test('a restored dump loses what came after its beginning and nothing before, and an empty Temporal gets new workflows', async () => {
@@ -131,6 +138,7 @@ test('a restored dump loses what came after its beginning and nothing before, an
   rewind(run.logs, all, dumped)
   await expectSettled()
   await expectLostAfter(dumped)
+  await expectAllExpired()
   expect(await runCommands('Show the end of the back-up', { DATABASE_URL })).toMatch(/^\d{4}-\d\d-\d\d /)
 })
 
@@ -204,6 +212,52 @@ async function expectLostAfter({ atMs, unixMs }: Moment): Promise<void> {
   console.log({ lost: lost.length, pushedAgain: pushedAgain.length, posts: again.length })
   expect(pushedAgain.length).toBeGreaterThan(0)
   for (const { headers, body } of pushedAgain) expect(body).toBe(bodyOf.get(headers['service-dispatch-id']))
+}
+
+async function changesAfter(position: string) {
+  const [node] = run.nodes
+  const { status, body } = await node!.client.get(`/api/v1/events/changes?limit=100&after=${position}`)
+  const { events = [], error } = body as { events?: { event: { event_id: string } }[]; error?: string }
+  return { status, error, ids: events.map(({ event }) => event.event_id) }
+}
+
+/** The events of the restored database, in the order of the stream. */
+async function storedEvents(): Promise<string[]> {
+  const { id } = run.account
+  const rows = await run.sql`select id from events where account_id = ${id} order by stream_order, id`
+  return rows.map((row) => publicId('evt', row.id))
+}
+
+/** Some of the events that a reader got before the crash: the first ones, the last ones, and those at a border. */
+function someOf(received: string[], border: number): string[] {
+  const places = [0, 1, border - 2, border - 1, border, border + 1, received.length - 2, received.length - 1]
+  return [...new Set(places)].flatMap((place) => received[place] ?? [])
+}
+
+/** A position is good exactly when its event was restored: the stream goes on after it. Any other is expired. */
+async function expectPositions({ lost }: { lost: boolean }): Promise<void> {
+  const { received, positions, refusals } = reader
+  expect(refusals).toEqual([])
+  const stored = await storedEvents()
+  const kept = received.filter((id) => stored.includes(id)).length
+  console.log({ received: received.length, kept })
+  expect(kept).toBeGreaterThan(10)
+  expect(received.length > kept).toBe(lost)
+  for (const id of someOf(received, kept)) {
+    const { status, error, ids } = await changesAfter(positions.get(id)!)
+    const place = stored.indexOf(id)
+    if (place < 0) expect([status, error]).toEqual([410, 'event_expired'])
+    else expect([status, ids]).toEqual([200, stored.slice(place + 1, place + 1 + 100)])
+  }
+}
+
+/** A restored dump is in another cluster: all positions are expired, and the stream begins anew with all events. */
+async function expectAllExpired(): Promise<void> {
+  const { received, positions } = reader
+  for (const id of someOf(received, Math.floor(received.length / 2)))
+    expect(await changesAfter(positions.get(id)!)).toMatchObject({ status: 410, error: 'event_expired' })
+  const { status, ids } = await changesAfter('begin')
+  expect([status, ids]).toEqual([200, (await storedEvents()).slice(0, 100)])
 }
 
 /** A key in the back-up returns its response. A key taken later is free: the known gap of docs/backup.md. */

@@ -134,6 +134,8 @@ export interface PostEntry {
 export interface EndpointEntry {
   /** The account's UUID. */
   account: string
+  /** `whk_...` */
+  endpoint: string
   url?: string
   secret?: string
   sentMs: number
@@ -170,6 +172,7 @@ export interface DispatchRow {
   event: string
   message: string
   account: string
+  endpoint: string
   kind: string
   state: string
   createdMs: number

@@ -40,7 +40,7 @@ function post(dispatchId: string, attempt: number, arrivedMs: number, status: nu
  * again, and acknowledged. It is replayed after the secret is rotated.
  */
 function perfect() {
-  const dispatch = { event: 'evt_1', message: 'msg_1', account: 'acc', state: 'acknowledged' }
+  const dispatch = { event: 'evt_1', message: 'msg_1', account: 'acc', endpoint: 'whk_1', state: 'acknowledged' }
   const original: DispatchRow = { ...dispatch, id: 'dsp_1', kind: 'original', createdMs: T, endedMs: T + 2_000 }
   const replay: DispatchRow = { ...dispatch, id: 'dsp_2', kind: 'replay', createdMs: T + 9_000, endedMs: T + 9_100 }
   const row = (id: string, number: number, outcome: string, status: number | null, finishedMs: number | null) => {
@@ -90,8 +90,8 @@ function perfect() {
       scheduleMs: [0, 500, 1_000],
       posts,
       endpoints: [
-        { account: 'acc', url: URL, secret: FIRST, sentMs: T - 100, respondedMs: T - 90 },
-        { account: 'acc', url: URL, secret: SECOND, sentMs: T + 5_000, respondedMs: T + 5_010 },
+        { account: 'acc', endpoint: 'whk_1', url: URL, secret: FIRST, sentMs: T - 100, respondedMs: T - 90 },
+        { account: 'acc', endpoint: 'whk_1', url: URL, secret: SECOND, sentMs: T + 5_000, respondedMs: T + 5_010 },
       ],
       replays: [replayEntry],
     },
@@ -154,6 +154,19 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
     9,
     'an account without an endpoint has a dispatch',
     ({ webhooks }) => Object.assign(webhooks.endpoints[0]!, { url: undefined }),
+  ],
+  [
+    9,
+    'an event has no dispatch to the second of two endpoints',
+    ({ webhooks }) => webhooks.endpoints.push({ ...webhooks.endpoints[0]!, endpoint: 'whk_2', url: ELSEWHERE }),
+  ],
+  [
+    9,
+    'a dispatch goes to the endpoint of another account',
+    ({ webhooks, original }) => {
+      webhooks.endpoints.push({ ...webhooks.endpoints[0]!, account: 'other', endpoint: 'whk_2' })
+      original.endpoint = 'whk_2'
+    },
   ],
   [9, 'a POST has no stored dispatch', ({ posts }) => posts.push(post('dsp_9', 1, T + 60, 200))],
   [9, 'a POST names the dispatch of another event', ({ posts }) => change(posts[0]!, { 'service-event-id': 'evt_2' })],

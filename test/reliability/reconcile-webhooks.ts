@@ -37,7 +37,7 @@ const WINDOW_MS = 24 * 3_600_000
 const LONGEST_POST_MS = 12_000
 const ENDS = ['acknowledged', 'exhausted', 'cancelled']
 
-function* storedWithTheOutcome({ logs, endpointsSeenBy, mayLackEndpoint }: WebhookBook): Iterable<Finding> {
+function* storedWithTheOutcome({ logs, endpointsOf, maySee, mustSee }: WebhookBook): Iterable<Finding> {
   for (const { recipients, events, webhooks } of logs.database) {
     const eventIds = new Set(events.map(({ id }) => id))
     for (const row of recipients) if (!eventIds.has(row.event)) yield ['an outcome without its event', row]
@@ -45,11 +45,15 @@ function* storedWithTheOutcome({ logs, endpointsSeenBy, mayLackEndpoint }: Webho
     const dispatchesOf = Map.groupBy(originals, (row) => row.event)
     for (const event of webhooks?.events ?? []) {
       const originalDispatches = dispatchesOf.get(event.id) ?? []
-      const mayHave = endpointsSeenBy(event).some(({ url }) => url !== undefined)
-      if (originalDispatches.length > 1) yield ['two original dispatches of one event', originalDispatches]
-      if (originalDispatches.length === 0 && !mayLackEndpoint(event)) yield ['an event without its dispatch', event]
-      if (originalDispatches.length > 0 && !mayHave)
-        yield ['a dispatch of an account without an endpoint', { event, originalDispatches }]
+      const toEndpoint = Map.groupBy(originalDispatches, ({ endpoint }) => endpoint)
+      for (const [endpoint, rows] of toEndpoint) {
+        if (rows.length > 1) yield ['two original dispatches of one event to one endpoint', rows]
+        if (!endpointsOf(event.account).includes(endpoint) || !maySee(event, endpoint))
+          yield ['a dispatch to an endpoint that the account does not have', { event, rows }]
+      }
+      for (const endpoint of endpointsOf(event.account))
+        if (!toEndpoint.has(endpoint) && mustSee(event, endpoint))
+          yield ['an event without its dispatch', { event, endpoint }]
     }
   }
 }
@@ -176,11 +180,11 @@ function* nothingFollowsTheEnd({ lastRows, postsOf }: WebhookBook): Iterable<Fin
   }
 }
 
-function* postedToCurrentEndpoint({ posts, dispatch, endpointsReadBefore }: WebhookBook): Iterable<Finding> {
+function* postedToCurrentEndpoint({ posts, dispatch, statesReadBefore }: WebhookBook): Iterable<Finding> {
   for (const post of posts) {
     const row = dispatch(post.dispatch)
     if (!row) continue
-    const endpoints = endpointsReadBefore(row.account, post.arrivedMs)
+    const endpoints = statesReadBefore(row.endpoint, post.arrivedMs)
     if (!endpoints.some(({ url }) => url === post.url))
       yield ['a POST to another endpoint than the current one', { post, endpoints }]
   }

@@ -7,10 +7,15 @@ interface AcceptedReplay {
   dispatch_id: string
 }
 
+/** An event of the response, with its dispatch to each endpoint. */
+type ReplayedEvent = AcceptedReplay & { dispatches?: Pick<AcceptedReplay, 'dispatch_id'>[] }
+
 function acceptedReplaysIn({ status, body }: ReplayEntry): AcceptedReplay[] {
   if (status !== 200) return []
-  const { events = [body as AcceptedReplay] } = body as { events?: AcceptedReplay[] }
-  return events
+  const { events = [body as ReplayedEvent] } = body as { events?: ReplayedEvent[] }
+  return events.flatMap(({ event_id, dispatch_id, dispatches = [{ dispatch_id }] }) =>
+    dispatches.map(({ dispatch_id }) => ({ event_id, dispatch_id })),
+  )
 }
 
 /** Statement 14: an accepted replay is stored, and a refused one is not. */
@@ -26,7 +31,7 @@ export function* replaysAreKept({ lastRows, webhooks, dispatch }: WebhookBook): 
     const candidates = webhooks.replays.filter(
       (entry) => isUnknown(entry) && [row.event, row.message].includes(entry.of),
     )
-    const others = otherReplays.filter(({ event }) => event === row.event)
+    const others = otherReplays.filter(({ event, endpoint }) => event === row.event && endpoint === row.endpoint)
     if (candidates.length < others.length)
       yield ['a replay without a request, or of a refused request', { row, candidates }]
   }

@@ -10,13 +10,13 @@ export function* everySignatureVerifies({
   posts,
   dispatch,
   webhooks,
-  endpointsReadBefore,
+  statesReadBefore,
 }: WebhookBook): Iterable<Finding> {
   for (const post of posts) {
-    const account = dispatch(post.dispatch)?.account
-    if (account === undefined) continue
-    const accountEntries = webhooks.endpoints.filter((entry) => entry.account === account)
-    const signers = endpointsReadBefore(account, post.arrivedMs).map((entry) => secretsOf(accountEntries, entry))
+    const endpoint = dispatch(post.dispatch)?.endpoint
+    if (endpoint === undefined) continue
+    const changes = webhooks.endpoints.filter((entry) => entry.endpoint === endpoint)
+    const signers = statesReadBefore(endpoint, post.arrivedMs).map((entry) => secretsOf(changes, entry))
     if (!signers.some((secrets) => isSignedWith(post, secrets))) yield ['a signature that does not verify', post]
     if (
       post.headers['webhook-id'] !== post.event ||

@@ -36,39 +36,48 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   const dispatches = new Map(lastRows.dispatches.map((row) => [row.id, row]))
   const postsOf = Map.groupBy(posts, (post) => post.dispatch)
   const attemptsOf = Map.groupBy(lastRows.attempts, (row) => row.dispatch)
-  const endpointsOf = Map.groupBy(webhooks.endpoints, (entry) => entry.account)
+  const changesOf = Map.groupBy(webhooks.endpoints, (entry) => entry.endpoint)
 
-  /** The endpoints that an account may have had in a span. There is more than one while a change is in progress. */
-  function endpointsIn(account: string, fromMs: number, toMs: number): EndpointEntry[] {
-    const entries = endpointsOf.get(account) ?? []
+  /** The states that an endpoint may have had in a span. There is more than one while a change is in progress. */
+  function statesIn(endpoint: string, fromMs: number, toMs: number): EndpointEntry[] {
+    const entries = changesOf.get(endpoint) ?? []
     const endMs = (i: number) => entries[i + 1]?.respondedMs ?? Number.POSITIVE_INFINITY
     return entries.filter(({ sentMs }, i) => sentMs <= toMs && fromMs <= endMs(i))
   }
 
-  /** The endpoints that an attempt may have read whose POST arrived at that moment. */
-  const endpointsReadBefore = (account: string, arrivedMs: number) =>
-    endpointsIn(account, arrivedMs - IN_FLIGHT_MS, arrivedMs)
+  /** The states of an endpoint that an attempt may have read whose POST arrived at that moment. */
+  const statesReadBefore = (endpoint: string, arrivedMs: number) =>
+    statesIn(endpoint, arrivedMs - IN_FLIGHT_MS, arrivedMs)
 
-  /** The endpoints that the statement which stored an event may have seen. */
-  const endpointsSeenBy = ({ account, createdMs }: WebhookEventRow) =>
-    endpointsIn(account, createdMs, createdMs + SNAPSHOT_MS)
+  /** The states of an endpoint that the statement which stored an event may have seen. */
+  const statesSeenBy = ({ createdMs }: WebhookEventRow, endpoint: string) =>
+    statesIn(endpoint, createdMs, createdMs + SNAPSHOT_MS)
 
-  /** Whether the statement which stored an event may have seen no endpoint. */
-  function mayLackEndpoint(event: WebhookEventRow): boolean {
-    const entries = endpointsSeenBy(event)
+  /** Whether the statement which stored an event may have seen this endpoint. */
+  const maySee = (event: WebhookEventRow, endpoint: string): boolean =>
+    statesSeenBy(event, endpoint).some(({ url }) => url !== undefined)
+
+  /** Whether the statement which stored an event must have seen this endpoint. */
+  function mustSee(event: WebhookEventRow, endpoint: string): boolean {
+    const states = statesSeenBy(event, endpoint)
     return (
-      entries.some(({ url }) => url === undefined) || !entries.some(({ respondedMs }) => respondedMs <= event.createdMs)
+      states.every(({ url }) => url !== undefined) && states.some(({ respondedMs }) => respondedMs <= event.createdMs)
     )
   }
+
+  /** All endpoints that an account has ever had. */
+  const endpointsOf = (account: string): string[] =>
+    [...changesOf].flatMap(([endpoint, [first]]) => (first!.account === account ? endpoint : []))
 
   return {
     logs,
     webhooks,
     lastRows,
     posts,
-    endpointsReadBefore,
-    endpointsSeenBy,
-    mayLackEndpoint,
+    statesReadBefore,
+    maySee,
+    mustSee,
+    endpointsOf,
     dispatch: (id: string): DispatchRow | undefined => dispatches.get(id),
     postsOf: (dispatch: string): Post[] => postsOf.get(dispatch) ?? [],
     attemptsOf: (dispatch: string): AttemptRow[] => attemptsOf.get(dispatch) ?? [],

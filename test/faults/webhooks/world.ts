@@ -10,16 +10,19 @@ export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
 
 interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount'> {
   scheduleMs?: number[]
+  /** How many endpoints an account has. Those beside the first one respond as its receiver does. */
+  endpoints?: number
 }
 
 const SETTLE_TIMEOUT_MS = 90_000
 
 /**
  * Starts a world with a Temporal. A test opens as many receivers and starts as many workers as it needs. `scheduleMs`
- * is the retry schedule, which is short so that every dispatch ends during the test.
+ * is the retry schedule, which is short so that every dispatch ends during the test. By default an account has one
+ * endpoint.
  */
 export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
-  const { scheduleMs = [0, 300, 600, 1_000], database, openAccount } = options
+  const { scheduleMs = [0, 300, 600, 1_000], endpoints = 1, database, openAccount } = options
   const temporal = await openTemporalPlace()
   const world = await startFaultWorld({
     database,
@@ -83,7 +86,9 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
     world,
     temporal,
     webhooks,
+    endpoints,
     posts,
+    hookAt: (url: string): Hook => hooks.find((hook) => hook.url === url)!,
     openHook,
     work,
     waitUntilSettled,
@@ -92,24 +97,58 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
   }
 }
 
-/** Changes the endpoint of an account through the API, and logs every change. */
-export function endpointOf({ webhooks }: WebhookWorld, account: string) {
-  let current: { url?: string; secret?: string } = {}
+/**
+ * Changes the first endpoint of an account through the API, and logs every change. The first `put` creates the other
+ * endpoints of the account.
+ */
+export function endpointOf(run: WebhookWorld, account: string) {
+  const { webhooks, endpoints, hookAt, openHook } = run
+  let current: Omit<EndpointResponse, 'endpoint_id'> = {}
+  let endpoint = ''
+  let areOthersMade = false
+
+  async function request(client: Client, method: string, path: string, body?: object) {
+    const sentMs = Date.now()
+    const response = await client.request(method, `/api/v1${path}`, body)
+    if (response.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(response)}`)
+    return { body: response.body as EndpointResponse, times: { sentMs, respondedMs: Date.now() } }
+  }
 
   async function change(client: Client, method: string, path: string, body?: object): Promise<void> {
-    const sentMs = Date.now()
-    const response = await client.request(method, `/api/v1/webhook${path}`, body)
-    if (response.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(response)}`)
-    const { url, secret = current.secret } = response.body as { url?: string; secret?: string }
+    const { body: changed, times } = await request(client, method, `/webhook${path}`, body)
+    const { url, secret = current.secret } = changed
     current = url === undefined ? {} : { url, secret }
-    webhooks.endpoints.push({ account, ...current, sentMs, respondedMs: Date.now() })
+    // The response of a deletion names no endpoint.
+    endpoint = changed.endpoint_id ?? endpoint
+    webhooks.endpoints.push({ account, endpoint, ...current, ...times })
+  }
+
+  async function makeOthers(client: Client, first: Hook): Promise<void> {
+    for (let i = 1; i < endpoints; i++) {
+      const { url } = await openHook((post, attempt) => first.respond(post, attempt))
+      const { body, times } = await request(client, 'POST', '/webhooks', { url })
+      webhooks.endpoints.push({ account, endpoint: body.endpoint_id!, url, secret: body.secret, ...times })
+    }
+  }
+
+  async function put(client: Client, url: string): Promise<void> {
+    await change(client, 'PUT', '', { url })
+    if (areOthersMade) return
+    areOthersMade = true
+    await makeOthers(client, hookAt(url))
   }
 
   return {
-    put: (client: Client, url: string) => change(client, 'PUT', '', { url }),
+    put,
     rotate: (client: Client) => change(client, 'POST', '/secret/rotate'),
     delete: (client: Client) => change(client, 'DELETE', ''),
   }
+}
+
+interface EndpointResponse {
+  endpoint_id?: string
+  url?: string
+  secret?: string
 }
 
 /** Requests a replay of an event or a message, and logs the response. */
