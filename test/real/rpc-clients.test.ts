@@ -8,7 +8,8 @@ import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
-// The stock clients of gRPC and Connect, each with its defaults, and with compression, deadlines and keepalive.
+// The stock clients of gRPC and Connect, each with its defaults, with compression, deadlines and keepalive, and with a
+// stream that resumes at a position.
 
 const PROGRAMS = resolve('test/real/rpc-clients')
 const PYTHON = [
@@ -72,6 +73,7 @@ const RESULTS = {
   deadline: 'deadline_exceeded',
   // The simulator is silent until the end of the send's time, and the connection lives through it.
   keepalive: 'DELIVERY_STATUS_BOUNCED',
+  stream: 'resumed',
 }
 
 const RUN = {
@@ -87,7 +89,7 @@ const RUN = {
       '--connectrpc_opt=protobuf=google',
       `--plugin=protoc-gen-connectrpc=${join(bin, 'protoc-gen-connectrpc')}`,
     ]
-    const files = ['emails', 'domains', 'outcomes', 'errors', 'options', 'stats'].map(
+    const files = ['emails', 'domains', 'events', 'outcomes', 'errors', 'options', 'stats'].map(
       (name) => `verdict/v1/${name}.proto`,
     )
     const protoc = ['-m', 'grpc_tools.protoc', '-I', resolve('proto'), ...outputs, ...plugin, ...files]

@@ -72,6 +72,11 @@ func withGrpc() results {
 		"fault":      code(packing, &verdict.SendRequest{}, 40*time.Second),
 		"deadline":   code(plain, message("connection_timeout", 1), 500*time.Millisecond),
 		"keepalive":  code(patient, message("connection_timeout", 1), 40*time.Second),
+		"stream": stream(func(after string) func() (*verdict.StreamEventsResponse, error) {
+			opened, err := verdict.NewEventServiceClient(plain).StreamEvents(ctx, &verdict.StreamEventsRequest{After: &after})
+			must(err)
+			return opened.Recv
+		}),
 	}
 }
 
@@ -101,7 +106,36 @@ func withConnect() results {
 		"fault":      code(packing, &verdict.SendRequest{}, 40*time.Second),
 		"deadline":   code(plain, message("connection_timeout", 1), 500*time.Millisecond),
 		"keepalive":  code(plain, message("connection_timeout", 1), 40*time.Second),
+		"stream": stream(func(after string) func() (*verdict.StreamEventsResponse, error) {
+			request := connect.NewRequest(&verdict.StreamEventsRequest{After: &after})
+			request.Header().Set("authorization", authorization)
+			opened, err := verdictv1connect.NewEventServiceClient(http.DefaultClient, address).StreamEvents(context.Background(), request)
+			must(err)
+			return func() (*verdict.StreamEventsResponse, error) {
+				opened.Receive()
+				return opened.Msg(), opened.Err()
+			}
+		}),
 	}
+}
+
+// stream reads two events from the beginning, and the second one again after the position of the first.
+func stream(open func(after string) func() (*verdict.StreamEventsResponse, error)) string {
+	read := func(after string, count int) (found []*verdict.EventChange) {
+		next := open(after)
+		for len(found) < count {
+			message, err := next()
+			must(err)
+			found = append(found, message.GetEvents()...)
+		}
+		return found
+	}
+	all := read("begin", 2)
+	again := read(all[0].GetPosition(), 1)
+	if again[0].GetEvent().GetEventId() != all[1].GetEvent().GetEventId() {
+		return "differs"
+	}
+	return "resumed"
 }
 
 func must(err error) {

@@ -6,7 +6,18 @@ from urllib.parse import urlsplit
 
 import grpc
 from connectrpc.errors import ConnectError
-from verdict.v1 import domains_connect, domains_pb2, domains_pb2_grpc, emails_connect, emails_pb2, emails_pb2_grpc, outcomes_pb2
+from verdict.v1 import (
+    domains_connect,
+    domains_pb2,
+    domains_pb2_grpc,
+    emails_connect,
+    emails_pb2,
+    emails_pb2_grpc,
+    events_connect,
+    events_pb2,
+    events_pb2_grpc,
+    outcomes_pb2,
+)
 
 URL = os.environ["VERDICT_URL"]
 AUTHORIZATION = f"Bearer {os.environ['VERDICT_API_KEY']}"
@@ -28,6 +39,19 @@ def status(response: emails_pb2.SendResponse) -> str:
     return outcomes_pb2.DeliveryStatus.Name(response.status)
 
 
+def stream(open_stream) -> str:
+    """Reads two events from the beginning, and the second one again after the position of the first."""
+
+    def changes(after):
+        for message in open_stream(events_pb2.StreamEventsRequest(after=after)):
+            yield from message.events
+
+    all_of_them = changes("begin")
+    first, second = next(all_of_them), next(all_of_them)
+    again = next(changes(first.position))
+    return "resumed" if again.event.event_id == second.event.event_id else "differs"
+
+
 def with_grpcio() -> dict:
     metadata = [("authorization", AUTHORIZATION)]
 
@@ -42,6 +66,7 @@ def with_grpcio() -> dict:
     emails = emails_pb2_grpc.EmailServiceStub(channel)
     packing = emails_pb2_grpc.EmailServiceStub(grpc.insecure_channel(host, compression=grpc.Compression.Gzip))
     patient = emails_pb2_grpc.EmailServiceStub(grpc.insecure_channel(host, KEEPALIVE))
+    events = events_pb2_grpc.EventServiceStub(channel)
     domains = domains_pb2_grpc.DomainServiceStub(channel).ListDomains(domains_pb2.ListDomainsRequest(), metadata=metadata)
     return {
         "defaults": code(emails, message("delivered")),
@@ -51,6 +76,7 @@ def with_grpcio() -> dict:
         "fault": code(packing, FAULTY),
         "deadline": code(emails, message("connection_timeout"), 0.5),
         "keepalive": code(patient, message("connection_timeout")),
+        "stream": stream(lambda request: events.StreamEvents(request, metadata=metadata)),
     }
 
 
@@ -65,6 +91,7 @@ def with_connectrpc() -> dict:
 
     emails = emails_connect.EmailServiceClientSync(URL)
     plain = emails_connect.EmailServiceClientSync(URL, send_compression=None, accept_compression=[])
+    events = events_connect.EventServiceClientSync(URL)
     domains = domains_connect.DomainServiceClientSync(URL).list_domains(domains_pb2.ListDomainsRequest(), headers=headers)
     return {
         "defaults": code(emails, message("delivered")),
@@ -74,6 +101,7 @@ def with_connectrpc() -> dict:
         "fault": code(emails, FAULTY),
         "deadline": code(emails, message("connection_timeout"), 500),
         "keepalive": code(emails, message("connection_timeout")),
+        "stream": stream(lambda request: events.stream_events(request, headers=headers)),
     }
 
 

@@ -4,6 +4,7 @@ import * as grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { DomainService } from '../../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
 
 // Calls the service with grpc-js and connect-node, as each is installed and with its usual options. Prints the results.
@@ -20,14 +21,38 @@ const LARGE = message('delivered', 20_000)
 const TIMEOUT_MS = 40_000
 
 interface Stubs {
-  verdict: { v1: { EmailService: grpc.ServiceClientConstructor; DomainService: grpc.ServiceClientConstructor } }
+  verdict: {
+    v1: Record<'EmailService' | 'DomainService' | 'EventService', grpc.ServiceClientConstructor>
+  }
+}
+
+interface Change {
+  event?: { event_id?: string; eventId?: string }
+  position: string
+}
+
+/** Reads two events from the beginning, and the second one again after the position of the first. */
+async function stream(open: (after: string) => AsyncIterable<{ events?: Change[] }>): Promise<string> {
+  async function read(after: string, count: number) {
+    const found: Change[] = []
+    for await (const { events = [] } of open(after)) {
+      found.push(...events)
+      if (found.length >= count) break
+    }
+    return found
+  }
+  const idOf = ({ event }: Change) => event!.event_id ?? event!.eventId
+  const [first, second] = await read('begin', 2)
+  const [again] = await read(first!.position, 1)
+  return idOf(again!) === idOf(second!) ? 'resumed' : 'differs'
 }
 
 async function withGrpcJs() {
   const options = { keepCase: true, enums: String, includeDirs: ['proto'] }
-  const files = ['verdict/v1/emails.proto', 'verdict/v1/domains.proto']
-  const { EmailService, DomainService } = (grpc.loadPackageDefinition(loadSync(files, options)) as unknown as Stubs)
-    .verdict.v1
+  const files = ['emails', 'domains', 'events'].map((name) => `verdict/v1/${name}.proto`)
+  const { EmailService, DomainService, EventService } = (
+    grpc.loadPackageDefinition(loadSync(files, options)) as unknown as Stubs
+  ).verdict.v1
   const metadata = new grpc.Metadata()
   metadata.set('authorization', authorization)
   const host = new URL(baseUrl).host
@@ -60,6 +85,7 @@ async function withGrpcJs() {
     fault: await send(packing, {}),
     deadline: await send(plain, message('connection_timeout'), 500),
     keepalive: await send(patient, message('connection_timeout')),
+    stream: await stream((after) => open(EventService).StreamEvents!({ after }, metadata)),
   }
 }
 
@@ -85,6 +111,7 @@ async function withConnectNode() {
     fault: await send(packing, {}),
     deadline: await send(plain, message('connection_timeout'), 500),
     keepalive: await send(patient, message('connection_timeout')),
+    stream: await stream((after) => createClient(EventService, plain).streamEvents({ after }, { headers })),
   }
 }
 
