@@ -103,8 +103,8 @@ const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_
 /**
  * Values that reach more code than generated ones. The document describes in prose what a valid address, time, file or
  * header is, and how long values may be, so a request that matches the schema may still be refused with 400. An expired
- * id is 410. A replay without an endpoint is 409. A batch reports the faults of one message in a response of 200. A call
- * for changes waits as long as it is asked to, which would take most of the time.
+ * id is 410. A replay without an endpoint is 409. A batch reports the faults of one message in a response of 200. A
+ * call for changes waits as long as it is asked to, which would take most of the time.
  */
 const configuration = (messageId: string, eventId: string) => `
 request-timeout = 30.0
