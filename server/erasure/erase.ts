@@ -8,7 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { LOCK as MOVING } from '../reputation/open-statistics.ts'
+import { MOVING_LOCK } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type Kind, PLACES, replaced, writeAnswer } from './places.ts'
 import { type ErasureProgress, meterOf } from './progress.ts'
@@ -289,7 +289,7 @@ const WINDOW_MS = 60_000
  * their readers count what is not added up.
  */
 async function eraseMoved({ db }: ErasureParts, erasure: Erasure, state: State): Promise<void> {
-  await run(db, `select pg_advisory_lock(${MOVING})`)
+  await run(db, `select pg_advisory_lock(${MOVING_LOCK})`)
   try {
     for (const part of await partsOf(db)) {
       if (!MOVED.includes(part.name)) continue
@@ -300,7 +300,7 @@ async function eraseMoved({ db }: ErasureParts, erasure: Erasure, state: State):
       }
     }
   } finally {
-    await run(db, `select pg_advisory_unlock(${MOVING})`).catch(() => {})
+    await run(db, `select pg_advisory_unlock(${MOVING_LOCK})`).catch(() => {})
   }
 }
 

@@ -20,9 +20,9 @@ const MOST_ROWS = 500
  * The key of the advisory lock. One process adds up at a time: two would each admit other tags. An erasure takes it,
  * too: who has it is the only one that moves rows.
  */
-export const LOCK = 0x6f70_656e // 'open'
+export const MOVING_LOCK = 0x6f70_656e // 'open'
 
-const TRY_LOCK = `select pg_try_advisory_xact_lock(${LOCK}) as "isFree"`
+const TRY_LOCK = `select pg_try_advisory_xact_lock(${MOVING_LOCK}) as "isFree"`
 
 const COLUMNS = GROUP_COUNTS.join(', ')
 const COUNTS = GROUP_COUNTS.map((column) => {

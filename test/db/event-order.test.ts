@@ -41,21 +41,22 @@ test('events after a restore in another cluster come after those of the dump, wh
   expect(await db.$client.unsafe('select epoch from event_orders order by 1')).toEqual([{ epoch: 1 }, { epoch: 2 }])
   const after = await store()
   expect((await reads.horizon()).isKept).toBe(true)
-  expect(await ids()).toEqual([first, dumped, after])
+  // An open transaction of another test, in the same cluster, can hold the newest events back for a moment.
+  await expect.poll(() => ids()).toEqual([first, dumped, after])
 })
 
 test('events of an earlier release come first, by their ids, and none is left out', async () => {
-  const { store, ids, reads, account, db } = await world()
+  const { store, ids, reads, account } = await world()
   const now = Date.now()
   const old = []
   for (let i = 130; i > 0; i--) old.push(await store(0, now - i))
   const newer = [await store(), await store()]
+  // As above.
+  await expect.poll(() => reads.newest(account)).toMatchObject({ id: newer[1] })
   const first = await reads.readPage(account, { order: 0, id: newId(0) })
   expect(first).toHaveLength(100)
   const last = first.at(-1)!
   expect([...first.map(({ id }) => id), ...(await ids({ order: 0, id: last.id }))]).toEqual([...old, ...newer])
-  expect(await reads.newest(account)).toMatchObject({ id: newer[1] })
-  expect(db).toBeDefined()
 })
 
 test('a statement of the stream reads the days that can hold new events, by the index of its order', async () => {
