@@ -5,7 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { addUpOpen, LOCK } from '../../server/reputation/open-statistics.ts'
+import { addUpOpen, MOVING_LOCK } from '../../server/reputation/open-statistics.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from '../services/api.ts'
 import { dump, eraseIn, mentionsIn } from './world.ts'
@@ -264,7 +264,7 @@ test('an erasure finds the tag of a row of statistics that is moved while it run
   const commit = Promise.withResolvers<void>()
   // As an hour is merged: in one statement, and under the lock of what adds up.
   const merging = db.$client.begin(async (tx) => {
-    await run(tx, `select pg_advisory_xact_lock(${LOCK})`)
+    await run(tx, `select pg_advisory_xact_lock(${MOVING_LOCK})`)
     await run(
       tx,
       `with old_row as (delete from group_stats where key like '%' || $1 returning *)
@@ -273,7 +273,7 @@ test('an erasure finds the tag of a row of statistics that is moved while it run
     )
     await commit.promise
   })
-  await expect.poll(() => advisoryLocks(LOCK)).toBe(1)
+  await expect.poll(() => advisoryLocks(MOVING_LOCK)).toBe(1)
   const erasing = eraseIn(api.world, email)
   // It waits for the row that it has found, or for the lock.
   await expect.poll(() => count('pg_locks where not granted')).toBeGreaterThan(0)
@@ -282,7 +282,7 @@ test('an erasure finds the tag of a row of statistics that is moved while it run
   const { counts } = await erasing
   expect(counts[account.id]).toMatchObject({ group_stats: 1 })
   expect(await mentionsOf(email)).toEqual([])
-  expect(await advisoryLocks(LOCK)).toBe(0)
+  expect(await advisoryLocks(MOVING_LOCK)).toBe(0)
 })
 
 const advisoryLocks = (key: number) =>
