@@ -13,7 +13,7 @@ let run: WebhookWorld
 afterEach(() => run.stop())
 
 test('every dispatch ends when a worker is killed at each point of its work, and an attempt with an unknown outcome is made again', async () => {
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ endpoints: 3 })
   // Events for recipients of each second letter are never acknowledged.
   const isGood = (post: PostEntry, attempt: number) => attempt > 2 && !/-2@/.test(recipientOf(post))
   const hook = await run.openHook((post, attempt) => ({ status: isGood(post, attempt) ? 200 : 503 }))
@@ -46,7 +46,7 @@ test('every dispatch ends when a worker is killed at each point of its work, and
 
 test('after SIGTERM to a worker and to the API under load, the outcomes of running attempts are stored, and none is unknown', async () => {
   const dice = diceFor('webhook drains')
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ endpoints: 3 })
   const hook = await run.openHook((_, attempt) => ({
     status: attempt < 2 ? 503 : 200,
     delayMs: dice.between(100, 500),
