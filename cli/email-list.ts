@@ -1,4 +1,4 @@
-import { Option } from '@commander-js/extra-typings'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { matchingFormOf } from '../mail/address.ts'
 import { REASONS, STATUSES } from './choices.ts'
 import { command, type Print } from './command.ts'
@@ -26,6 +26,7 @@ export const emails = (print: Print) =>
   command(
     'emails',
     'verdict emails --status bounced --from 2026-01-31',
+    'verdict emails --subject "order 4102"',
     'verdict emails --recipient ann@example.com --json | jq -r .emails[].message_id',
   )
     .summary('List sent emails')
@@ -34,6 +35,10 @@ export const emails = (print: Print) =>
     .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only to this recipient')
     .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
+    .option('--subject <words>', 'Only with all of these words in the subject')
+    .addOption(
+      new Option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated').argParser(readPair),
+    )
     .option('--domain <domain>', 'Only from this domain')
     .option('--tag <tag>', 'Only with this tag')
     .option('--tenant <tenant_id>', 'Only of this tenant')
@@ -64,6 +69,13 @@ export const emails = (print: Print) =>
       const list = table(heading, rows, 'No email matches.')
       print({ json: page, text: pageText(list, page) })
     })
+
+/** Adds a pair of the command line to those before it. */
+function readPair(text: string, pairs: Record<string, string> = {}): Record<string, string> {
+  const equals = text.indexOf('=')
+  if (equals < 1) throw new InvalidArgumentError('It needs a key and a value, such as order=4102.')
+  return { ...pairs, [text.slice(0, equals)]: text.slice(equals + 1) }
+}
 
 /** A row names the recipient whose status it shows: the one sought, else the first that gives the email its status. */
 function rowOf({ createdAt, recipients, subject, message_id, sandbox, ...email }: ListedEmail, sought = ''): string[] {

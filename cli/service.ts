@@ -6,9 +6,14 @@ import { developmentKey, developmentUrl } from './environment.ts'
 export const urlOption = () =>
   new Option('--url <url>', 'The URL of the service; by default VERDICT_URL, or the instance that npm start runs here')
 
-/** The query of a path, `?` included; parameters without a value are left out. */
-export function query(parameters: Record<string, string | undefined>): string {
-  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+/** The query of a path, `?` included; parameters without a value are left out. Pairs are `metadata.order=7`. */
+export function query(parameters: Record<string, string | Record<string, string> | undefined>): string {
+  const present = Object.entries(parameters).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined) return []
+    return typeof value === 'string'
+      ? [[name, value]]
+      : Object.entries(value).map(([key, one]) => [`${name}.${key}`, one])
+  })
   return present.length > 0 ? `?${new URLSearchParams(present)}` : ''
 }
 

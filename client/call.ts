@@ -87,6 +87,12 @@ function textOf(field: string, value: unknown): string {
   return value.toISOString()
 }
 
+/** The pairs of a map are parameters of their own: `metadata.order`. */
+const pairsOf = ([field, value]: [string, unknown]): [string, unknown][] =>
+  typeof value === 'object' && value !== null && !(value instanceof Date)
+    ? Object.entries(value).map(([key, one]) => [`${field}.${key}`, one])
+    : [[field, value]]
+
 function requestOf(base: string, apiKey: string, name: keyof Calls, input: object, options: SendOptions): Request {
   const { method, path } = ROUTES[name]
   const {
@@ -95,7 +101,9 @@ function requestOf(base: string, apiKey: string, name: keyof Calls, input: objec
     body,
   } = input as { path?: Record<string, string>; query?: Record<string, unknown>; body?: object }
   const filled = path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(values[field]!))
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const given = Object.entries(query)
+    .flatMap(pairsOf)
+    .filter(([, value]) => value !== undefined && value !== null)
   const search = new URLSearchParams(given.map(([field, value]) => [field, textOf(field, value)])).toString()
   return {
     method,

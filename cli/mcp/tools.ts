@@ -183,7 +183,12 @@ const list = (call: Call, name: string, title: string, operationId: string, path
   annotations: READS,
   async call(filters) {
     const given = Object.entries(filters).filter(([, value]) => value !== null)
-    const parameters = Object.fromEntries(given.map(([field, value]) => [field, String(value)]))
+    const parameters = Object.fromEntries(
+      given.map(([field, value]) => [
+        field,
+        typeof value === 'object' ? (value as Record<string, string>) : String(value),
+      ]),
+    )
     return marked(await call(path + query(parameters)), responseOf(operationId)) as object
   },
 })

@@ -1964,6 +1964,16 @@ export interface ListEmailsQuery {
    * form. With `recipient` both must be true of one recipient.
    */
   recipient_domain?: string
+  /**
+   * Only emails whose subject has all of these words, in any order. A word is whole: letters and digits, in upper or
+   * lower case. All other characters separate words.
+   */
+  subject?: string
+  /**
+   * Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair is
+   * `metadata.order=4102` or `metadata[order]=4102`.
+   */
+  metadata?: Record<string, string>
 }
 
 export interface ListEventsQuery {

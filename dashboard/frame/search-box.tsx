@@ -44,12 +44,12 @@ export function SearchBox() {
           data-search-box
           type="search"
           role="combobox"
-          aria-label="Search messages by recipient, domain, message id or tag"
+          aria-label="Search messages by recipient, domain, subject, metadata, tag or message id"
           aria-expanded={readings.length > 0}
           aria-controls={list}
           aria-autocomplete="list"
           aria-activedescendant={readings.length > 0 ? optionId(chosen) : undefined}
-          placeholder="Recipient, domain, message id or tag"
+          placeholder="Recipient, domain, subject, tag or id"
           value={text}
           onChange={(event) => {
             setText(event.currentTarget.value)

@@ -1,5 +1,8 @@
 const ID = /^(msg|evt)_[0-9a-z]{26}$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
+const PAIR = /^[\w.-]{1,40}=./
+/** Several words, or a number such as that of an order: people write these in subjects rather than in tags. */
+const WORDS = /\s|^[#\d]+$/
 
 /** One way to read the text of the search box. */
 export interface Reading {
@@ -22,12 +25,14 @@ export function readingsOf(text: string): Reading[] {
   if (kind === 'msg') return [{ label: 'Open message', value, place: `messages/${value.toLowerCase()}` }]
   if (kind === 'evt') return [{ label: 'Open event', value, place: `events/${value.toLowerCase()}` }]
   const tag = messagesBy('Messages with the tag', 'tag', value)
+  const subject = /[\p{L}\p{N}]/u.test(value) ? [messagesBy('Messages whose subject has', 'subject', value)] : []
+  if (PAIR.test(value)) return [messagesBy('Messages with the metadata', 'metadata', value), ...subject, tag]
   const domain = value.slice(value.lastIndexOf('@') + 1)
-  if (!DOMAIN.test(domain)) return [tag]
+  if (!DOMAIN.test(domain)) return WORDS.test(value) ? [...subject, tag] : [tag, ...subject]
   const toDomain = messagesBy('Messages to anyone at', 'recipient_domain', domain)
   return value.includes('@')
-    ? [messagesBy('Messages to', 'recipient', value), toDomain, tag]
-    : [toDomain, messagesBy('Messages from the domain', 'domain', value), tag]
+    ? [messagesBy('Messages to', 'recipient', value), toDomain, ...subject, tag]
+    : [toDomain, messagesBy('Messages from the domain', 'domain', value), ...subject, tag]
 }
 
 const messagesBy = (label: string, filter: string, value: string): Reading => ({

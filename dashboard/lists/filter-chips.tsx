@@ -121,6 +121,8 @@ function TypedValue({ filter, onApply }: { filter: Filter; onApply(value: string
           label={filter.label}
           type={isTime ? 'datetime-local' : 'text'}
           placeholder={filter.placeholder}
+          pattern={filter.pattern}
+          title={filter.patternWords}
           value={value}
           onChange={(event) => setValue(event.currentTarget.value)}
           spellCheck={false}

@@ -7,4 +7,7 @@ export interface Filter {
   /** Kind of a typed value. A time is in the reader's zone, and in the address in UTC. */
   kind?: 'text' | 'time'
   placeholder?: string
+  /** What a typed value looks like, as a regular expression, and the words for one that does not. */
+  pattern?: string
+  patternWords?: string
 }

@@ -42,6 +42,15 @@ export const RECIPIENT_DOMAIN_FILTER: Filter = {
   placeholder: 'example.com',
 }
 export const TAG_FILTER: Filter = { name: 'tag', label: 'Tag', placeholder: 'password-reset' }
+export const SUBJECT_FILTER: Filter = { name: 'subject', label: 'Subject has', placeholder: 'order 4102' }
+/** One pair: its key, and its value after the first `=`. */
+export const METADATA_FILTER: Filter = {
+  name: 'metadata',
+  label: 'Metadata',
+  placeholder: 'order=4102',
+  pattern: String.raw`[A-Za-z0-9_.\-]{1,40}=.*`,
+  patternWords: 'A key, = and the whole value: order=4102',
+}
 export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placeholder: 'shop-7' }
 
 /** The status that the address of a page names. */

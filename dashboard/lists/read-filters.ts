@@ -7,10 +7,11 @@ import type { Filter } from './filter.ts'
  */
 export function readFilters(filters: Filter[], search: Record<string, unknown>): Record<string, string | undefined> {
   const read: Record<string, string> = {}
-  for (const { name, choices, kind } of filters) {
+  for (const { name, choices, kind, pattern } of filters) {
     const value = search[name]
     if (typeof value !== 'string' || value === '') continue
     if (choices && !choices.some(([choice]) => choice === value)) continue
+    if (pattern && !new RegExp(`^(?:${pattern})$`, 'su').test(value)) continue
     if (kind === 'time' && timeOf(value) === undefined) continue
     read[name] = value
   }

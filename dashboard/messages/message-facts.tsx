@@ -19,7 +19,7 @@ export function MessageFacts({ email }: { email: GetEmailResponse }) {
   return (
     <aside className={styles.side} aria-label="About the message">
       <Facts facts={factsOf(email)} />
-      <Pairs title="Metadata" pairs={email.metadata} />
+      <Pairs title="Metadata" pairs={email.metadata} by={(pair) => ({ metadata: pair })} />
       <Pairs title="Headers" pairs={email.headers} />
       <Attachments email={email} />
       <Receipt messageId={email.messageId} />
@@ -111,13 +111,22 @@ function Facts({ facts }: { facts: [term: string, value: ReactNode][] }) {
   )
 }
 
-function Pairs({ title, pairs }: { title: string; pairs: Record<string, string> }) {
+interface PairsProps {
+  title: string
+  pairs: Record<string, string>
+  /** The messages that share a pair, written as `key=value`. */
+  by?(pair: string): MessageSearch
+}
+
+function Pairs({ title, pairs, by }: PairsProps) {
   const entries = Object.entries(pairs)
   if (entries.length === 0) return null
+  const shown = (name: string, value: string) =>
+    by ? <Filtered key={name} by={by(`${name}=${value}`)} text={value} /> : <OutsideText key={name} text={value} />
   return (
     <section>
       <h3>{title}</h3>
-      <Facts facts={entries.map(([name, value]) => [name, <OutsideText key={name} text={value} />])} />
+      <Facts facts={entries.map(([name, value]) => [name, shown(name, value)])} />
     </section>
   )
 }

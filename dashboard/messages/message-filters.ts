@@ -1,10 +1,12 @@
 import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
+  METADATA_FILTER,
   REASON_FILTER,
   RECIPIENT_DOMAIN_FILTER,
   RECIPIENT_FILTER,
   STATUS_FILTER,
+  SUBJECT_FILTER,
   sandboxOfName,
   statusOfName,
   TAG_FILTER,
@@ -26,6 +28,9 @@ export interface MessageSearch {
   recipient_domain?: string
   status?: string
   reason?: string
+  subject?: string
+  /** A pair, as `key=value`. */
+  metadata?: string
   domain?: string
   tag?: string
   tenant?: string
@@ -39,6 +44,8 @@ export const MESSAGE_FILTERS: Filter[] = [
   MESSAGE_STATUS,
   REASON_FILTER,
   RECIPIENT_DOMAIN_FILTER,
+  SUBJECT_FILTER,
+  METADATA_FILTER,
   { name: 'domain', label: 'From domain', placeholder: 'example.com' },
   TAG_FILTER,
   TENANT_FILTER,
@@ -49,10 +56,12 @@ export const MESSAGE_FILTERS: Filter[] = [
 
 /** The request for the emails that match. */
 export function requestOf(search: MessageSearch) {
-  const { recipient, domain, tag, tenant, status, reason, sandbox, from, to } = search
+  const { recipient, subject, metadata, domain, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     recipient,
     recipientDomain: search.recipient_domain,
+    subject,
+    metadata: metadata === undefined ? undefined : pairOf(metadata),
     domain,
     tag,
     tenantId: tenant,
@@ -63,4 +72,9 @@ export function requestOf(search: MessageSearch) {
     from: timestampOf(from),
     to: timestampOf(to),
   }
+}
+
+function pairOf(text: string): Record<string, string> {
+  const equals = text.indexOf('=')
+  return { [text.slice(0, equals)]: text.slice(equals + 1) }
 }

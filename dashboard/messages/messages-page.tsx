@@ -116,9 +116,11 @@ function NoMatch({ search }: { search: MessageSearch }) {
   return <EmptyState title="No message matches">{noMatchWords(search)}</EmptyState>
 }
 
-function noMatchWords({ recipient, tag, ...others }: MessageSearch): string {
-  if (tag !== undefined && recipient === undefined && Object.keys(others).length === 0)
-    return 'Searched as a tag. For an address, type it whole.'
+function noMatchWords({ tag, subject, ...others }: MessageSearch): string {
+  const isAlone = Object.keys(others).length === 0
+  if (isAlone && tag !== undefined && subject === undefined) return 'Searched as a tag. For an address, type it whole.'
+  if (isAlone && subject !== undefined && tag === undefined)
+    return 'Every word must be in the subject as a whole: order does not find orders.'
   return 'Messages that match all of these filters appear here. Verdict keeps messages for 90 days.'
 }
 

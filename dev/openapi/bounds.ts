@@ -5,7 +5,7 @@ import { CONTENT_ID, CONTENT_TYPE_FIELD } from '../../server/sending/attachments
 import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
 import { ENDPOINT_LIMITS } from '../../server/services/endpoint-fields.ts'
 import { MAX_WAIT_S } from '../../server/services/event-changes.ts'
-import { MAX_LIMIT } from '../../server/services/listing.ts'
+import { MAX_LIMIT, MOST_SUBJECT_CHARACTERS } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
 
 /** Limits of a request field: keywords for the list or map itself, and for its elements or the single value. */
@@ -28,6 +28,10 @@ const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
 const BODY: Bounds = { value: { maxLength: MESSAGE_LIMITS.bodyBytes } }
 
+const METADATA: Bounds = {
+  whole: { maxProperties: MESSAGE_LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
+  value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
+}
 const MESSAGE: Record<string, Bounds> = {
   to: { whole: { minItems: 1 }, value: { minLength: 1 } },
   cc: { value: { minLength: 1 } },
@@ -44,10 +48,7 @@ const MESSAGE: Record<string, Bounds> = {
     value: { maxLength: MESSAGE_LIMITS.referencesCharacters },
   },
   tenant_id: TENANT_ID,
-  metadata: {
-    whole: { maxProperties: MESSAGE_LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
-    value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
-  },
+  metadata: METADATA,
   tag: TAG,
   retry_of: { value: { pattern: idPattern('msg') } },
   raw: {},
@@ -81,6 +82,8 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   ListEmailsRequest: {
     recipient: {},
     recipient_domain: TEXT,
+    subject: { value: { minLength: 1, maxLength: MOST_SUBJECT_CHARACTERS } },
+    metadata: METADATA,
     domain: TEXT,
     tag: TAG,
     tenant_id: TENANT_ID,

@@ -98,6 +98,8 @@ function parameters({ method, inPath, hasBody }: Binding, schemas: Schemas, exam
       in: place(field),
       required: place(field) === 'path',
       description,
+      // OpenAPI's only form for the pairs of a map: `metadata[order]=7`.
+      ...(field.fieldKind === 'map' ? { style: 'deepObject', explode: true } : {}),
       schema,
       ...(value === undefined ? {} : { example: value }),
     }

@@ -12,6 +12,7 @@ import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
+import { recipientDomainSql } from '../db/matching-sql.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { messages, recipients } from '../db/schema.ts'
 import type { Backend } from './backend.ts'
@@ -20,22 +21,23 @@ import {
   readDomain,
   readEnum,
   readLimit,
+  readMetadataFilter,
   readRange,
   readRecipient,
+  readSubjectWords,
   readTagFilter,
   readTenantFilter,
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
+import { newestWithTerms } from './newest-with-terms.ts'
 
 export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof EmailService>['listEmails'] {
   return async (request, context) => {
     const limit = readLimit(request.limit)
     const range = readRange(ListEmailsRequestSchema, request, clock)
     const filters = { accountId: accountOf(context), ...readFilters(request) }
-    const isByRecipient = filters.recipient !== undefined || filters.recipientDomain !== undefined
-    const find = isByRecipient ? findEmailsTo : findEmails
     return read(async (db) => {
-      const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
+      const rows = await findRows(db, filters, range, limit + 1)
       const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
       const outcomes = await outcomesOf(
         db,
@@ -57,7 +59,14 @@ function readFilters(request: ListEmailsRequest) {
     tenantId: readTenantFilter(request.tenantId),
     sandbox: request.sandbox,
     inDoubt: request.inDoubt,
+    terms: readTerms(request),
   }
+}
+
+/** What the terms of an email are made of; undefined when the list has no such filter. */
+function readTerms({ subject, metadata }: ListEmailsRequest) {
+  const terms = { subject: readSubjectWords(subject), metadata: readMetadataFilter(metadata) }
+  return terms.subject === undefined && terms.metadata === undefined ? undefined : terms
 }
 
 type Filters = ReturnType<typeof readFilters> & { accountId: string }
@@ -83,7 +92,10 @@ const COLUMNS = {
   ),
 }
 
-function matches({ accountId, recipient: _, recipientDomain: __, inDoubt, ...columns }: Filters, range: IdRange) {
+function matches(
+  { accountId, recipient: _, recipientDomain: __, inDoubt, terms, ...columns }: Filters,
+  range: IdRange,
+) {
   const present = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = present.map(([name, value]) => eq(messages[name as keyof typeof columns], value!))
   return and(
@@ -92,13 +104,25 @@ function matches({ accountId, recipient: _, recipientDomain: __, inDoubt, ...col
     lt(messages.id, range.below),
     ...equal,
     inDoubt === undefined ? undefined : inDoubt ? isInDoubt(range) : sql`not (${isInDoubt(range)})`,
+    terms && hasTerms(accountId, terms),
   )
 }
+
+const hasTerms = (accountId: string, terms: object) => sql<boolean>`
+  message_terms(${messages.accountId}, ${messages.request})
+    @> nullif(message_terms(${accountId}::uuid, ${JSON.stringify(terms)}::text::json), '{}')`
 
 /** A recipient in doubt is bounced, which is the worst status: only these emails need a look at their recipients. */
 const isInDoubt = ({ from, below }: IdRange) => sql`${messages.status} = 'bounced' and exists (
   select from ${recipients} r
   where r.message_id = ${messages.id} and r.message_id >= ${from} and r.message_id < ${below} and r.in_doubt)`
+
+function findRows(db: Database, filters: Filters, range: IdRange, limit: number) {
+  const { recipient, recipientDomain, terms } = filters
+  if (recipient === undefined && terms !== undefined) return findEmailsWith(db, filters, terms, range, limit)
+  const find = recipient === undefined && recipientDomain === undefined ? findEmails : findEmailsTo
+  return newestRows(range, limit, (range, limit) => find(db, filters, range, limit))
+}
 
 /**
  * Every filter has an index that ends in the id, so PostgreSQL reads a page and no more. Of several filters it uses the
@@ -107,6 +131,38 @@ const isInDoubt = ({ from, below }: IdRange) => sql`${messages.status} = 'bounce
 function findEmails(db: Database, filters: Filters, range: IdRange, limit: number) {
   return db.select(COLUMNS).from(messages).where(matches(filters, range)).orderBy(desc(messages.id)).limit(limit)
 }
+
+/** Finds emails by words of the subject and pairs of the metadata. */
+async function findEmailsWith(db: Database, filters: Filters, terms: object, range: IdRange, limit: number) {
+  const { accountId, recipientDomain } = filters
+  const isToDomain = (range: IdRange) =>
+    recipientDomain === undefined ? undefined : hasRecipientAt(recipientDomain, range)
+  const ids = await newestWithTerms(range, limit, {
+    newest: (range, limit) =>
+      db
+        .select({ id: messages.id, isFound: sql<boolean>`${and(hasTerms(accountId, terms), isToDomain(range))}` })
+        .from(messages)
+        .where(matches({ ...filters, terms: undefined }, range))
+        .orderBy(desc(messages.id))
+        .limit(limit),
+    // The offset keeps PostgreSQL from looking for the terms in the order of the list, in message after message.
+    indexed: (range, limit) =>
+      db
+        .select({ id: sql<string>`found.id` })
+        .from(
+          sql`(select ${messages.id} from ${messages} where ${and(matches(filters, range), isToDomain(range))} offset 0) as found`,
+        )
+        .orderBy(sql`found.id desc`)
+        .limit(limit),
+  })
+  if (ids.length === 0) return []
+  return db.select(COLUMNS).from(messages).where(inArray(messages.id, ids)).orderBy(desc(messages.id))
+}
+
+const hasRecipientAt = (domain: string, { from, below }: IdRange) => sql`exists (
+  select from ${recipients} r
+  where r.message_id = ${messages.id} and r.message_id >= ${from} and r.message_id < ${below}
+    and ${sql.raw(recipientDomainSql('r.email'))} = ${domain})`
 
 /**
  * Finds emails by a recipient or the domain of one, once each: an address may be among the recipients in two spellings.

@@ -9,7 +9,7 @@ import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
 import { failFields } from '../errors.ts'
 import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
-import { METADATA_LIMITS } from '../sending/metadata.ts'
+import { METADATA_LIMITS, metadataFaults } from '../sending/metadata.ts'
 import { parseTime, timeFault } from '../time-text.ts'
 import { type IdRange, pageRange } from './newest-rows.ts'
 
@@ -17,6 +17,8 @@ import { type IdRange, pageRange } from './newest-rows.ts'
 
 const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
+/** Of the words that a subject must have. */
+export const MOST_SUBJECT_CHARACTERS = 200
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
 
@@ -60,6 +62,22 @@ export const readTagFilter = (tag: string | undefined, field = 'tag') =>
 function readFilter(field: string, text: string | undefined, most: number): string | undefined {
   if (text === undefined || (text !== '' && [...text].length <= most && !/\p{Cc}/u.test(text))) return text
   throw refuse(field, `must be 1 to ${most} printable characters`)
+}
+
+/** Returns the words of a subject as they are given. A text without a word finds nothing, or everything. */
+export function readSubjectWords(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  if (text.length > 2 * MOST_SUBJECT_CHARACTERS || [...text].length > MOST_SUBJECT_CHARACTERS)
+    throw refuse('subject', `has more than ${MOST_SUBJECT_CHARACTERS} characters`)
+  if (!/[\p{L}\p{N}]/u.test(text)) throw refuse('subject', 'must have a word: a letter or a digit')
+  return text
+}
+
+/** Returns the pairs; undefined without any. A pair that no message can have is a fault of the caller. */
+export function readMetadataFilter(pairs: Record<string, string>): Record<string, string> | undefined {
+  const faults = metadataFaults(pairs)
+  if (faults.length > 0) throw failFields('invalid_payload', faults)
+  return Object.keys(pairs).length > 0 ? pairs : undefined
 }
 
 /** Returns the matching form of an address. */

@@ -146,7 +146,8 @@ const LISTED = {
 test('emails are listed by filters, with the cursor of the next page', async () => {
   using there = await service({ emails: [LISTED], next_cursor: 'abc', has_more: true })
   const filters = '--status bounced --recipient b+x@r.example --tenant t --tag x --domain shop.example --live'
-  const { text } = await run(['emails', ...filters.split(' '), '--from', '2026-01-31'])
+  const terms = ['--subject', 'order 4102', '--metadata', 'order=4=1', '--metadata', 'a.b=c']
+  const { text } = await run(['emails', ...filters.split(' '), ...terms, '--from', '2026-01-31'])
   expect(
     text,
   ).toBe(`TIME                      STATUS               REASON  RECIPIENT                 SUBJECT                                   MESSAGE
@@ -162,7 +163,14 @@ More: --cursor abc`)
     domain: 'shop.example',
     sandbox: 'false',
     from: '2026-01-31',
+    subject: 'order 4102',
+    'metadata.order': '4=1',
+    'metadata.a.b': 'c',
   })
+})
+
+test('a pair of metadata without a key is refused', async () => {
+  await expect(run(['emails', '--metadata', '=7'])).rejects.toThrow('It needs a key and a value, such as order=4102.')
 })
 
 test.each([

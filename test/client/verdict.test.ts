@@ -82,6 +82,19 @@ test('filters by time take a Date', async () => {
   expect((await verdict.stats({ from: new Date(at.getTime() - 60_000), to: new Date() })).totals?.sent).toBeDefined()
 })
 
+test('filters by metadata take pairs, and those by subject words', async () => {
+  const { message_id } = await verdict.emails.send({
+    ...MESSAGE,
+    subject: 'Order 4102',
+    metadata: { 'order.id': '4 & 5' },
+  })
+  const ids = async (query: { metadata?: Record<string, string>; subject?: string }) =>
+    (await verdict.emails.list(query)).emails.map((email) => email.message_id)
+  expect(await ids({ metadata: { 'order.id': '4 & 5' } })).toEqual([message_id])
+  expect(await ids({ metadata: { 'order.id': '4' } })).toEqual([])
+  expect(await ids({ subject: '4102 order' })).toEqual([message_id])
+})
+
 test.each(['', 'a\n', ' a', 'a ', 'ä', 'a'.repeat(257)])(
   'the idempotency key %j is refused in the words of the client, before anything is sent',
   async (idempotencyKey) => {

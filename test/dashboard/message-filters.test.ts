@@ -14,6 +14,8 @@ test('the address of the page becomes the request', () => {
     from: '2026-01-31',
     to: '2026-02-01T12:00:00.500Z',
     sandbox: 'false',
+    subject: 'order 4102',
+    metadata: 'a.b=c=d',
   })
   expect(request).toMatchObject({
     recipient: 'ann@example.com',
@@ -23,6 +25,8 @@ test('the address of the page becomes the request', () => {
     tag: 'orders',
     tenantId: 'shop-7',
     sandbox: false,
+    subject: 'order 4102',
+    metadata: { 'a.b': 'c=d' },
     from: { seconds: BigInt(Date.UTC(2026, 0, 31) / 1000), nanos: 0 },
     to: { seconds: BigInt(Date.UTC(2026, 1, 1, 12) / 1000), nanos: 500_000_000 },
   })
@@ -44,6 +48,7 @@ test('what is no value of a filter is left out', () => {
     reason: 'unspecified',
     from: 'yesterday',
     sandbox: 'maybe',
+    metadata: 'order',
     tag: '',
     to: 7,
     other: 'x',

@@ -21,6 +21,10 @@ test.for([
   ['a domain', 'Example.com', 'messages?recipient_domain=Example.com'],
   ['a domain in another script', 'bücher.example', 'messages?recipient_domain=b%C3%BCcher.example'],
   ['a word', 'password-reset', 'messages?tag=password-reset'],
+  ['several words', 'order 4102', 'messages?subject=order+4102'],
+  ['a number', '4102', 'messages?subject=4102'],
+  ['a pair of metadata', 'order.id=4 & 5', 'messages?metadata=order.id%3D4+%26+5'],
+  ['signs without a word', '--', 'messages?tag=--'],
   ['an id that was cut', 'msg_01m81wy2s6', 'messages?tag=msg_01m81wy2s6'],
   ['nothing', '   ', undefined],
 ] as const)('a search for %s leads to its place first', ([, text, place]) => {
@@ -32,13 +36,21 @@ test('every way to read a text is offered, and names what it looks for', () => {
   expect(readings('outlook.com')).toEqual([
     'Messages to anyone at outlook.com',
     'Messages from the domain outlook.com',
+    'Messages whose subject has outlook.com',
     'Messages with the tag outlook.com',
   ])
   expect(readings('Ann <ann@outlook.com>')).toEqual([
     'Messages to ann@outlook.com',
     'Messages to anyone at outlook.com',
+    'Messages whose subject has ann@outlook.com',
     'Messages with the tag ann@outlook.com',
   ])
-  expect(readings('welcome')).toEqual(['Messages with the tag welcome'])
+  expect(readings('welcome')).toEqual(['Messages with the tag welcome', 'Messages whose subject has welcome'])
+  expect(readings('order=4102')).toEqual([
+    'Messages with the metadata order=4102',
+    'Messages whose subject has order=4102',
+    'Messages with the tag order=4102',
+  ])
+  expect(readings('--')).toEqual(['Messages with the tag --'])
   expect(readings(MESSAGE)).toEqual([`Open message ${MESSAGE}`])
 })

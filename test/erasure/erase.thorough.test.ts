@@ -158,6 +158,9 @@ test('an erased message is read, listed by the erased form and found under no ad
     api.call('GET', `/api/v1/${path}?recipient=${encodeURIComponent(recipient)}`)
   expect((await list('emails', 'ann.b@example.net')).json.emails).toEqual([])
   expect((await list('emails', ann.email)).json.emails).toHaveLength(2)
+  const byPair = (value: string) => api.call('GET', `/api/v1/emails?metadata.mail=${encodeURIComponent(value)}`)
+  expect((await byPair('ANN.B@example.net')).json.emails).toEqual([])
+  expect((await byPair(ann.email)).json.emails).toHaveLength(1)
   const events = (await list('events', ann.email)).json.events
   expect(events).toHaveLength(2)
   const byId = await api.call('GET', `/api/v1/events/${events[0].event_id}`)

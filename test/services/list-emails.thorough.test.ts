@@ -249,6 +249,15 @@ test.each([
   ['tenant_id=', 'tenant_id'],
   ['from=yesterday', 'from'],
   ['cursor=AAAA', 'cursor'],
+  ['subject=', 'subject'],
+  ['subject=%23%20-', 'subject'],
+  [`subject=${'x'.repeat(201)}`, 'subject'],
+  ['metadata=7', 'metadata'],
+  ['metadata.=7', 'metadata.'],
+  ['metadata.a%20b=7', 'metadata["a b"]'],
+  [`metadata.a=${'x'.repeat(501)}`, 'metadata["a"]'],
+  ['metadata.a=1&metadata[a]=2', 'metadata.a'],
+  ['tag.a=1', 'tag.a'],
   ['message_id=msg_1', 'message_id'],
 ])('400 invalid_payload names the field: %s', async (query, field) => {
   const { status, json } = await list(query)

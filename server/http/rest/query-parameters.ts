@@ -3,7 +3,8 @@ import { type FieldFault, fail } from '../../errors.ts'
 import { TIMESTAMP } from './json-shape.ts'
 
 /**
- * The query string of a URL as the JSON tree of a request. Throws `invalid_payload` for parameters that are repeated,
+ * The query string of a URL as the JSON tree of a request. A pair of a map is `metadata.order=7`, or `metadata[order]=7`,
+ * as generated clients write it: OpenAPI has no other form. Throws `invalid_payload` for parameters that are repeated,
  * unknown or not percent-encoded.
  */
 export function readQuery(fields: Map<string, DescField>, url: string): Record<string, unknown> {
@@ -12,8 +13,15 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
   if (mark === -1) return tree
   const faults: FieldFault[] = []
   for (const [name, text] of pairsOf(url.slice(mark + 1))) {
+    const [, map = '', dotted, key = dotted] = PAIR_OF_MAP.exec(name) ?? []
     const field = fields.get(name)
-    if (!field) faults.push({ field: name.slice(0, 64), message: 'is not a known query parameter' })
+    if (fields.get(map)?.fieldKind === 'map' && key !== undefined) {
+      const pairs = (tree[map] ?? Object.create(null)) as Record<string, string>
+      tree[map] = pairs
+      if (key in pairs) faults.push({ field: `${map}.${key}`.slice(0, MAX_NAME), message: 'is given more than once' })
+      else pairs[key] = text
+    } else if (field?.fieldKind === 'map') faults.push({ field: name, message: `needs a key, as in ${name}.order=7` })
+    else if (!field) faults.push({ field: name.slice(0, MAX_NAME), message: 'is not a known query parameter' })
     else if (field.fieldKind === 'list') tree[name] = [...((tree[name] as unknown[]) ?? []), jsonOf(field, text)]
     else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
     else tree[name] = jsonOf(field, text)
@@ -25,12 +33,17 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
   return tree
 }
 
+/** `metadata.order` or `metadata[order]`. */
+const PAIR_OF_MAP = /^(\w+)(?:\.(.+)|\[(.+)\])$/s
+const MAX_NAME = 64
+
 /** The fields of a request that its query may contain, by name: all that are not in its path. */
 export function queryFields(desc: DescMessage, inPath: string[]): Map<string, DescField> {
   const fields = desc.fields.filter((field) => !inPath.includes(field.jsonName))
   for (const field of fields) {
-    const nested = field.fieldKind === 'map' || (field.message && field.message.typeName !== TIMESTAMP)
-    if (nested) throw new Error(`${desc.typeName}.${field.name} cannot stand in a query`)
+    const isMap = field.fieldKind === 'map' && field.scalar === ScalarType.STRING
+    const isNested = field.fieldKind === 'map' || (field.message && field.message.typeName !== TIMESTAMP)
+    if (isNested && !isMap) throw new Error(`${desc.typeName}.${field.name} cannot stand in a query`)
   }
   return new Map(fields.map((field) => [field.jsonName, field]))
 }

@@ -224,6 +224,8 @@ test("refusals are tool errors with the service's words and its request id", asy
   expect((await call('get_email', { message_id: '../keys' })).isError).toBe(true)
   const limit = await call('list_emails', { limit: 1_000 })
   expect(limit).toMatchObject({ isError: true, json: { error: 'invalid_payload' } })
+  const pair = await call('list_emails', { metadata: { 'a b': '1' } })
+  expect(pair).toMatchObject({ isError: true, json: { details: [{ field: 'metadata["a b"]' }] } })
 })
 
 test.for([

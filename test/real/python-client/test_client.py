@@ -204,6 +204,8 @@ class Cases:
         self.call(lambda client: client.emails.list({**query, "recipient": "a+b@example.test", "tag": None}))
         expected = "from=2026-11-26T12%3A00%3A00%2B02%3A00&to=2026-11-27&sandbox=false&recipient=a%2Bb%40example.test"
         self.assertEqual(self.service.requests[0]["path"], f"/api/v1/emails?{expected}")
+        self.call(lambda client: client.emails.list({"subject": "order 7", "metadata": {"a.b": "c&d"}}))
+        self.assertEqual(self.service.requests[1]["path"], "/api/v1/emails?subject=order+7&metadata.a.b=c%26d")
         with self.assertRaisesRegex(ValueError, "^from: the time needs a time zone"):
             self.call(lambda client: client.emails.list({"from": datetime(2026, 11, 26)}))
 

@@ -2661,6 +2661,14 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or
     A-label form. With `recipient` both must be true of one recipient.
     """
+    subject: NotRequired[str]
+    """Only emails whose subject has all of these words, in any order. A word is whole: letters and digits, in upper
+    or lower case. All other characters separate words.
+    """
+    metadata: NotRequired[dict[str, str]]
+    """Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair
+    is `metadata.order=4102` or `metadata[order]=4102`.
+    """
 
 
 _ListEventsQueryKeywords = TypedDict("_ListEventsQueryKeywords", {"from": NotRequired[str | datetime | date]})

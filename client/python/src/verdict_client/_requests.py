@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -68,7 +68,7 @@ class Settings:
         """The request of a call, by its name in the contract."""
         method, template, takes_key = ROUTES[name]
         filled = re.sub(r"\{(\w+)\}", lambda found: quote((path or {})[found[1]], safe=""), template)
-        given = {field: _text(field, value) for field, value in (query or {}).items() if value is not None}
+        given = {field: _text(field, value) for field, value in _pairs(query or {}) if value is not None}
         key = _checked(str(uuid.uuid4()) if idempotency_key is None else idempotency_key) if takes_key else None
         headers = {"accept": "application/json", "authorization": f"Bearer {self.api_key}"}
         if body is not None:
@@ -91,6 +91,15 @@ def _checked(key: str) -> str:
     if not _PRINTABLE.fullmatch(key):
         raise ValueError("idempotency_key: must have 1 to 256 printable ASCII characters, and no space at its ends")
     return key
+
+
+def _pairs(query: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The pairs of a mapping are parameters of their own: `metadata.order`."""
+    for field, value in query.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{field}.{key}", one) for key, one in value.items())
+        else:
+            yield field, value
 
 
 def _text(field: str, value: object) -> str:
