@@ -17,7 +17,7 @@ import { type IdRange, pageRange } from './newest-rows.ts'
 
 const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
-/** Of the words that a subject must have. */
+/** The most characters of the words that a subject must have. */
 export const MOST_SUBJECT_CHARACTERS = 200
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999

@@ -3,8 +3,8 @@ import { type FieldFault, fail } from '../../errors.ts'
 import { TIMESTAMP } from './json-shape.ts'
 
 /**
- * The query string of a URL as the JSON tree of a request. A pair of a map is `metadata.order=7`, or `metadata[order]=7`,
- * as generated clients write it: OpenAPI has no other form. Throws `invalid_payload` for parameters that are repeated,
+ * The query string of a URL as the JSON tree of a request. A pair of a map is `metadata.order=7`, or
+ * `metadata[order]=7`, as generated clients write it: OpenAPI has no other form. Throws `invalid_payload` for parameters that are repeated,
  * unknown or not percent-encoded.
  */
 export function readQuery(fields: Map<string, DescField>, url: string): Record<string, unknown> {
