@@ -4,8 +4,8 @@ import { TIMESTAMP } from './json-shape.ts'
 
 /**
  * The query string of a URL as the JSON tree of a request. A pair of a map is `metadata.order=7`, or
- * `metadata[order]=7`, as generated clients write it: OpenAPI has no other form. Throws `invalid_payload` for parameters that are repeated,
- * unknown or not percent-encoded.
+ * `metadata[order]=7`, as generated clients write it: OpenAPI has no other form. Throws `invalid_payload` for
+ * parameters that are repeated, unknown or not percent-encoded.
  */
 export function readQuery(fields: Map<string, DescField>, url: string): Record<string, unknown> {
   const tree: Record<string, unknown> = Object.create(null)
