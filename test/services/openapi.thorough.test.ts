@@ -96,9 +96,15 @@ async function isRefused({ verb, path, field }: Case, value: unknown): Promise<b
         body: { ...example, [field]: value },
         headers: path.endsWith('/send') || path.endsWith('/batch') ? { 'x-service-sandbox': 'true' } : {},
       })
-    : await api.call(verb.toUpperCase(), `${url}?${new URLSearchParams({ [field]: String(value) })}`)
+    : await api.call(verb.toUpperCase(), `${url}?${new URLSearchParams(queryOf(field, value))}`)
   const named = (answer.json.details ?? []).map((fault: { field: string }) => fault.field.split(/[.[]/)[0])
   return answer.status === 400 && named.includes(field)
+}
+
+/** A parameter of the query. A map has one for each of its keys, `metadata[order]`. */
+function queryOf(field: string, value: unknown): string[][] {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isMap ? Object.entries(value).map(([key, one]) => [`${field}[${key}]`, String(one)]) : [[field, String(value)]]
 }
 
 /** An account has at most ten endpoints, each with another URL. */
