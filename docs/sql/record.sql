@@ -6,7 +6,8 @@ input as materialized (
 ),
 message as (
   delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
-  returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
+  returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain, m.request ->> 'tag' as tag,
+    m.request -> 'metadata' as metadata,
     false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes,
     i.traceparent
 ),
@@ -28,7 +29,7 @@ kept_message as (
   insert into messages (
     id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
     completed_at, request, checks)
-  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes,
     decode(digest, 'hex'), created_at,
     greatest(m.created_at, now())::timestamptz(3),
     request, checks
@@ -46,7 +47,7 @@ event as (
     id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
     created_at)
   select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
-    m.request ->> 'tag', m.request -> 'metadata', 2,
+    m.tag, m.metadata, 2,
     greatest(m.created_at, now())::timestamptz(3)
   from outcome o join message m on m.id = o.message_id
 ),
@@ -60,8 +61,7 @@ case when w.first then e.event_id else (
 ) end, e.event_id, e.message_id, e.account_id, w.id, 'original', now(), now(),
     now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
   from (
-    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain,
-      m.request ->> 'tag' as tag
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain, m.tag
     from outcome o join message m on m.id = o.message_id
     where not m.sandbox
   ) e
@@ -73,8 +73,7 @@ case when w.first then e.event_id else (
   returning id, event_id, message_id, endpoint_id
 ),
 counted_email as (
-  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider,
-    m.request ->> 'tag' as tag,
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,
     width_bucket(
       (extract(epoch from now() - m.created_at) * 1000)::float8,
       array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,

@@ -9,8 +9,11 @@ import { EVENT_AT, originalDispatchId } from './event-ids.ts'
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
 //   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason,
-//            size_bytes, digest and traceparent
+//            size_bytes, digest, traceparent, and the columns of SHOWN
 //   outcome: message_id, event_id, email, kind, and the columns of OUTCOME (rows.ts)
+
+/** Columns of `message` that are read from its request `m.request` once, and not for each recipient. */
+export const SHOWN = `m.request ->> 'tag' as tag, m.request -> 'metadata' as metadata`
 
 /** No attempt begins later than this after its dispatch was created. */
 export const WINDOW_HOURS = 24
@@ -43,7 +46,7 @@ const HISTORY = `
     insert into messages (
       id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
       completed_at, request, checks)
-    select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    select id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes,
       decode(digest, 'hex'), created_at,
       ${EVENT_AT},
       request, checks
@@ -61,15 +64,14 @@ const HISTORY = `
       id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
       created_at)
     select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
-      m.request ->> 'tag', m.request -> 'metadata', ${PAYLOAD_VERSION},
+      m.tag, m.metadata, ${PAYLOAD_VERSION},
       ${EVENT_AT}
     from outcome o join message m on m.id = o.message_id
   )`
 
 // Only a replay pushes the event of a dry run.
 const PUSHED = `(
-      select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain,
-        m.request ->> 'tag' as tag
+      select o.event_id, o.message_id, o.status, m.account_id, m.traceparent, m.tenant_id, m.domain, m.tag
       from outcome o join message m on m.id = o.message_id
       where not m.sandbox
     )`
@@ -113,8 +115,7 @@ export const originalDispatches = ({ event, from, leaseMs, traceparent }: Origin
 // Dry runs and the simulator count nowhere.
 const statistics = (shard: string, counts: readonly Count[]) => `
   counted_email as (
-    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider,
-      m.request ->> 'tag' as tag,
+    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,
       width_bucket(
         (extract(epoch from now() - m.created_at) * 1000)::float8,
         array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]
