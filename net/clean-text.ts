@@ -38,11 +38,13 @@ const UNFIT_FOR_NAMES = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
  * undefined when it has none. Each edge where such a name enters calls this.
  */
 export function nameFault(name: string, mostCharacters: number): string | undefined {
-  const isLonger =
-    name.length > mostCharacters && (name.length > 2 * mostCharacters || [...name].length > mostCharacters)
-  if (name === '' || isLonger) return `must have 1 to ${mostCharacters} characters`
+  if (name === '' || isLonger(name, mostCharacters)) return `must have 1 to ${mostCharacters} characters`
   return unfitCharacter(name)
 }
+
+/** Whether a text has more code points than this. A code point is one or two UTF-16 units. */
+export const isLonger = (text: string, characters: number): boolean =>
+  text.length > characters && (text.length > 2 * characters || [...text].length > characters)
 
 /** Names the first character that no name may have: one that a terminal obeys, or that hides or reorders text. */
 export function unfitCharacter(text: string): string | undefined {

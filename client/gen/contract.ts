@@ -1039,8 +1039,8 @@ export interface AttemptRequest {
    */
   url?: string
   /**
-   * Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a secret
-   * that was rotated are left out.
+   * Headers of the request. Signatures are shown as `(signed)`. The headers of the connection and of a trace, and the
+   * signature of a previous secret, are left out.
    */
   headers: Record<string, string>
   /** Body of the request: the exact text that was signed. */
@@ -1051,7 +1051,7 @@ export interface AttemptRequest {
 export interface ListChangesResponse {
   /** The events, oldest first. */
   events: EventChange[]
-  /** Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed. */
+  /** Where to resume, at most 100 characters. It may be after the last event: events that do not match are skipped. */
   position: string
   /** True when more events may be there already: call again at once. */
   has_more: boolean
@@ -1961,12 +1961,12 @@ export interface ListEmailsQuery {
   in_doubt?: boolean
   /**
    * Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or A-label
-   * form. With `recipient` both must be true of one recipient.
+   * form. Together with `recipient`, one recipient must match both.
    */
   recipient_domain?: string
   /**
-   * Only emails whose subject has all of these words, in any order. A word is whole: letters and digits, in upper or
-   * lower case. All other characters separate words.
+   * Only emails whose subject has all of these words, in any order. Only whole words match, and case does not matter.
+   * Every character but a letter or a digit separates words.
    */
   subject?: string
   /**
@@ -2012,8 +2012,8 @@ export interface ListEventsQuery {
 
 export interface ListChangesQuery {
   /**
-   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
-   * events that are committed from now on. Filters may change between two calls.
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default the
+   * events that are committed after the call. Filters may change between two calls.
    */
   after?: string
   /** Only events of this message. */
@@ -2065,7 +2065,7 @@ export interface GetStatsQuery {
   tenant_id?: string
   /**
    * Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole hours, so
-   * it does not go with `granularity=minute`.
+   * it cannot be combined with `granularity=minute`.
    */
   by?: GroupBy
 }

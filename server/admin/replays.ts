@@ -13,6 +13,7 @@ import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { refuse } from '../services/listing.ts'
+import { readNamedEndpoint } from '../services/replay-receivers.ts'
 import { NO_TRACING, type Trace } from '../telemetry/tracing.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
 import {
@@ -167,10 +168,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
 
     async listDeliveryViews({ endpointId }, context) {
       const accountId = accountOf(context)
-      const id = endpointId === undefined ? undefined : parsePublicId('whk', endpointId)
-      const isKnown = id === undefined || (await findEndpoints(db, accountId)).some((endpoint) => endpoint.id === id)
-      if (endpointId !== undefined && (id === undefined || !isKnown))
-        throw fail('not_found', `There is no endpoint ${JSON.stringify(endpointId.slice(0, 64))} in this account.`)
+      const id = endpointId === undefined ? undefined : await readNamedEndpoint(db, accountId, endpointId)
       return { views: deliveryViews({ accountId, endpointId: id }) }
     },
 

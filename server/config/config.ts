@@ -76,14 +76,13 @@ function combine(variables: Variables, env: Environment): Config {
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
   const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...last } = rest
   const { smtpFrontCert, smtpFrontKey, ...others } = last
-  const ofPort = certificateFiles(env, keyPair(tlsCert, tlsKey), 'tlsCert', 'tlsKey')
+  const ofPort = certificateFiles(env, variables, 'tlsCert', 'tlsKey')
   const client = keyPair(temporalTlsCert, temporalTlsKey)
   const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
   return Object.freeze({
     ...others,
     tls: ofPort,
-    smtpFrontCertificate:
-      certificateFiles(env, keyPair(smtpFrontCert, smtpFrontKey), 'smtpFrontCert', 'smtpFrontKey') ?? ofPort,
+    smtpFrontCertificate: certificateFiles(env, variables, 'smtpFrontCert', 'smtpFrontKey') ?? ofPort,
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
     admin: email && password ? { email, password } : undefined,
@@ -96,10 +95,11 @@ function keyPair(cert: string | undefined, key: string | undefined): KeyPair | u
 
 function certificateFiles(
   env: Environment,
-  pair: KeyPair | undefined,
-  certOf: Key,
-  keyOf: Key,
+  variables: Variables,
+  certOf: 'tlsCert' | 'smtpFrontCert',
+  keyOf: 'tlsKey' | 'smtpFrontKey',
 ): CertificateFiles | undefined {
+  const pair = keyPair(variables[certOf], variables[keyOf])
   const [certVariable, keyVariable] = [VARIABLES[certOf].name, VARIABLES[keyOf].name]
   return pair && { ...pair, certVariable, keyVariable, certFile: env[certVariable]!, keyFile: env[keyVariable]! }
 }

@@ -27,7 +27,7 @@ interface ExpiredPartition {
 }
 
 const BLOCKS = `select (pg_relation_size($1::text::regclass) / current_setting('block_size')::int)::int as blocks`
-/** 8 MB of a table. A transaction that deletes its rows takes a fraction of a second: streams of events wait for it. */
+/** 8 MB of a table, whose rows are deleted in a fraction of a second. Streams of events wait for open transactions. */
 const BLOCKS_PER_STEP = 1_024
 
 /** Deletes old statistics, in the order of the table's blocks: there is no index by time. */

@@ -18,8 +18,8 @@ export const EPOCH = '(select max(epoch) from event_orders)'
 /** SQL: the cluster of the server. Its standbys have the same identifier, and so have physical copies. */
 export const CLUSTER = '(select system_identifier::text from pg_control_system())'
 
-const NEWEST = `
-  select (select cluster from event_orders order by epoch desc limit 1) = ${CLUSTER} as "isKnown"`
+/** SQL: whether the newest epoch is that of this cluster. */
+export const IS_KEPT = `(select cluster from event_orders order by epoch desc limit 1) is not distinct from ${CLUSTER}`
 
 const LOCK = 'lock table event_orders in share row exclusive mode'
 
@@ -30,21 +30,23 @@ const BEGIN_EPOCH = `
 const setDefault = (epoch: number) =>
   `alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
 
+async function isKept(db: Database | Transaction): Promise<boolean> {
+  const [row] = await run<{ isKept: boolean }>(db, `select ${IS_KEPT} as "isKept"`)
+  return row!.isKept
+}
+
 /**
  * Begins an epoch when the database is in another cluster than before: after the first migration, and after a dump was
  * restored elsewhere. Every process calls it before it stores events.
  */
 export async function keepEventOrder(db: Database): Promise<void> {
-  const [newest] = await run<{ isKnown: boolean | null }>(db, NEWEST)
-  if (newest!.isKnown) return
-  await db.transaction(beginEpoch)
+  if (!(await isKept(db))) await db.transaction(beginEpoch)
 }
 
 /** As `keepEventOrder`, in a transaction. */
 export async function beginEpoch(tx: Transaction): Promise<void> {
   await run(tx, LOCK)
-  const [newest] = await run<{ isKnown: boolean | null }>(tx, NEWEST)
-  if (newest!.isKnown) return
+  if (await isKept(tx)) return
   const [begun] = await run<{ epoch: number }>(tx, BEGIN_EPOCH)
   await run(tx, setDefault(begun!.epoch))
 }

@@ -784,7 +784,7 @@ export const GROUP_COUNTS: readonly string[] = STATS_COUNTS.filter((name) => !na
 
 /**
  * What a commit has counted: a row for each email and for each report. It is added up within seconds, and deleted: see
- * open-statistics.ts. Without an index a commit writes it for the least.
+ * open-statistics.ts. It has no index, which keeps a commit cheap.
  */
 export const openStats = pgTable('open_stats', {
   accountId: uuid('account_id').notNull(),
@@ -823,8 +823,9 @@ export const minuteStats = pgTable(
 
 /**
  * Statistics by the hour of the emails to one mailbox provider or recipient domain, or with one tag. An hour may have
- * several rows of a key, which add up; once it is over they are merged, and only the busiest keys stay. What has no row
- * is in `hourly_stats` alone. No key is unique, so an erasure can replace an address inside of a tag.
+ * several rows of a key, which add up. Once it is over they are merged, and only the busiest keys stay: the emails of
+ * the others are counted in `hourly_stats` alone. No key is unique, so that an erasure can replace an address inside of a
+ * tag.
  */
 export const groupStats = pgTable(
   'group_stats',

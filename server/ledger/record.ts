@@ -9,7 +9,7 @@ import type { Claim } from './claim.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { DispatchedEvent, FirstAttempts } from './first-attempts-offer.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME, type OutcomeRow } from './rows.ts'
-import { SHOWN, type TailParts, tail } from './tail.ts'
+import { OF_REQUEST, type TailParts, tail } from './tail.ts'
 
 /**
  * Shards of the statistics, from 1: 0 has the hours that are over. Processes seldom share a shard, and then only wait
@@ -28,7 +28,7 @@ const recordWith = (parts: TailParts) => `
   with ${inputOf(RECORD_ROW)},
   message as (
     delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
-    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain, ${SHOWN},
+    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain, ${OF_REQUEST},
       false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes,
       i.traceparent
   ),

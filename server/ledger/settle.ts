@@ -8,7 +8,7 @@ import { RECIPIENT_KEYS, recipientKeyRows, takeRecipientKeysOf } from './recipie
 import { createEndSends, TAIL_PARAMETERS } from './record.ts'
 import { RETRIES, retryRows, takeRetriesOf } from './retries.ts'
 import { CLAIMED_RECIPIENT, ENDING, type EndingRow, inputOf, OUTCOME, SEND } from './rows.ts'
-import { SHOWN, tail } from './tail.ts'
+import { OF_REQUEST, tail } from './tail.ts'
 
 const SETTLE_ROW = { ...SEND, sandbox: 'boolean', checks: 'json null', ...ENDING, traceparent: 'text null' } as const
 
@@ -16,7 +16,7 @@ const settleOf = (row: Columns, more = '') => `
   with ${inputOf(row)},
   ${takeKeysOf('input')},
   message as materialized (
-    select *, ${SHOWN} from input m where key is null or id in (select message_id from taken_key)
+    select *, ${OF_REQUEST} from input m where key is null or id in (select message_id from taken_key)
   ),${more}
   outcome as (
     select m.id as message_id, r.email, r.kind, o.*,

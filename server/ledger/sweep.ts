@@ -4,7 +4,7 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { eventIdOf } from './event-ids.ts'
 import { GIVE_BACK } from './idempotency-keys.ts'
-import { SHOWN, tail } from './tail.ts'
+import { OF_REQUEST, tail } from './tail.ts'
 
 const EVERY_MS = 5_000
 const MESSAGES_PER_ROUND = 100
@@ -37,7 +37,7 @@ const sweepOf = (which: string) => `
     where o.message_id in (select message_id from recipient where marked)
   ),
   message as (
-    select m.*, ${SHOWN}, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest,
+    select m.*, ${OF_REQUEST}, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest,
       null::text as traceparent
     from due_message m join outcome first on first.message_id = m.id and first.position = 0
   ),

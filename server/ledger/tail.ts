@@ -9,11 +9,11 @@ import { EVENT_AT, originalDispatchId } from './event-ids.ts'
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
 //   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason,
-//            size_bytes, digest, traceparent, and the columns of SHOWN
+//            size_bytes, digest, traceparent, and the columns of OF_REQUEST
 //   outcome: message_id, event_id, email, kind, and the columns of OUTCOME (rows.ts)
 
 /** Columns of `message` that are read from its request `m.request` once, and not for each recipient. */
-export const SHOWN = `m.request ->> 'tag' as tag, m.request -> 'metadata' as metadata`
+export const OF_REQUEST = `m.request ->> 'tag' as tag, m.request -> 'metadata' as metadata`
 
 /** No attempt begins later than this after its dispatch was created. */
 export const WINDOW_HOURS = 24

@@ -11,7 +11,7 @@ import { countTasks } from '../telemetry/tasks.ts'
 import type { Program } from './program.ts'
 
 const UPKEEP_EVERY_MS = 60_000
-/** Statistics by the minute and by group read every email that is not added up yet. */
+/** Statistics by the minute and by group scan all of `open_stats`, so it is kept short. */
 const ADD_UP_EVERY_MS = 10_000
 
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */

@@ -1,5 +1,5 @@
 import { hasControls } from '../../mail/address.ts'
-import { nameFault } from '../../net/clean-text.ts'
+import { isLonger, nameFault } from '../../net/clean-text.ts'
 import type { FieldFault } from '../errors.ts'
 
 export const METADATA_LIMITS = {
@@ -39,7 +39,3 @@ function pairFault(key: string, value: string): string | undefined {
 
 /** Describes the fault of a tag; undefined when it has none. */
 export const tagFault = (tag: string): string | undefined => nameFault(tag, METADATA_LIMITS.tagCharacters)
-
-/** Counts code points. A code point is one or two UTF-16 units. */
-const isLonger = (text: string, characters: number) =>
-  text.length > characters && (text.length > 2 * characters || [...text].length > characters)

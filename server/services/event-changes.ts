@@ -12,15 +12,15 @@ import { lowerAscii } from '../../mail/address.ts'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { callerKey, rightKey } from '../caller.ts'
 import { parsePublicId } from '../db/ids.ts'
-import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
 import { MAX_STREAMS, type StreamLeases } from '../stream/leases.ts'
 import type { Cursor } from '../stream/position.ts'
 import type { RightWatch } from '../stream/rights.ts'
-import type { EventStreams, Start } from '../stream/streams.ts'
+import { type EventStreams, QUIET_MS, type Start } from '../stream/streams.ts'
 import { type Batch, cursorOfRow } from '../stream/tail.ts'
 import type { EventRow } from './event-fields.ts'
-import { isEventKind, ONE_OF_KINDS, readEnum, readLimit, readRecipient, readTagFilter, refuse } from './listing.ts'
+import { readEventFilters } from './event-filters.ts'
+import { readLimit, refuse } from './listing.ts'
 
 export type EventChanges = Pick<ServiceImpl<typeof EventService>, 'streamEvents' | 'listChanges'>
 
@@ -44,18 +44,10 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
 
   /** The signal of a call that is aborted when its caller loses the right to it, too. Call `end` when it is over. */
   function watched(context: HandlerContext) {
-    const caller = context.values.get(callerKey)!
     const right = context.values.get(rightKey)
-    const ended = new AbortController()
-    const leave = () => ended.abort(context.signal.reason)
-    context.signal.addEventListener('abort', leave, { once: true })
-    if (context.signal.aborted) leave()
-    const unwatch = right && rights.watch(caller, right, (error) => ended.abort(error))
-    const end = () => {
-      context.signal.removeEventListener('abort', leave)
-      unwatch?.()
-    }
-    return { signal: ended.signal, end, isLost: () => ended.signal.aborted && !context.signal.aborted }
+    const lost = new AbortController()
+    const unwatch = right && rights.watch(context.values.get(callerKey)!, right, (error) => lost.abort(error))
+    return { signal: AbortSignal.any([context.signal, lost.signal]), end: () => unwatch?.() }
   }
 
   const changesOf = (start: Start, { events }: Batch<Event>, matches: (row: EventRow) => boolean) =>
@@ -70,7 +62,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
     const matches = readFilters(request)
     const start = await streams.start(accountId, request.after)
     const release = await leases.take(accountId)
-    const { signal, end, isLost } = watched(context)
+    const { signal, end } = watched(context)
     let { cursor } = start
     const messageOf = (more: MessageInitShape<typeof StreamEventsResponseSchema>) =>
       create(StreamEventsResponseSchema, {
@@ -84,6 +76,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
       for await (const batch of streams.follow(start, signal)) {
         if (batch) cursor = batch.cursor
         const events = batch ? changesOf(start, batch, matches) : []
+        // A heartbeat is due, also when events come that do not match.
         const isDue = performance.now() - sentMs > QUIET_MS
         if (batch && events.length === 0 && !isDue) continue
         sentMs = performance.now()
@@ -92,7 +85,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
       }
     } catch (error) {
       // The last position, for a stream that ends by itself.
-      if (!signal.aborted || isLost()) yield messageOf({})
+      if (!context.signal.aborted) yield messageOf({})
       throw error
     } finally {
       end()
@@ -115,12 +108,15 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
     }
   }
 
-  /** Waits for the first events that match. Returns at the end of the time, or of the process, what it has. */
+  /**
+   * Waits for the first events that match. Returns what it has when the time is over, the process stops, or the reader
+   * fails: the caller goes on after the position.
+   */
   async function waitFor(start: Start, waitMs: number, matches: (row: EventRow) => boolean, context: HandlerContext) {
     const { accountId } = start
     if (waiting.of(accountId) >= MAX_STREAMS) throw tooManyWaiting()
     waiting.add(accountId, 1)
-    const { signal: callSignal, end, isLost } = watched(context)
+    const { signal: callSignal, end } = watched(context)
     const signal = AbortSignal.any([callSignal, AbortSignal.timeout(waitMs)])
     let cursor: Cursor = start.cursor
     try {
@@ -131,7 +127,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
         if (events.length > 0) return { events, cursor }
       }
     } catch (error) {
-      if (callSignal.aborted || isLost()) throw error
+      if (callSignal.aborted) throw error
     } finally {
       end()
       waiting.add(accountId, -1)
@@ -159,9 +155,6 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
   }
 }
 
-/** A heartbeat is due every 15 seconds, also when events come that do not match. */
-const QUIET_MS = 14_000
-
 const tooSlow = (ms: number) =>
   fail(
     'transient_failure',
@@ -176,32 +169,13 @@ function readWait(seconds = 0): number {
   throw refuse('wait_s', `must be a whole number from 0 to ${MAX_WAIT_S}`)
 }
 
-type Filters = Pick<
-  ListChangesRequest,
-  'messageId' | 'status' | 'reason' | 'recipient' | 'tenantId' | 'sandbox' | 'tag' | 'event'
->
-
 /** Whether an event matches the filters of a request. */
-function readFilters(request: Filters): (row: EventRow) => boolean {
-  const { tenantId, sandbox = false, event } = request
-  if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
-  const tag = readTagFilter(request.tag)
-  const recipient = readRecipient(request.recipient)
-  const status = readEnum('status', request.status, statusNames)
-  const reason = readEnum('reason', request.reason, reasonNames)
+function readFilters(request: StreamEventsRequest | ListChangesRequest): (row: EventRow) => boolean {
+  const { recipient, sandbox = false, ...columns } = readEventFilters(request)
   // An unknown id matches nothing, as in the list.
   const messageId = request.messageId === undefined ? undefined : (parsePublicId('msg', request.messageId) ?? '')
-  const asked: [keyof EventRow, unknown][] = [
-    ['sandbox', sandbox],
-    ['messageId', messageId],
-    ['status', status],
-    ['reason', reason],
-    ['tenantId', tenantId],
-    ['tag', tag],
-    ['event', event],
-  ]
-  const filters = asked.filter(([, value]) => value !== undefined)
+  const asked = Object.entries({ ...columns, sandbox, messageId }).filter(([, value]) => value !== undefined)
   return (row) =>
-    filters.every(([column, value]) => row[column] === value) &&
+    asked.every(([column, value]) => row[column as keyof EventRow] === value) &&
     (recipient === undefined || lowerAscii(row.recipient) === recipient)
 }

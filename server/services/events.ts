@@ -12,7 +12,8 @@ import { accountOf, callerKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
-import { reasonNames, statusNames } from '../db/outcome-names.ts'
+import { matchingSql } from '../db/matching-sql.ts'
+import { type IdRange, newestRows } from '../db/newest-rows.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
@@ -23,19 +24,9 @@ import type { Backend } from './backend.ts'
 import type { EventChanges } from './event-changes.ts'
 import { dispatchesOf } from './event-dispatches.ts'
 import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
+import { readEventFilters } from './event-filters.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
-import {
-  isEventKind,
-  ONE_OF_KINDS,
-  pageOf,
-  readEnum,
-  readLimit,
-  readRange,
-  readRecipient,
-  readTagFilter,
-  refuse,
-} from './listing.ts'
-import { type IdRange, newestRows } from './newest-rows.ts'
+import { pageOf, readLimit, readRange } from './listing.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
 interface EventServiceParts extends Backend {
@@ -87,12 +78,13 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     async getEvent({ eventId }, context) {
       const { accountId, scopes, person } = context.values.get(callerKey)!
       const row = await readEvent(accountId, eventId)
-      const stored = await storedEventOf({ eventId: row.id, messageId: row.messageId })
-      const request = stored && { body: payloadOf(stored).toString(), eventId: row.id }
       const showsUrls = person !== undefined || (scopes?.has('webhooks.read') ?? false)
       const [fieldsOf, dispatches] = await Promise.all([
         fieldsOfEvents(db, accountId, [row]),
-        dispatchesOf(db, accountId, row.id, { workflowLink, request, showsUrls }),
+        storedEventOf({ eventId: row.id, messageId: row.messageId }).then((stored) => {
+          const request = stored && { body: payloadOf(stored).toString(), eventId: row.id }
+          return dispatchesOf(db, accountId, row.id, { workflowLink, request, showsUrls })
+        }),
       ])
       return { ...fieldsOf(row), dispatches }
     },
@@ -119,21 +111,10 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
 }
 
 function readFilters(request: ListEventsRequest): SQL[] {
-  const { tenantId, sandbox, event } = request
-  if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
-  const tag = readTagFilter(request.tag)
-  const recipient = readRecipient(request.recipient)
-  const status = readEnum('status', request.status, statusNames)
-  const reason = readEnum('reason', request.reason, reasonNames)
-  return [
-    status === undefined ? undefined : eq(events.status, status),
-    reason === undefined ? undefined : eq(events.reason, reason),
-    recipient === undefined ? undefined : sql`lower(${events.recipient} collate "C") = ${recipient}`,
-    tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
-    sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
-    tag === undefined ? undefined : eq(events.tag, tag),
-    event && eq(events.event, event),
-  ].filter((filter) => filter !== undefined)
+  const { recipient, ...columns } = readEventFilters(request)
+  const asked = Object.entries(columns).filter(([, value]) => value !== undefined)
+  const equal = asked.map(([name, value]) => eq(events[name as keyof typeof columns], value!))
+  return recipient === undefined ? equal : [...equal, eq(sql.raw(matchingSql('events.recipient')), recipient)]
 }
 
 /** Reads the newest events, of one message or of all. */

@@ -12,7 +12,8 @@ import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import { recipientDomainSql } from '../db/matching-sql.ts'
+import { matchingSql, recipientDomainSql } from '../db/matching-sql.ts'
+import { type IdRange, newestRows } from '../db/newest-rows.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { messages, recipients } from '../db/schema.ts'
 import type { Backend } from './backend.ts'
@@ -28,7 +29,6 @@ import {
   readTagFilter,
   readTenantFilter,
 } from './listing.ts'
-import { type IdRange, newestRows } from './newest-rows.ts'
 import { newestWithTerms } from './newest-with-terms.ts'
 
 export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof EmailService>['listEmails'] {
@@ -170,7 +170,7 @@ const hasRecipientAt = (domain: string, { from, below }: IdRange) => sql`exists 
  * the address is rare.
  */
 function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: number) {
-  const { messageId, accountId, email: address } = recipients
+  const { messageId, accountId } = recipients
   const email = db
     .select(COLUMNS)
     .from(messages)
@@ -184,10 +184,10 @@ function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: num
     .where(
       and(
         eq(accountId, filters.accountId),
-        filters.recipient === undefined ? undefined : eq(sql`lower(${address} collate "C")`, filters.recipient),
+        filters.recipient === undefined ? undefined : eq(sql.raw(matchingSql('recipients.email')), filters.recipient),
         filters.recipientDomain === undefined
           ? undefined
-          : eq(sql`lower(split_part(${address}, '@', -1) collate "C")`, filters.recipientDomain),
+          : eq(sql.raw(recipientDomainSql('recipients.email')), filters.recipientDomain),
         gte(messageId, range.from),
         lt(messageId, range.below),
       ),

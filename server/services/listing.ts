@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 import { matchingFormOf } from '../../mail/address.ts'
+import { isLonger } from '../../net/clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { EnumNames } from '../db/enum-names.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { type IdRange, pageRange } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
 import { failFields } from '../errors.ts'
 import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
 import { METADATA_LIMITS, metadataFaults } from '../sending/metadata.ts'
 import { parseTime, timeFault } from '../time-text.ts'
-import { type IdRange, pageRange } from './newest-rows.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
 
@@ -64,10 +65,10 @@ function readFilter(field: string, text: string | undefined, most: number): stri
   throw refuse(field, `must be 1 to ${most} printable characters`)
 }
 
-/** Returns the words of a subject as they are given. A text without a word finds nothing, or everything. */
+/** Returns the words of a subject as they are given. Refuses a text without a word, which leaves nothing to find. */
 export function readSubjectWords(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  if (text.length > 2 * MOST_SUBJECT_CHARACTERS || [...text].length > MOST_SUBJECT_CHARACTERS)
+  if (isLonger(text, MOST_SUBJECT_CHARACTERS))
     throw refuse('subject', `has more than ${MOST_SUBJECT_CHARACTERS} characters`)
   if (!/[\p{L}\p{N}]/u.test(text)) throw refuse('subject', 'must have a word: a letter or a digit')
   return text

@@ -1,4 +1,4 @@
-import { type IdRange, newestRows } from './newest-rows.ts'
+import { type IdRange, newestRows } from '../db/newest-rows.ts'
 
 // The index of terms finds all messages of a day that have them, in no order: a term that most messages have would be
 // read by the hundred thousand for one page. Such a page is in the newest messages of the account, which are looked at

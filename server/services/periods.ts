@@ -27,15 +27,20 @@ export interface Periods {
   stepMs: number
 }
 
+/** In Unix milliseconds. */
+interface AskedTime {
+  from: number | undefined
+  to: number
+  nowMs: number
+}
+
 /**
  * Widens a time to whole periods. A client that asks for the 24 hours before this minute gets all hours that they
  * touch, and whole days where statistics no longer tell hours apart. Throws `invalid_payload` for too many periods.
  */
-export function wholePeriods(
-  { from: fromMs, to: toMs, nowMs }: { from: number | undefined; to: number; nowMs: number },
-  granularity: Granularity,
-): Periods {
-  if (granularity === Granularity.MINUTE) return wholeMinutes({ from: fromMs, to: toMs, nowMs })
+export function wholePeriods(asked: AskedTime, granularity: Granularity): Periods {
+  if (granularity === Granularity.MINUTE) return wholeMinutes(asked)
+  const { from: fromMs, to: toMs, nowMs } = asked
   const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
   const grainAt = (ms: number) => (ms < firstKeptHour(nowMs) ? DAY_MS : grainMs)
   const to = Math.min(Math.ceil(toMs / grainAt(toMs)) * grainAt(toMs), LAST_DAY_MS)
@@ -51,15 +56,7 @@ export function wholePeriods(
   )
 }
 
-function wholeMinutes({
-  from: fromMs,
-  to: toMs,
-  nowMs,
-}: {
-  from: number | undefined
-  to: number
-  nowMs: number
-}): Periods {
+function wholeMinutes({ from: fromMs, to: toMs, nowMs }: AskedTime): Periods {
   const to = Math.min(Math.ceil(toMs / MINUTE_MS) * MINUTE_MS, LAST_DAY_MS)
   const from = Math.floor((fromMs ?? to - DEFAULT_MINUTES * MINUTE_MS) / MINUTE_MS) * MINUTE_MS
   refuseReversed(from, to)

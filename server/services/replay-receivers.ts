@@ -14,7 +14,7 @@ type EventRow = typeof events.$inferSelect
  * `webhook_not_configured` when no endpoint is enabled.
  */
 export async function receiversOfEvent(db: Database, row: EventRow, named: string | undefined): Promise<string[]> {
-  if (named !== undefined) return [await readNamed(db, row.accountId, named)]
+  if (named !== undefined) return [await readNamedEndpoint(db, row.accountId, named)]
   const enabled = await enabledEndpoints(db, row.accountId)
   const asking = await findAskingIds(db, row)
   return asking.length > 0 ? asking : enabled.map(({ id }) => id)
@@ -27,7 +27,7 @@ export async function receiversOfEvent(db: Database, row: EventRow, named: strin
  */
 export async function receiversOfMessage(db: Database, accountId: string, rows: EventRow[], named: string | undefined) {
   if (named !== undefined) {
-    const endpointIds = [await readNamed(db, accountId, named)]
+    const endpointIds = [await readNamedEndpoint(db, accountId, named)]
     return rows.map((row) => ({ ...row, endpointIds }))
   }
   const enabled = await enabledEndpoints(db, accountId)
@@ -37,12 +37,17 @@ export async function receiversOfMessage(db: Database, accountId: string, rows: 
   })
 }
 
-/** An empty name is a variable without a value: to send to all endpoints then could surprise. */
+/** An empty id usually comes from a variable without a value. To send to all endpoints then would be a surprise. */
 export function refuseEmptyName(named: string | undefined): void {
-  if (named === '') throw refuse('endpoint_id', 'must be the id of an endpoint, or absent for all that ask for it')
+  if (named === '')
+    throw refuse(
+      'endpoint_id',
+      'must be the id of an endpoint. Leave it out to send to every endpoint that asks for the event',
+    )
 }
 
-async function readNamed(db: Database, accountId: string, named: string): Promise<string> {
+/** Returns the id of an endpoint of the account. Throws `not_found` for an unknown one. */
+export async function readNamedEndpoint(db: Database, accountId: string, named: string): Promise<string> {
   const id = parsePublicId('whk', named)
   const endpoint = id && (await findEndpoint(db, accountId, id))
   if (!endpoint) throw noSuchEndpoint(named)

@@ -71,7 +71,11 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       )
       const [invalid, total] = [errors.length, emails.length]
       const counted = (imported: number) => ({
-        ...{ imported, alreadySuppressed: total - invalid - imported, invalid, total, errors },
+        imported,
+        alreadySuppressed: total - invalid - imported,
+        invalid,
+        total,
+        errors,
       })
       if (dryRun) {
         const known = await knownSuppressions(db, list, distinct)

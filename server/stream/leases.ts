@@ -72,16 +72,24 @@ export function createStreamLeases(db: Database, report: (error: unknown) => voi
 
   return {
     async take(accountId) {
-      await db.transaction(async (tx) => {
-        await lockAccount(tx, accountId)
-        const [others] = await run<{ streams: number }>(tx, OTHERS, [accountId, processId])
-        const own = (open.get(accountId) ?? 0) + 1
-        if (others!.streams + own > MAX_STREAMS) throw tooMany()
-        open.set(accountId, own)
-        stale.add(accountId)
-        await run(tx, STORE, [accountId, processId, own])
-        stale.delete(accountId)
-      })
+      let isTaken = false
+      try {
+        await db.transaction(async (tx) => {
+          await lockAccount(tx, accountId)
+          const [others] = await run<{ streams: number }>(tx, OTHERS, [accountId, processId])
+          const own = (open.get(accountId) ?? 0) + 1
+          if (others!.streams + own > MAX_STREAMS) throw tooMany()
+          open.set(accountId, own)
+          isTaken = true
+          stale.add(accountId)
+          await run(tx, STORE, [accountId, processId, own])
+          stale.delete(accountId)
+        })
+      } catch (error) {
+        // The commit may have failed: the place that was counted here is free again.
+        if (isTaken) close(accountId)
+        throw error
+      }
       return () => close(accountId)
     },
     async stop() {

@@ -1,7 +1,8 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { CLUSTER, EPOCH, orderOf } from '../db/event-order.ts'
+import { CLUSTER, EPOCH, IS_KEPT, orderOf } from '../db/event-order.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
+import { later, newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import type { events } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
@@ -26,12 +27,12 @@ export interface Horizon {
   isKept: boolean
 }
 
-export const READ_HORIZON = `
+const READ_HORIZON = `
   select ${CLUSTER} as cluster, ${TIMELINE} as timeline, ${HORIZON}::float8 as order,
     ${orderOf(EPOCH, 'pg_snapshot_xmax(pg_current_snapshot())')}::float8 as next,
-    (select cluster from event_orders order by epoch desc limit 1) is not distinct from ${CLUSTER} as "isKept"`
+    ${IS_KEPT} as "isKept"`
 
-export async function readHorizon(db: Database): Promise<Horizon> {
+async function readHorizon(db: Database): Promise<Horizon> {
   const [row] = await run<Horizon>(db, READ_HORIZON)
   return row!
 }
@@ -52,7 +53,7 @@ const COLUMNS = `
 export const PAGE = 100
 
 /** The events after the cursors of some accounts, which have all been read up to a moment ago. */
-export const READ_NEW = `
+const READ_NEW = `
   select ${COLUMNS}
   from unnest($1::uuid[], $2::bigint[], $3::uuid[]) as cursor(account_id, stream_order, id)
   cross join lateral (
@@ -64,14 +65,14 @@ export const READ_NEW = `
   ) e`
 
 /** The next events of an account that have an order. */
-export const READ_ORDERED = `
+const READ_ORDERED = `
   select ${COLUMNS} from events e
   where e.account_id = $1 and e.stream_order > 0 and (e.stream_order, e.id) > ($2, $3) and e.stream_order < ${HORIZON}
     and e.id >= $4 and e.id < $5
   order by e.stream_order, e.id limit ${PAGE}`
 
 /** The next events of an account that have none: those of releases before 0.3, which come before all others. */
-export const READ_UNORDERED = `
+const READ_UNORDERED = `
   select ${COLUMNS} from events e
   where e.account_id = $1 and e.stream_order = 0 and e.id > $2 and e.id < $3
   order by e.id limit ${PAGE}`
@@ -95,10 +96,6 @@ const DAY_MS = 86_400_000
  * than one that is open now can have been open.
  */
 const SLACK_MS = DAY_MS
-
-/** The newest event of an account is looked for in the last days first, because each day costs the plan as much. */
-const FIRST_DAYS = 3
-const GROWTH = 3
 
 export interface EventReads {
   horizon(): Promise<Horizon>
@@ -125,7 +122,6 @@ export function createEventReads(db: Database, clock: DatabaseClock): EventReads
     )
     return sinceMs
   }
-  const later = (a: string, b: string) => (a > b ? a : b)
   /** An id may be a little ahead of this process's clock. */
   const end = () => firstIdAt(clock.now() + DAY_MS)
   const orderedFrom = async () => later(oldestKeptId(clock), firstIdAt(await firstOrdered()))
@@ -164,15 +160,11 @@ export function createEventReads(db: Database, clock: DatabaseClock): EventReads
     },
 
     async newest(accountId) {
-      const oldest = await orderedFrom()
-      let below = end()
-      for (let days = FIRST_DAYS; below > oldest; days *= GROWTH) {
-        const from = later(oldest, firstIdAt(timeOfId(below) - days * DAY_MS))
-        const [row] = await run<Cursor>(db, NEWEST, [accountId, from, below], UNPREPARED)
-        if (row) return row
-        below = from
-      }
-      return startAt(clock.now())
+      const range = { from: await orderedFrom(), below: end() }
+      const [row] = await newestRows(range, 1, ({ from, below }) =>
+        run<Cursor>(db, NEWEST, [accountId, from, below], UNPREPARED),
+      )
+      return row ?? startAt(clock.now())
     },
 
     async isStored(accountId, { order, id }) {

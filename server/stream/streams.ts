@@ -2,7 +2,7 @@ import { createFairSlots } from '../../net/fair-slots.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { isExpired } from '../db/retention.ts'
 import { fail, failFields } from '../errors.ts'
-import { createEventQueue } from './event-queue.ts'
+import { createEventQueue, type EventQueue } from './event-queue.ts'
 import { BEFORE_ALL, type Cursor, namesEvent, type Position, parsePosition, showPosition } from './position.ts'
 import { type EventReads, type Horizon, PAGE, type ReadEvent } from './read-events.ts'
 import { type Batch, createTail, cursorOfRow, isAfter, MovedError } from './tail.ts'
@@ -42,7 +42,7 @@ export interface EventStreamsParts<Shown> {
 }
 
 /** A heartbeat is due every 15 seconds. */
-const QUIET_MS = 14_000
+export const QUIET_MS = 14_000
 /** Pages that are read at a time for streams that are behind: they must not take the connections of sends. */
 const PAGES_AT_ONCE = 2
 
@@ -141,7 +141,11 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     async start(accountId, after) {
       if (stopped.signal.aborted) throw stopping()
       const now = await reads.horizon()
-      if (!now.isKept) throw fail('transient_failure', 'The database was restored. Its order of events begins soon.')
+      if (!now.isKept)
+        throw fail(
+          'transient_failure',
+          'The database was restored, and cannot stream events yet. Try again in a few seconds.',
+        )
       const { cluster, timeline } = now
       return { accountId, cursor: await cursorOf(accountId, after, now), server: { cluster, timeline } }
     },
@@ -168,7 +172,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
 }
 
 /** Passes on what the tail reads, until the queue is full. */
-const followerOf = <Shown>(queue: ReturnType<typeof createEventQueue<Batch<Shown>>>, leave: () => void) => ({
+const followerOf = <Shown>(queue: EventQueue<Batch<Shown>>, leave: () => void) => ({
   take(batch: Batch<Shown>) {
     if (!queue.put(batch, batch.events.length)) leave()
   },

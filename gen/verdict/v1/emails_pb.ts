@@ -819,15 +819,15 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or A-label
-   * form. With `recipient` both must be true of one recipient.
+   * form. Together with `recipient`, one recipient must match both.
    *
    * @generated from field: optional string recipient_domain = 13 [json_name = "recipient_domain"];
    */
   recipientDomain?: string | undefined;
 
   /**
-   * Only emails whose subject has all of these words, in any order. A word is whole: letters and digits, in upper or
-   * lower case. All other characters separate words.
+   * Only emails whose subject has all of these words, in any order. Only whole words match, and case does not matter.
+   * Every character but a letter or a digit separates words.
    *
    * @generated from field: optional string subject = 14;
    */

@@ -164,8 +164,8 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
  */
 export type StreamEventsRequest = Message<"verdict.v1.StreamEventsRequest"> & {
   /**
-   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
-   * events that are committed from now on. Filters may change between two calls.
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
+   * the events that are committed after the call. Filters may change between two calls.
    *
    * @generated from field: optional string after = 1;
    */
@@ -307,8 +307,8 @@ export const EventChangeSchema: GenMessage<EventChange> = /*@__PURE__*/
  */
 export type ListChangesRequest = Message<"verdict.v1.ListChangesRequest"> & {
   /**
-   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it the
-   * events that are committed from now on. Filters may change between two calls.
+   * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
+   * the events that are committed after the call. Filters may change between two calls.
    *
    * @generated from field: optional string after = 1;
    */
@@ -407,7 +407,7 @@ export type ListChangesResponse = Message<"verdict.v1.ListChangesResponse"> & {
   events: EventChange[];
 
   /**
-   * Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed.
+   * Where to resume, at most 100 characters. It may be after the last event: events that do not match are skipped.
    *
    * @generated from field: string position = 2;
    */
@@ -977,8 +977,8 @@ export type AttemptRequest = Message<"verdict.v1.AttemptRequest"> & {
   url?: string | undefined;
 
   /**
-   * Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a secret
-   * that was rotated are left out.
+   * Headers of the request. Signatures are shown as `(signed)`. The headers of the connection and of a trace, and the
+   * signature of a previous secret, are left out.
    *
    * @generated from field: map<string, string> headers = 2;
    */
@@ -1458,14 +1458,14 @@ export const EventService: GenService<{
     output: typeof GetEventResponseSchema;
   },
   /**
-   * Streams events as they are committed, oldest first, and tells the position after each. Every event that matches the
-   * filters comes exactly once, in one fixed order, in which no event ever takes a place before a position that was
-   * sent. To resume, open a stream with the last position that you have handled, on any process of the service.
+   * Streams events as they are committed, oldest first, each with the position after it. Every event that matches the
+   * filters is sent exactly once, in one fixed order. No event is ever inserted before a position that you received. To
+   * resume, open a stream with the last position that you have handled, on any process of the service.
    *
    * The first message comes at once, and then at least one every 15 seconds. A message without events is a heartbeat,
    * whose position you may store as well. A stream ends with `transient_failure` when the server shuts down or the
    * database fails over, when you read so slowly that a message waits for 20 seconds, and with `invalid_api_key` within
-   * 5 seconds after its key was revoked. Open another one after the last position then.
+   * 5 seconds after its key was revoked. Then open another one after the last position.
    *
    * An account has at most 100 streams at a time, and a connection 50; more are refused with `rate_limit_exceeded`. A
    * stream counts as one request. For a position that is over 90 days old, or that a restored database does not have,

@@ -67,7 +67,7 @@ export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
 
   /**
    * Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole hours, so
-   * it does not go with `granularity=minute`.
+   * it cannot be combined with `granularity=minute`.
    *
    * @generated from field: optional verdict.v1.GroupBy by = 6;
    */

@@ -62,7 +62,10 @@ async function* connectBody(
   }
 }
 
-/** The last message of a stream says how it ended. It is sent uncompressed while it is as short as an error. */
+/**
+ * The last message of a stream says how it ended. The library compresses no message as short as an error, so it can be
+ * read here.
+ */
 async function* connectStreamBody({ body }: UniversalServerResponse, call: Call): AsyncGenerator<Uint8Array> {
   for await (const chunk of body ?? []) {
     const end = chunk[0] === endStreamFlag ? endStreamFromJson(chunk.subarray(ENVELOPE_BYTES)) : undefined

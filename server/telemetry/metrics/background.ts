@@ -1,6 +1,6 @@
 import type { Definition } from '../instruments.ts'
 
-/** Regular work: partitions, upkeep and sweep in the API; the others in the worker. */
+/** Regular work: partitions, upkeep, statistics and sweep in the API; the others in the worker. */
 const TASKS = [
   'partitions',
   'upkeep',

@@ -1623,8 +1623,8 @@ class AttemptRequest(TypedDict):
     `webhooks.read`, and when the URL was replaced more than 90 days ago.
     """
     headers: dict[str, str]
-    """Headers of the request. The signatures are shown as `(signed)`. Those of the connection, of a trace and of a
-    secret that was rotated are left out.
+    """Headers of the request. Signatures are shown as `(signed)`. The headers of the connection and of a trace, and
+    the signature of a previous secret, are left out.
     """
     body: str
     """Body of the request: the exact text that was signed."""
@@ -1636,7 +1636,7 @@ class ListChangesResponse(TypedDict):
     events: list[EventChange]
     """The events, oldest first."""
     position: str
-    """Where to go on, at most 100 characters. It may be after the last event: events that do not match are passed."""
+    """Where to resume, at most 100 characters. It may be after the last event: events that do not match are skipped."""
     has_more: bool
     """True when more events may be there already: call again at once."""
 
@@ -2659,11 +2659,11 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
     recipient_domain: NotRequired[str]
     """Only emails with a recipient at this domain: the part of the address after the @. It may be in Unicode or
-    A-label form. With `recipient` both must be true of one recipient.
+    A-label form. Together with `recipient`, one recipient must match both.
     """
     subject: NotRequired[str]
-    """Only emails whose subject has all of these words, in any order. A word is whole: letters and digits, in upper
-    or lower case. All other characters separate words.
+    """Only emails whose subject has all of these words, in any order. Only whole words match, and case does not
+    matter. Every character but a letter or a digit separates words.
     """
     metadata: NotRequired[dict[str, str]]
     """Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair
@@ -2710,8 +2710,8 @@ class ListChangesQuery(TypedDict):
 
 
     after: NotRequired[str]
-    """Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. Without it
-    the events that are committed from now on. Filters may change between two calls.
+    """Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
+    the events that are committed after the call. Filters may change between two calls.
     """
     message_id: NotRequired[str]
     """Only events of this message."""
@@ -2762,7 +2762,7 @@ class GetStatsQuery(_GetStatsQueryKeywords):
     """Only emails of sends with this tenant."""
     by: NotRequired[GroupBy]
     """Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole
-    hours, so it does not go with `granularity=minute`.
+    hours, so it cannot be combined with `granularity=minute`.
     """
 
 

@@ -26,15 +26,14 @@ export const file_verdict_admin_v1_overview: GenFile = /*@__PURE__*/
  */
 export type GetOverviewRequest = Message<"verdict.admin.v1.GetOverviewRequest"> & {
   /**
-   * Start of the range, inclusive. Rounded down to the hour, or to the day with `GRANULARITY_DAY`.
+   * Start of the range, inclusive. Rounded down to a whole period of `granularity`.
    *
    * @generated from field: google.protobuf.Timestamp from = 1;
    */
   from?: Timestamp | undefined;
 
   /**
-   * End of the range, exclusive. Rounded up to the hour, or to the period with `GRANULARITY_DAY` and
-   * `GRANULARITY_MINUTE`.
+   * End of the range, exclusive. Rounded up to a whole period of `granularity`.
    *
    * @generated from field: google.protobuf.Timestamp to = 2;
    */

@@ -1,4 +1,4 @@
-import { firstIdAt, timeOfId } from '../db/ids.ts'
+import { firstIdAt, timeOfId } from './ids.ts'
 
 /** The ids of a part of history: `from` is included, `below` is not. */
 export interface IdRange {
@@ -52,4 +52,4 @@ export function pageRange({ oldest, nowMs, fromMs, toMs, after }: Bounds): IdRan
   }
 }
 
-const later = (a: string, b: string) => (a > b ? a : b)
+export const later = (a: string, b: string) => (a > b ? a : b)

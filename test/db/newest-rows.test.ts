@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { firstIdAt, timeOfId } from '../../server/db/ids.ts'
-import { type IdRange, newestRows, pageRange } from '../../server/services/newest-rows.ts'
+import { type IdRange, newestRows, pageRange } from '../../server/db/newest-rows.ts'
 
 const DAY_MS = 86_400_000
 const NOW = Date.parse('2026-01-31T12:00:00Z')
