@@ -824,7 +824,7 @@ export const minuteStats = pgTable(
 /**
  * Statistics by the hour of the emails to one mailbox provider or recipient domain, or with one tag. An hour may have
  * several rows of a key, which add up. Once it is over they are merged, and only the busiest keys stay: the emails of
- * the others are counted in `hourly_stats` alone. No key is unique, so that an erasure can replace an address inside of a
+ * the others are counted in `hourly_stats` alone. No key is unique, so that an erasure can replace an address inside a
  * tag.
  */
 export const groupStats = pgTable(

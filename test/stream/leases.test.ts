@@ -1,0 +1,31 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { Database } from '../../server/db/connect.ts'
+import { newId } from '../../server/db/ids.ts'
+import { accounts } from '../../server/db/schema.ts'
+import { createStreamLeases, MAX_STREAMS } from '../../server/stream/leases.ts'
+import { testDatabase } from '../harness/postgres.ts'
+
+test('a place whose commit fails is free again', async () => {
+  const { db, drop } = await testDatabase()
+  onTestFinished(drop)
+  const account = newId(Date.now())
+  await db.insert(accounts).values({ id: account, name: 'Shop' })
+  let isFailing = true
+  const failing = new Proxy(db, {
+    get: (target, name) =>
+      name === 'transaction' && isFailing
+        ? (work: Parameters<Database['transaction']>[0]) =>
+            target.transaction(async (tx) => {
+              await work(tx)
+              throw new Error('the commit failed')
+            })
+        : Reflect.get(target, name),
+  })
+  const leases = createStreamLeases(failing, () => {})
+  onTestFinished(() => leases.stop())
+  await expect(leases.take(account)).rejects.toThrow('the commit failed')
+  isFailing = false
+  const releases = await Promise.all(Array.from({ length: MAX_STREAMS }, () => leases.take(account)))
+  await expect(leases.take(account)).rejects.toThrow(/100 open streams/)
+  for (const release of releases) release()
+})
