@@ -1,7 +1,6 @@
+import { emptyPreview, type Invalid, type Line, previewParts } from '../address-files/import-preview.ts'
 import { matchingFormOf } from '../mail/address.ts'
-import { type ImportResponse, type Invalid, invalidOf, invalidText, type Line } from './import-response.ts'
-
-const SHOWN = 10
+import { type ImportResponse, invalidText } from './import-response.ts'
 
 /** What an import would do, with the first ten of each kind. */
 interface Preview {
@@ -16,44 +15,23 @@ interface Preview {
   first_invalid: Invalid[]
 }
 
-type PreviewResponse = ImportResponse & { preview?: { added?: string[]; known?: string[] } }
-
-/** Sums the dry runs of the parts of a file. An address that an earlier part has is known to the later one. */
+/** Sums the dry runs of the parts of a file. */
 export async function previewOf(
   parts: Iterable<Line[]>,
-  dryRun: (part: Line[]) => Promise<PreviewResponse>,
+  dryRun: (part: Line[]) => Promise<ImportResponse>,
 ): Promise<Preview> {
-  const preview: Preview = {
-    ...{ new: 0, known: 0, invalid: 0, total: 0 },
-    ...{ first_new: [], first_known: [], first_invalid: [] },
+  let preview = emptyPreview()
+  const service = {
+    formOf: matchingFormOf,
+    async dryRun(part: Line[]) {
+      const { already_suppressed: alreadySuppressed, ...response } = await dryRun(part)
+      return { ...response, alreadySuppressed }
+    },
   }
-  const seen = new Set<string>()
-  for (const part of parts) {
-    const forms = part.map(({ email }) => matchingFormOf(email))
-    const isRepeated = forms.map((form) => form !== undefined && seen.has(form))
-    const repeated = part.filter((_, i) => isRepeated[i])
-    const rest = part.filter((_, i) => !isRepeated[i])
-    for (const form of forms) if (form !== undefined) seen.add(form)
-    preview.known += repeated.length
-    preview.total += repeated.length
-    const texts = repeated.map(({ email }) => email)
-    keepFirst(preview.first_known, texts)
-    if (rest.length > 0) add(preview, rest, await dryRun(rest))
-  }
-  return preview
+  for await (preview of previewParts(parts, service));
+  const { added, firstAdded, firstKnown, firstInvalid, ...counts } = preview
+  return { new: added, ...counts, first_new: firstAdded, first_known: firstKnown, first_invalid: firstInvalid }
 }
-
-function add(preview: Preview, part: Line[], response: PreviewResponse): void {
-  preview.new += response.imported
-  preview.known += response.already_suppressed
-  preview.invalid += response.invalid
-  preview.total += response.total
-  keepFirst(preview.first_new, response.preview?.added ?? [])
-  keepFirst(preview.first_known, response.preview?.known ?? [])
-  keepFirst(preview.first_invalid, invalidOf(part, response))
-}
-
-const keepFirst = <T>(kept: T[], more: readonly T[]) => void kept.push(...more.slice(0, SHOWN - kept.length))
 
 export function describePreview(preview: Preview): string {
   const { invalid, total, first_new, first_known, first_invalid } = preview

@@ -1,10 +1,4 @@
-// What the service answers to one request of an import, and its addresses by their lines in the file.
-
-export interface Line {
-  /** The line's number in the file, from 1. */
-  line: number
-  email: string
-}
+import type { Invalid, Refusal } from '../address-files/import-preview.ts'
 
 export interface Counts {
   imported: number
@@ -13,14 +7,11 @@ export interface Counts {
   total: number
 }
 
-/** The response to one request. `index` is an address's position in the request. */
-export type ImportResponse = Counts & { errors: { index: number; email: string; error: string }[] }
-
-/** A text that the service refused. */
-export type Invalid = Line & { error: string }
-
-/** The texts that the service refused, with their lines. */
-export const invalidOf = (lines: Line[], { errors }: ImportResponse): Invalid[] =>
-  errors.map(({ index, email, error }) => ({ line: lines[index]!.line, email, error }))
+/** The service's response to one request of an import. */
+export type ImportResponse = Counts & {
+  errors: Refusal[]
+  /** The first addresses of each kind, of a dry run. */
+  preview?: { added?: string[]; known?: string[] }
+}
 
 export const invalidText = ({ line, email, error }: Invalid) => `  line ${line}: ${error}: ${JSON.stringify(email)}`

@@ -3,12 +3,13 @@ import { buffer } from 'node:stream/consumers'
 import { Option } from '@commander-js/extra-typings'
 import { readAddressList } from '../address-files/address-list.ts'
 import { AddressFileFault } from '../address-files/addresses.ts'
+import { type Invalid, invalidOf, type Line } from '../address-files/import-preview.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { newId, publicId } from '../server/db/ids.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { command, Failure, type Print } from './command.ts'
 import { describePreview, previewOf } from './import-preview.ts'
-import { type Counts, type ImportResponse, type Invalid, invalidOf, invalidText, type Line } from './import-response.ts'
+import { type Counts, type ImportResponse, invalidText } from './import-response.ts'
 import { callPatiently, urlOption } from './service.ts'
 
 /** How many invalid lines the text output lists. `--json` lists all of them. */
@@ -69,7 +70,7 @@ export const importList = (print: Print) =>
 /** Adds the response to a request with these lines to the result. */
 function add(result: ImportResult, lines: Line[], response: ImportResponse): void {
   for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) result[count] += response[count]
-  result.errors.push(...invalidOf(lines, response))
+  result.errors.push(...invalidOf(lines, response.errors))
 }
 
 /** The error of a request, with the result of the requests before it: their addresses stay imported. */

@@ -1,4 +1,5 @@
 import type { ListedEmail, ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
+import { comparable } from '../outside-text/comparable.ts'
 import { shownOutcome } from '../status/statuses.ts'
 
 /** What the list is filtered by, as far as it speaks of one recipient. */
@@ -31,12 +32,3 @@ export function differenceOf(recipients: readonly ListedRecipient[]): string | u
   const total = `${first!.length} of ${recipients.length} ${first!.word}`
   return [total, ...others.map(({ word, length }) => `${length} ${word}`)].join(', ')
 }
-
-/** An address as the service compares it: ASCII letters in lower case, and the domain in its ASCII form. */
-function comparable(address: string): string {
-  const at = address.lastIndexOf('@') + 1
-  const domain = address.slice(at)
-  return (address.slice(0, at) + (URL.parse(`http://${domain}`)?.hostname ?? domain)).replaceAll(/[A-Z]/g, lower)
-}
-
-const lower = (letter: string) => letter.toLowerCase()

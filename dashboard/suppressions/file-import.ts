@@ -6,7 +6,7 @@ import { type Import, ImportService, ImportState } from '../../gen/verdict/admin
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useRefresh } from '../refresh.ts'
 import { type AddressFile, readAddressFile, skippedWords } from './address-file.ts'
-import { PART_LINES, type Preview, previewParts } from './import-preview.ts'
+import { PART_LINES, type Preview, previewLines } from './import-preview.ts'
 
 export const MAX_LINES = 1_000_000
 
@@ -23,6 +23,12 @@ export type ImportView =
   /** A call failed. The import goes on from its next part when it is resumed. */
   | { phase: 'stopped'; current: Import | undefined; error: unknown }
   | { phase: 'ended'; current: Import }
+
+/** The file is previewed, and not imported yet. */
+export type PreviewView = Extract<ImportView, { phase: 'previewing' | 'previewed' | 'unpreviewed' }>
+
+export const isPreview = (view: ImportView): view is PreviewView =>
+  view.phase === 'previewing' || view.phase === 'previewed' || view.phase === 'unpreviewed'
 
 export interface FileImport {
   view: ImportView
@@ -97,7 +103,7 @@ export function useFileImport(): FileImport {
     const lines = emails.length
     setView({ phase: 'previewing', fileName, lines, preview: undefined })
     try {
-      for await (const preview of previewParts(transport, work.current!, signal)) {
+      for await (const preview of previewLines(transport, work.current!, signal)) {
         if (signal.aborted) return
         setView({ phase: preview.linesDone < lines ? 'previewing' : 'previewed', fileName, lines, preview })
       }

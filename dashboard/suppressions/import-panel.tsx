@@ -7,7 +7,7 @@ import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { Tone } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
-import { type FileImport, type ImportView, useFileImport } from './file-import.ts'
+import { type FileImport, type ImportView, isPreview, type PreviewView, useFileImport } from './file-import.ts'
 import { ColumnChoice, PreviewPanel } from './preview-panel.tsx'
 import styles from './suppressions.module.css'
 import { UndoImport } from './undo-import.tsx'
@@ -39,9 +39,6 @@ export function ImportPanel() {
   )
 }
 
-type Preview = Extract<ImportView, { phase: 'previewing' | 'previewed' | 'unpreviewed' }>
-const isPreview = (view: ImportView): view is Preview => /preview/.test(view.phase)
-
 /** The buttons below a file. */
 function Actions({ fileImport }: { fileImport: FileImport }) {
   const { view } = fileImport
@@ -54,8 +51,9 @@ function Actions({ fileImport }: { fileImport: FileImport }) {
           {importWords(view.preview!.added)}
         </Button>
       )}
-      {view.phase === 'unpreviewed' && <Button onClick={fileImport.resume}>Try again</Button>}
-      {mayResume && <Button onClick={fileImport.resume}>{view.current ? 'Resume' : 'Try again'}</Button>}
+      {(mayResume || view.phase === 'unpreviewed') && (
+        <Button onClick={fileImport.resume}>{mayResume && view.current ? 'Resume' : 'Try again'}</Button>
+      )}
       {(mayCancel || isPreview(view)) && (
         <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
           {isPreview(view) ? 'Cancel' : 'Cancel import'}
@@ -115,7 +113,7 @@ function FileChoice({ refusal, columns, onChoose, onColumn }: FileChoiceProps) {
   )
 }
 
-type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' } | Preview>
+type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' } | PreviewView>
 
 /** Whether the person may not import: then no repeat of the call helps. */
 const isForbidden = (error: unknown) => reasonOf(error) === 'insufficient_role'

@@ -1,13 +1,11 @@
 import { NativeSelect, Progress } from '@mantine/core'
 import type { ReactNode } from 'react'
+import type { Preview } from '../../address-files/import-preview.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import type { FileImport, ImportView } from './file-import.ts'
-import type { Preview } from './import-preview.ts'
+import type { FileImport, PreviewView } from './file-import.ts'
 import styles from './suppressions.module.css'
-
-type PreviewView = Extract<ImportView, { phase: 'previewing' | 'previewed' | 'unpreviewed' }>
 
 /** What an import would do, before it does it. */
 export function PreviewPanel({ view, fileImport }: { view: PreviewView; fileImport: FileImport }) {
@@ -47,7 +45,7 @@ function Counts({ preview }: { preview: Preview }) {
       <Kind
         head={`${countOf(invalid)} not an address`}
         count={invalid}
-        texts={firstInvalid.map(({ line, text }) => `line ${countOf(line)}: ${text}`)}
+        texts={firstInvalid.map(({ line, email }) => `line ${countOf(line)}: ${email}`)}
       />
     </div>
   )

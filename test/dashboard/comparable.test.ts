@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { comparable } from '../../dashboard/outside-text/comparable.ts'
+import { matchingFormOf } from '../../mail/address.ts'
+
+test.each([
+  'ANN@Example.COM',
+  'ÜSER.Ann@Bücher.example',
+  'İI@example.com',
+  '\u212aate@example.com',
+  'Jose\u0301@example.com',
+  '"a b"@example.com',
+  'a@\uff45xample.com',
+])('the dashboard compares %s as the service does', (address) => {
+  expect(comparable(address)).toBe(matchingFormOf(address))
+})
+
+test.each([
+  'a@example.com/x',
+  'a@example.com:80',
+  'a@bücher.example?x',
+  'a@bü\u00adcher.example',
+  'a@bü%63her.example',
+])('%s, which is no address, is like no address', (text) => {
+  expect(comparable(text)).toBe(text)
+})
