@@ -1,4 +1,5 @@
-import { DeliveryStatus, Reason, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, type Reason, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { reasonCode } from '../status/reasons.ts'
 import type { Cell } from './csv.ts'
 
 interface Outcome {
@@ -10,7 +11,7 @@ interface Outcome {
 export const OUTCOME_HEAD = ['status', 'reason', 'in_doubt']
 
 export function outcomeCells({ status, reason, inDoubt = false }: Outcome): Cell[] {
-  return [nameOf(DeliveryStatus, status), nameOf(Reason, reason), inDoubt]
+  return [nameOf(DeliveryStatus, status), reason === undefined ? undefined : reasonCode(reason), inDoubt]
 }
 
 export const kindCell = (kind: RecipientKind): Cell => nameOf(RecipientKind, kind)

@@ -11,3 +11,9 @@ export function sizeOf(bytes: number): string {
 
 /** `1,000`. */
 export const countOf = (count: number) => count.toLocaleString('en')
+
+/** A share in per cent: `98.5 %`. Below one per cent it has two digits. */
+export function percentOf(share: number): string {
+  const percent = share * 100
+  return `${Number(percent.toFixed(percent < 1 ? 2 : 1))} %`
+}

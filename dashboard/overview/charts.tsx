@@ -1,7 +1,8 @@
 import type { BreakerThresholds, GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
-import { countOf } from '../numbers/quantities.ts'
+import { countOf, percentOf } from '../numbers/quantities.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
+import { rankedReasons } from './comparison.ts'
 import styles from './overview.module.css'
 import type { Line, Mark } from './plot.tsx'
 import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
@@ -60,7 +61,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
           markOf('Complaints: pause', thresholds!.complaintOpen, '--error-mark'),
         ]}
         leastTop={2}
-        word={percent}
+        word={(percent) => percentOf(percent / 100)}
       />
       {endpoints.length > 0 && stepMs >= HOUR && (
         <Chart
@@ -107,17 +108,13 @@ const LATENCY_VALUES = [
 ]
 const LATENCY_LINES: Line[] = LATENCY_VALUES
 
-function percent(value: number): string {
-  return `${Number(value.toFixed(value < 1 ? 2 : 1))} %`
-}
-
 const rate = (label: string, color: string, count: (period: OverviewPeriod) => number): Value => ({
   label,
   color,
   dash: [],
   of(period) {
     const sent = period.delivered + period.bounced + period.inDoubt
-    return sent === 0 ? '-' : percent((count(period) / sent) * 100)
+    return sent === 0 ? '-' : percentOf(count(period) / sent)
   },
 })
 
@@ -135,20 +132,18 @@ const ATTEMPT_LINES: Line[] = ATTEMPT_VALUES.map(({ label, color }) => ({ label,
 
 /** `3 mailbox full, 1 policy block`: the reasons of a period, the most frequent first. */
 function reasonWords(reasons: Record<string, number>): string {
-  return Object.entries(reasons)
-    .filter(([, count]) => count > 0)
-    .sort(([, a], [, b]) => b - a)
+  return rankedReasons(reasons)
     .map(([reason, count]) => `${countOf(count)} ${reason.replaceAll('_', ' ')}`)
     .join(', ')
 }
 
-/** When a domain is paused. The line of the bounces is above the axis as long as none comes near to it. */
+/** The rates at which a domain is paused. The axis may end below the line for bounces, so the words name that rate. */
 const thresholdWords = ({ bounceOpen, complaintOpen }: BreakerThresholds) =>
-  `A domain pauses at ${percent(bounceOpen * 100)}, or at ${percent(complaintOpen * 100)} complaints.`
+  `A domain pauses at ${percentOf(bounceOpen)}, or at ${percentOf(complaintOpen)} complaints.`
 
 /** A limit: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
-  return { value: share * 100, color, word: `${word} at ${percent(share * 100)}` }
+  return { value: share * 100, color, word: `${word} at ${percentOf(share)}` }
 }
 
 function waitingWords(waiting: number): string {

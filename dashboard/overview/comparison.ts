@@ -1,5 +1,5 @@
 import type { GetStatsResponse } from '../../gen/verdict/v1/stats_pb.ts'
-import { countOf } from '../numbers/quantities.ts'
+import { countOf, percentOf } from '../numbers/quantities.ts'
 
 /** A figure of a range, beside that of the period before. */
 export interface Figure {
@@ -59,12 +59,6 @@ function share(label: string, now: number | undefined, before: number | undefine
 function signed(value: number, digits: number): string {
   const rounded = Number(value.toFixed(digits))
   return rounded > 0 ? `+${rounded}` : String(rounded)
-}
-
-/** `98.5 %`; a share below one per cent has two digits. */
-export function percentOf(share: number): string {
-  const percent = share * 100
-  return `${Number(percent.toFixed(percent < 1 ? 2 : 1))} %`
 }
 
 /** Reasons with their emails, the most frequent first. */

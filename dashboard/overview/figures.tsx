@@ -4,12 +4,14 @@ import { Link } from '@tanstack/react-router'
 import { Granularity, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { countOf } from '../numbers/quantities.ts'
-import { REASON_WORDS, reasonOfCode } from '../status/reasons.ts'
+import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
 import { type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 15_000
+/** The range before is over. Only late bounces and complaints still change it. */
+const REFRESH_BEFORE_MS = 60_000
 /** The reasons that are shown: the rarer ones are in the table of a period. */
 const MOST_REASONS = 5
 
@@ -22,10 +24,15 @@ const totalOf = (times: Pick<Range, 'fromMs' | 'toMs'>, granularity: Granularity
 /** Four figures of the range with their change to the period before, and the reasons by their frequency. */
 export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range }) {
   const { membership } = useAccount()
-  const options = { refetchInterval: REFRESH_MS, placeholderData: keepPreviousData }
   const earlier = { fromMs: 2 * fromMs - toMs, toMs: fromMs }
-  const now = useQuery(StatsService.method.getStats, totalOf({ fromMs, toMs }, granularity), options)
-  const before = useQuery(StatsService.method.getStats, totalOf(earlier, granularity), options)
+  const now = useQuery(StatsService.method.getStats, totalOf({ fromMs, toMs }, granularity), {
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  const before = useQuery(StatsService.method.getStats, totalOf(earlier, granularity), {
+    refetchInterval: REFRESH_BEFORE_MS,
+    placeholderData: keepPreviousData,
+  })
   // The charts below say what is wrong when the statistics cannot be read.
   if (!now.data || !before.data) return <div className={styles.place} />
   const params = { account: membership.accountId }
@@ -51,7 +58,7 @@ export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range
           {reasons.slice(0, MOST_REASONS).map(([reason, emails]) => (
             <li key={reason}>
               <Link to="/$account/messages" params={params} search={{ ...times, reason }} className="text-link">
-                {wordOf(reason)}
+                {reasonWord(reason)}
               </Link>{' '}
               {countOf(emails)}
             </li>
@@ -60,10 +67,4 @@ export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range
       )}
     </div>
   )
-}
-
-/** The words of a reason; its code for one of a later version. */
-export function wordOf(code: string): string {
-  const reason = reasonOfCode(code)
-  return (reason && REASON_WORDS[reason]) || code
 }

@@ -6,12 +6,12 @@ import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
-import { countOf } from '../numbers/quantities.ts'
+import { countOf, percentOf } from '../numbers/quantities.ts'
+import { reasonWord } from '../status/reasons.ts'
 import tabStyles from '../tabs/tabs.module.css'
 import { lengthOf } from '../time/times.ts'
-import { percentOf, rankedReasons } from './comparison.ts'
+import { rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { wordOf } from './figures.tsx'
 import { type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 60_000
@@ -108,5 +108,5 @@ function GroupTable({ grouping, groups, times }: GroupTableProps) {
 
 function topReason(reasons: Record<string, number>): string {
   const [top] = rankedReasons(reasons)
-  return top ? `${wordOf(top[0])} (${countOf(top[1])})` : '-'
+  return top ? `${reasonWord(top[0])} (${countOf(top[1])})` : '-'
 }

@@ -27,3 +27,9 @@ export const reasonCode = (reason: Reason): string | undefined => CODES.get(reas
 export function reasonOfCode(code: string | undefined): Reason | undefined {
   return REASONS.find((reason) => CODES.get(reason) === code)
 }
+
+/** The words of the reason that the API writes as `code`; the code itself for a reason of a later version. */
+export function reasonWord(code: string): string {
+  const reason = reasonOfCode(code)
+  return (reason && REASON_WORDS[reason]) || code
+}

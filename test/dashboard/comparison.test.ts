@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
-import { figuresOf, percentOf, rankedReasons } from '../../dashboard/overview/comparison.ts'
+import { percentOf } from '../../dashboard/numbers/quantities.ts'
+import { figuresOf, rankedReasons } from '../../dashboard/overview/comparison.ts'
 import { GetStatsResponseSchema, type StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
 
 const stats = (totals: MessageInitShape<typeof StatsTotalsSchema>) => create(GetStatsResponseSchema, { totals })
