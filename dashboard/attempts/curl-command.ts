@@ -1,5 +1,5 @@
 import type { AttemptRequest } from '../../gen/verdict/v1/events_pb.ts'
-import { quoted } from '../messages/send-command.ts'
+import { escaped, quoted } from '../messages/send-command.ts'
 
 const CONTINUED = ' \\\n  '
 const SIGNED = ['Service-Signature', 'Service-Timestamp', 'webhook-signature', 'webhook-timestamp']
@@ -9,7 +9,6 @@ const SIGNED = ['Service-Signature', 'Service-Timestamp', 'webhook-signature', '
  * call. Where the URL is not known whole, it is taken from `$WEBHOOK_URL`.
  */
 export function curlCommand({ url, headers, body }: AttemptRequest): string {
-  const isWhole = url !== undefined && !url.includes('?')
   const others = Object.entries(headers).filter(([name]) => !SIGNED.includes(name))
   const curl = [
     'curl -i',
@@ -19,7 +18,7 @@ export function curlCommand({ url, headers, body }: AttemptRequest): string {
     '-H "webhook-timestamp: $time"',
     '-H "webhook-signature: v1,$standard"',
     '--data-binary "$body"',
-    isWhole ? quoted(url) : '"$WEBHOOK_URL"',
+    isWhole(url) ? quoted(url) : '"$WEBHOOK_URL"',
   ]
   // biome-ignore lint/suspicious/noTemplateCurlyInString: an expansion of the shell
   const key = '$(printf %s "${WEBHOOK_SECRET#whsec_}" | base64 -d | od -An -v -tx1 | tr -d \' \\n\')'
@@ -34,8 +33,8 @@ export function curlCommand({ url, headers, body }: AttemptRequest): string {
   ].join('\n')
 }
 
+/** Whether the URL of an attempt is known whole. Its query may be masked. */
+export const isWhole = (url: string | undefined): url is string => url !== undefined && !url.includes('?')
+
 /** Writes characters that a terminal would not show as JSON escapes. Everything else keeps its bytes. */
-const visible = (json: string) =>
-  json.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (text) =>
-    Array.from({ length: text.length }, (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
-  )
+const visible = (json: string) => json.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, escaped)

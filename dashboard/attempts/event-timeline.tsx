@@ -26,7 +26,7 @@ import { TONE_ICONS, type Tone } from '../status/statuses.ts'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './attempts.module.css'
-import { curlCommand } from './curl-command.ts'
+import { curlCommand, isWhole } from './curl-command.ts'
 import { endpointName } from './endpoint-name.ts'
 import { NotSent } from './not-sent.tsx'
 import { shownAttempt } from './outcomes.ts'
@@ -183,7 +183,7 @@ function Request({ request }: { request: AttemptRequest }) {
       </section>
       <p className="soft">
         The same as curl. It signs anew: set <code>WEBHOOK_SECRET</code> first
-        {url?.includes('?') !== false && (
+        {!isWhole(url) && (
           <>
             , and <code>WEBHOOK_URL</code>
           </>

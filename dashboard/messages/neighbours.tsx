@@ -28,27 +28,25 @@ export function Neighbours({ messageId }: { messageId: string }) {
   const at = list?.ids.indexOf(messageId) ?? -1
   const [newer, older] = at < 0 ? [] : [list!.ids[at - 1], list!.ids[at + 1]]
   const { event } = useSearch({ from: '/$account/messages/$message' })
-  if (event !== undefined) {
-    return (
-      <nav className={styles.neighbours} aria-label="Messages around this one">
+  const isOfList = event === undefined
+  return (
+    <nav className={styles.neighbours} aria-label="Messages around this one">
+      {isOfList ? (
+        <Link to="/$account/messages" params={{ account }} search={at < 0 ? {} : list!.search} className="text-link">
+          Messages
+        </Link>
+      ) : (
         <Link to="/$account/events" params={{ account }} className="text-link">
           Events
         </Link>
-      </nav>
-    )
-  }
-  return (
-    <nav className={styles.neighbours} aria-label="Messages around this one">
-      <Link to="/$account/messages" params={{ account }} search={at < 0 ? {} : list!.search} className="text-link">
-        Messages
-      </Link>
-      {newer && (
+      )}
+      {isOfList && newer && (
         <Link to="/$account/messages/$message" params={{ account, message: newer }} className="text-link">
           <IconChevronLeft size={14} aria-hidden />
           Newer
         </Link>
       )}
-      {older && (
+      {isOfList && older && (
         <Link to="/$account/messages/$message" params={{ account, message: older }} className="text-link">
           Older
           <IconChevronRight size={14} aria-hidden />

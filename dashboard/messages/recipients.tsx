@@ -26,10 +26,10 @@ const KINDS: Record<RecipientKind, string> = {
 export function Recipients({ email: { messageId, recipients } }: { email: GetEmailResponse }) {
   const navigate = useNavigate({ from: '/$account/messages/$message' })
   const search = useSearch({ from: '/$account/messages/$message' })
-  const failed = recipients.find(({ status }) => status !== DeliveryStatus.DELIVERED)
-  const [only] = recipients.length === 1 ? recipients : []
+  const first =
+    recipients.length === 1 ? recipients[0] : recipients.find(({ status }) => status !== DeliveryStatus.DELIVERED)
   // The address of the page names the one that a person has opened.
-  const open = search.recipient ?? (failed ?? only)?.email
+  const open = search.recipient ?? first?.email
   const toggle = (email: string) =>
     void navigate({
       search: (now) => ({ ...now, recipient: email === open ? 'none' : email }),

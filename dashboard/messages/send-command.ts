@@ -19,9 +19,9 @@ const CHAIN_MS = 7 * 86_400_000
 
 /**
  * Repeats a stored send with curl, as a new send: without its idempotency key, which would return the first response.
- * When recipients can be retried, it is a retry of these. Otherwise it goes to those who did not get the message, and
- * to everybody when all got it. The body is valid in a POSIX shell and holds printable ASCII
- * only, so that nothing in a terminal is hidden.
+ * The command retries the recipients that can be retried. Without any, it sends to the recipients that did not get the
+ * message, or to all recipients when all got it. The body is valid in a POSIX shell. It holds printable ASCII only, so
+ * that a terminal shows every character.
  */
 export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
   const { sandbox } = email
@@ -102,8 +102,13 @@ function bodyOf(email: GetEmailResponse) {
 /** The addresses of a header field; a comma in a quoted name separates nothing. */
 const addressesOf = (field: string) => (field.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []).map((one) => one.trim())
 
-const inAscii = (json: string) =>
-  json.replace(/[^\n -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const inAscii = (json: string) => json.replace(/[^\n -~]/g, escaped)
+
+/** The characters of a JSON string as its escapes: `\u00e9`. */
+export const escaped = (characters: string) =>
+  Array.from({ length: characters.length }, (_, i) => {
+    return `\\u${characters.charCodeAt(i).toString(16).padStart(4, '0')}`
+  }).join('')
 
 /** A text as one word of a POSIX shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
