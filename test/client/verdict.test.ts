@@ -69,7 +69,8 @@ test('`retryOf` says which message a send repeats', async () => {
 })
 
 test('filters by time take a Date', async () => {
-  const { message_id } = await verdict.emails.send(MESSAGE)
+  script(api.world, {})
+  const { message_id } = await verdict.emails.send({ ...MESSAGE, to: 'ann@example.net' })
   const { createdAt } = await verdict.emails.get(message_id)
   const at = new Date(createdAt)
   const ids = async (query: { from?: Date; to?: Date }) =>
@@ -79,7 +80,8 @@ test('filters by time take a Date', async () => {
   await expect(verdict.events.list({ from: new Date('soon') })).rejects.toThrow(
     new TypeError('from: is not a valid time'),
   )
-  expect((await verdict.stats({ from: new Date(at.getTime() - 60_000), to: new Date() })).totals?.sent).toBeDefined()
+  const { totals } = await verdict.stats({ from: new Date(at.getTime() - 60_000), to: new Date() })
+  expect(totals?.sent).toBeGreaterThan(0)
 })
 
 test('filters by metadata take pairs, and those by subject words', async () => {

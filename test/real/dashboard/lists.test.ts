@@ -116,8 +116,11 @@ test('each list is exported with its filters, a line for each recipient', async 
   )
   expect(messages).toHaveLength(7)
   expect(messages.filter((line) => line.includes(`"${FULL}","to","bounced","mailbox_full",false`))).toHaveLength(2)
-  const toFull = await exported(`messages?${new URLSearchParams({ recipient: DELIVERED })}`)
-  expect(toFull.slice(1).map((line) => line.includes(`"${DELIVERED}","to","delivered",,false`))).toEqual([true, true])
+  const toDelivered = await exported(`messages?${new URLSearchParams({ recipient: DELIVERED })}`)
+  expect(toDelivered.slice(1).map((line) => line.includes(`"${DELIVERED}","to","delivered",,false`))).toEqual([
+    true,
+    true,
+  ])
   expect(await exported('events')).toHaveLength(8)
   expect((await exported('suppressions'))[0]).toContain('"email","scope"')
   expect(faults).toEqual([])

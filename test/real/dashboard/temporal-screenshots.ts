@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startReceiver } from '../../harness/receiver.ts'
 import { pauseFor } from '../../harness/waits.ts'
+import { eventually } from '../daemon.ts'
 import { startInstallation } from './installation.ts'
 
 // `npm run screenshots:temporal`: the list, the timeline and the details of undelivered events in the Temporal UI of
@@ -11,6 +12,7 @@ import { startInstallation } from './installation.ts'
 const IMAGES = 'docs/images'
 /** The pages of the UI never rest: they refresh themselves. */
 const SETTLED_MS = 2_000
+const WITHIN_MS = 60_000
 const SIZE = { width: 1440, height: 900 }
 
 await mkdir(IMAGES, { recursive: true })
@@ -24,16 +26,6 @@ async function call(path: string, method = 'GET', body?: object): Promise<any> {
   const headers = { authorization: `Bearer ${ready.keys.live}`, 'content-type': 'application/json' }
   const response = await fetch(`${ready.url}/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) })
   return response.json()
-}
-
-/** Asks again until there is a result, for a minute. */
-async function until<T>(ask: () => Promise<T | undefined | false>): Promise<T> {
-  for (let tries = 0; tries < 600; tries++) {
-    const result = await ask()
-    if (result) return result
-    await pauseFor(100)
-  }
-  throw new Error('there was no result within a minute')
 }
 
 /** Signals a workflow as the Temporal UI does. */
@@ -51,14 +43,14 @@ async function undelivered(to: string, status: number) {
   receiver.script = { status, body: 'down for maintenance' }
   const messageId = await send({ to })
   const { events } = await call(`/events?message_id=${messageId}`)
-  return until(async () => {
+  return eventually(async () => {
     const event = await call(`/events/${events[0].event_id}`)
-    return event.dispatches[0].workflow_url !== undefined && event
-  })
+    return event.dispatches[0].workflow_url === undefined ? undefined : event
+  }, WITHIN_MS)
 }
 
 const attempted = (eventId: string, attempts: number) =>
-  until(async () => (await call(`/events/${eventId}`)).attempts >= attempts)
+  eventually(async () => ((await call(`/events/${eventId}`)).attempts >= attempts ? true : undefined), WITHIN_MS)
 
 await call('/webhook', 'PUT', { url: receiver.url })
 const lost = await undelivered('delivered@simulator.test', 503)
@@ -97,9 +89,9 @@ await picture('temporal-timeline', 'attempt 3 of 6')
 await page.mouse.wheel(0, -10_000)
 await page.getByText('User Metadata').click()
 // The UI shows Markdown in frames.
-await until(async () => {
+await eventually(async () => {
   const counts = await Promise.all(page.frames().map((frame) => frame.getByText('Not delivered yet').count()))
-  return counts.some((count) => count > 0)
-})
+  return counts.find((count) => count > 0)
+}, WITHIN_MS)
 await picture('temporal-details', 'User Metadata')
 await receiver.close()
