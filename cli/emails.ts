@@ -1,8 +1,7 @@
 import { command, type Print } from './command.ts'
-import { dashboardLink } from './open.ts'
 import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { readCalendar, readFiles, readHeaders, readKey, readMetadata, readRaw, requireParts } from './send-options.ts'
-import { callApi, urlOption } from './service.ts'
+import { callApi, dashboardLink, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
 

@@ -1,5 +1,5 @@
 import { command, Failure, type Output, type Print } from './command.ts'
-import { serveMcp } from './mcp/serve.ts'
+import { MOST_AN_HOUR } from './mcp/approval.ts'
 import { hasKey, urlOption } from './service.ts'
 
 const GUIDE = '\nHow a host starts it, and what each tool does: docs/mcp.md, or /guides/mcp of the service'
@@ -10,7 +10,10 @@ export const mcp = (print: Print) =>
     .description(
       'Serve tools to an agent over the Model Context Protocol, on standard input and output. Every send is a dry run, unless --allow-live is given.',
     )
-    .option('--allow-live', 'Let the agent send email and replay events, after it confirms each, 20 times an hour')
+    .option(
+      '--allow-live',
+      `Let the agent send email and replay events, at most ${MOST_AN_HOUR} times an hour; it must confirm each`,
+    )
     .addOption(urlOption())
     .addHelpText('after', GUIDE)
     .action(({ allowLive = false, url }) => {
@@ -26,5 +29,7 @@ export const mcp = (print: Print) =>
 /** Prints nothing: standard output belongs to the protocol. Ends when the client closes standard input. */
 // biome-ignore lint/correctness/useYield: the command only waits.
 async function* served(options: { allowLive: boolean; url: string | undefined }): AsyncGenerator<Output> {
+  // Help and completion load every command: neither loads the SDK of MCP.
+  const { serveMcp } = await import('./mcp/serve.ts')
   await serveMcp(options)
 }

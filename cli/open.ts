@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parsePublicId } from '../server/db/ids.ts'
 import { command, Failure, type Print } from './command.ts'
-import { baseOf, urlOption } from './service.ts'
+import { dashboardLink, urlOption } from './service.ts'
 
 export const open = (print: Print) =>
   command('open', 'verdict open', 'verdict open msg_01jx3c7w5fe9c8m0t1q2r3s4v5')
@@ -22,10 +22,6 @@ export const open = (print: Print) =>
       const isOpened = opener !== undefined && (await start(opener, link))
       print({ json: { url: link, opened: isOpened }, text: link })
     })
-
-/** The address of a message in the dashboard, or of the dashboard. The page finds the account of the message. */
-export const dashboardLink = (url: string | undefined, messageId?: string) =>
-  `${baseOf(url)}/dashboard${messageId === undefined ? '' : `/messages/${messageId}`}`
 
 type Opener = [command: string, ...args: string[]]
 

@@ -81,6 +81,10 @@ export function baseOf(url: string | undefined): string {
   return base.replace(/\/$/, '')
 }
 
+/** The address of a message in the dashboard, or of the dashboard. The page finds the account of the message. */
+export const dashboardLink = (url: string | undefined, messageId?: string) =>
+  `${baseOf(url)}/dashboard${messageId === undefined ? '' : `/messages/${messageId}`}`
+
 /** Calls the service and returns any response whose body is JSON. */
 export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
   const base = baseOf(url)

@@ -2,7 +2,8 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { cleanText } from '../../net/clean-text.ts'
 import { Failure } from '../command.ts'
 
-const MOST_AN_HOUR = 20
+/** Live sends and replays. */
+export const MOST_AN_HOUR = 20
 const HOUR_MS = 3_600_000
 /** How long a person has to answer. */
 const ANSWER_MS = 300_000
@@ -11,8 +12,8 @@ const ANSWER_MS = 300_000
 export type Approve = (question: string, signal: AbortSignal) => Promise<void>
 
 /**
- * The caller is a model that reads text of strangers. So it does at most 20 live actions an hour, and the client asks
- * its person before each, where it can.
+ * The caller is a model that reads text of strangers. So it does at most `MOST_AN_HOUR` live actions, and the client
+ * asks its person before each, where it can.
  */
 export function createApproval(
   server: Pick<Server, 'getClientCapabilities' | 'elicitInput'>,
