@@ -51,19 +51,19 @@ const OPERATIONS = new Map(
 
 /** The properties of a body, a path, a query or the headers of a call, by their names. */
 export function propertiesOf(operationId: string, place: 'body' | 'path' | 'query' | 'header'): Record<string, Schema> {
-  const { requestBody, parameters = [] } = operationOf(operationId)
-  if (place === 'body') return bodyOf(requestBody!.content['application/json'].schema).properties!
-  const here = parameters.map((parameter) => followed(parameter)).filter((parameter) => parameter.in === place)
+  if (place === 'body') return bodyOf(operationId).properties!
+  const { parameters = [] } = operationOf(operationId)
+  const here = parameters.map(followed<Parameter>).filter((parameter) => parameter.in === place)
   return Object.fromEntries(
     here.map(({ name, description, schema }) => [name, { description, ...inlined(schema) } as Schema]),
   )
 }
 
 /** The names of a body's required properties. */
-export const requiredOf = (operationId: string): string[] =>
-  bodyOf(operationOf(operationId).requestBody!.content['application/json'].schema).required ?? []
+export const requiredOf = (operationId: string): string[] => bodyOf(operationId).required ?? []
 
-const bodyOf = (schema: Schema) => inlined(schema)
+const bodyOf = (operationId: string): Schema =>
+  inlined(operationOf(operationId).requestBody!.content['application/json'].schema)
 
 /** The schema of a call's response. */
 export const responseOf = (operationId: string): Schema =>
@@ -78,14 +78,10 @@ function operationOf(operationId: string): Operation {
 /** The schema with every reference replaced by what it refers to: not every agent follows references. */
 function inlined(schema: Schema): Schema {
   const { $ref, ...rest } = schema
-  if ($ref !== undefined) return inlined({ ...followed({ $ref } as Schema), ...rest })
-  return mapped(rest)
-}
-
-function mapped(schema: Schema): Schema {
-  const { properties, items, oneOf, additionalProperties } = schema
+  if ($ref !== undefined) return inlined({ ...followed<Schema>({ $ref }), ...rest })
+  const { properties, items, oneOf, additionalProperties } = rest
   return {
-    ...schema,
+    ...rest,
     ...(properties && {
       properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, inlined(one)])),
     }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readDomainName } from '../../server/domains/name.ts'
 import { Failure } from '../command.ts'
 import { explanationOf, PHASES } from '../explain.ts'
 import { callApi, query } from '../service.ts'
@@ -32,9 +33,7 @@ const ACTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false
 
 /** No tool changes the account: its keys, people, domains, endpoints and suppression list are out of reach. */
 export function createTools({ url, approve }: Surroundings): Tool[] {
-  const call = (path: string, body?: object, headers?: Record<string, string>) => {
-    return callApi({ url, path: `/api/v1${path}`, body, headers }) as Promise<Record<string, unknown>>
-  }
+  const call: Call = (path, body, headers) => callApi({ url, path: `/api/v1${path}`, body, headers })
   const tools = [
     sendEmail(call, approve),
     validateEmail(call),
@@ -201,7 +200,8 @@ const domainRecords = (call: Call): Tool => ({
   annotations: READS,
   async call({ domain }) {
     const { domains } = (await call('/domains')) as { domains: { domain: string }[] }
-    const found = domains.find((one) => one.domain === String(domain).trim().toLowerCase())
+    const name = readDomainName(String(domain).trim())
+    const found = domains.find((one) => one.domain === name)
     if (!found) {
       const names = domains.map((one) => one.domain).join(', ') || 'none'
       throw new Failure('not_found', `the account has no such domain. It has: ${names}`, { error: 'not_found' })
