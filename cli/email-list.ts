@@ -65,7 +65,8 @@ export const emails = (print: Print) =>
           }),
       })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
-      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, filters.recipient))
+      const sought = matchingFormOf(filters.recipient ?? '')
+      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, sought))
       const list = table(heading, rows, 'No email matches.')
       print({ json: page, text: pageText(list, page) })
     })
@@ -77,16 +78,16 @@ function readPair(text: string, pairs: Record<string, string> = {}): Record<stri
   return { ...pairs, [text.slice(0, equals)]: text.slice(equals + 1) }
 }
 
-/** A row names the recipient whose status it shows: the one sought, else the first that gives the email its status. */
-function rowOf({ createdAt, recipients, subject, message_id, sandbox, ...email }: ListedEmail, sought = ''): string[] {
-  const wanted = matchingFormOf(sought)
+/**
+ * A row names the recipient whose status it shows: the one sought, by its matching form, else the first that gives the
+ * email its status.
+ */
+function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
+  const { createdAt, recipients, subject, message_id, sandbox, ...email } = listed
+  const isSought = (one: { email: string }) => sought !== undefined && matchingFormOf(one.email) === sought
   const isWorst = ({ status, reason }: Outcome) => status === email.status && reason === email.reason
-  const {
-    status,
-    reason = '-',
-    ...recipient
-  } = recipients.find((one) => wanted !== undefined && matchingFormOf(one.email) === wanted) ??
-  recipients.find(isWorst)!
+  const named = recipients.find(isSought) ?? recipients.find(isWorst) ?? recipients[0]!
+  const { status, reason = '-', ...recipient } = named
   const more = recipients.length - 1
   const to = more > 0 ? `${recipient.email} and ${more} more${differenceOf(recipients)}` : recipient.email
   const shown = subject.length > SHOWN_SUBJECT ? `${[...subject].slice(0, SHOWN_SUBJECT - 1).join('')}…` : subject
