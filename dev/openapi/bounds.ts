@@ -7,6 +7,7 @@ import { ENDPOINT_LIMITS } from '../../server/services/endpoint-fields.ts'
 import { MAX_WAIT_S } from '../../server/services/event-changes.ts'
 import { MAX_LIMIT, MOST_SUBJECT_CHARACTERS } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
+import { TIME_PATTERN } from './time-pattern.ts'
 
 /** Limits of a request field: keywords for the list or map itself, and for its elements or the single value. */
 export interface Bounds {
@@ -23,8 +24,7 @@ const TAG: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharac
 const idPattern = (prefix: string) => `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
 const IMPORT_ID: Bounds = { value: { pattern: idPattern('imp') } }
 const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
-/** An ISO 8601 date or time. */
-const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
+const TIME: Bounds = { value: { pattern: TIME_PATTERN } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
 const BODY: Bounds = { value: { maxLength: MESSAGE_LIMITS.bodyBytes } }
 

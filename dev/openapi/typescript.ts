@@ -1,14 +1,13 @@
 import type { Document } from './document.ts'
 import type { Schema } from './schema.ts'
 import { CONTRACT_NAMES } from './schema-names.ts'
+import { TIME_PATTERN } from './time-pattern.ts'
 
 /** The client's types have the contract's names. `Error` is a global name in TypeScript. */
 export const RENAMED: Record<string, string> = { ...CONTRACT_NAMES, Error: 'ErrorBody' }
 /** What the server says about itself is not part of the client. */
 export const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
 const SERVER_TAG = 'Server'
-/** The pattern of a filter by time. Clients also take their language's own type for it. */
-export const TIME = '^\\d{4}-\\d\\d-\\d\\d(T.+)?$'
 const WIDTH = 120
 
 interface Parameter {
@@ -51,7 +50,8 @@ import type { ByEvent, ByResult, ByStatus } from '../outcome.ts'`
 
 type TypeOf = (schema: Schema) => string
 
-const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
+/** The name of the schema that a schema refers to. */
+export const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
 const quoted = (words: unknown) => (words as string[]).map((word) => `'${word}'`).join(' | ')
 
 /** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
@@ -95,7 +95,7 @@ function declaration(name: string, schema: Schema, type: TypeOf): string {
 }
 
 /** The type of `client/outcome.ts` that narrows an outcome: the contract says in comments which fields a status has. */
-function narrowingOf({ properties, required }: Schema): string | undefined {
+export function narrowingOf({ properties, required }: Schema): 'ByStatus' | 'ByResult' | 'ByEvent' | undefined {
   const { status, reason, error, feedback } = (properties ?? {}) as Record<string, Schema>
   if (!reason || !status || nameOf(status) !== 'DeliveryStatus') return undefined
   if (error) return 'ByResult'
@@ -105,13 +105,18 @@ function narrowingOf({ properties, required }: Schema): string | undefined {
 }
 
 /** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
-function reasonsOf({ description, enum: words }: Schema): string {
+export function splitReasons({ description, enum: words }: Schema): { bounces: string[]; rejections: string[] } {
   const of = (status: string) =>
     (words as string[]).filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
   const [bounces, rejections] = [of('Bounce'), of('Rejection')]
   if (bounces.length + rejections.length !== (words as string[]).length) {
     throw new Error('the comment of every Reason begins with "Bounce: " or "Rejection: "')
   }
+  return { bounces, rejections }
+}
+
+function reasonsOf(schema: Schema): string {
+  const { bounces, rejections } = splitReasons(schema)
   return `/** Reasons of a bounce. */
 export type BounceReason = ${quoted(bounces)}
 
@@ -163,23 +168,29 @@ export function callsOf({ paths }: Document): Call[] {
 export const parametersOf = ({ parameters = [] }: Call, place: string) => parameters.filter((one) => one.in === place)
 export const queryName = ({ operationId }: Call) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
 
-/** The declaration of a call's query, if it has one. */
-function queryOf(call: Call, type: TypeOf): string[] {
+export const takesKey = (call: Call) => parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
+
+/** The query of a call as the schema of an object, if it has one. */
+export function querySchemaOf(call: Call): Schema | undefined {
   const query = parametersOf(call, 'query')
-  if (query.length === 0) return []
+  if (query.length === 0) return undefined
   const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
   const required = query.filter((one) => one.required).map(({ name }) => name)
-  const filter = (schema: Schema) => (schema.pattern === TIME ? 'string | Date' : type(schema))
-  return [
-    `export interface ${queryName(call)} ${fields({ properties: Object.fromEntries(properties), required }, filter)}`,
-  ]
+  return { properties: Object.fromEntries(properties), required }
+}
+
+/** The declaration of a call's query, if it has one. */
+function queryOf(call: Call, type: TypeOf): string[] {
+  const query = querySchemaOf(call)
+  if (!query) return []
+  const filter = (schema: Schema) => (schema.pattern === TIME_PATTERN ? 'string | Date' : type(schema))
+  return [`export interface ${queryName(call)} ${fields(query, filter)}`]
 }
 
 function routes(calls: Call[], type: TypeOf): string[] {
   const shapes = calls.map((call) => `  ${call.operationId}: { ${shapeOf(call, type).join('; ')} }`)
   const table = calls.map((call) => {
-    const takesKey = parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
-    return `  ${call.operationId}: { method: '${call.method}', path: '${call.path}', takesKey: ${takesKey} },`
+    return `  ${call.operationId}: { method: '${call.method}', path: '${call.path}', takesKey: ${takesKey(call)} },`
   })
   return [
     `/** What each call takes and returns. */\nexport interface Calls {\n${shapes.join('\n')}\n}`,

@@ -1,6 +1,19 @@
 import type { Document } from '../openapi/document.ts'
 import type { Schema } from '../openapi/schema.ts'
-import { type Call, callsOf, OMITTED, parametersOf, queryName, RENAMED, TIME, wrap } from '../openapi/typescript.ts'
+import { TIME_PATTERN } from '../openapi/time-pattern.ts'
+import {
+  type Call,
+  callsOf,
+  nameOf,
+  narrowingOf,
+  OMITTED,
+  queryName,
+  querySchemaOf,
+  RENAMED,
+  splitReasons,
+  takesKey,
+  wrap,
+} from '../openapi/typescript.ts'
 
 const WIDTH = 120
 /** Names of fields that a class cannot have. */
@@ -38,7 +51,6 @@ from typing import Literal, NotRequired, TypedDict, final`
 
 type TypeOf = (schema: Schema) => string
 
-const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
 const literal = (words: unknown) =>
   listed(
     'Literal[',
@@ -125,15 +137,13 @@ interface Variant {
 
 /**
  * What the contract says in comments, as types: which fields an outcome has depends on its status, those of an event on
- * its kind, those of a result on whether it failed. The same rules are in the TypeScript client's \`outcome.ts\`.
+ * its kind, those of a result on whether it failed. The same rules are in the TypeScript client's `outcome.ts`.
  */
 function variantsOf(schema: Schema): Variant[] | undefined {
-  const { status, reason, error, feedback } = (schema.properties ?? {}) as Record<string, Schema>
-  if (!reason || !status || nameOf(status) !== 'DeliveryStatus') return undefined
-  const isRequired = (schema.required as string[]).includes('feedback')
-  if (isRequired) return undefined
-  if (error) return [...byStatus(withResult(schema)), { suffix: 'Failed', schema: failed(schema) }]
-  if (!feedback) return byStatus(schema)
+  const narrowing = narrowingOf(schema)
+  if (narrowing === undefined) return undefined
+  if (narrowing === 'ByResult') return [...byStatus(withResult(schema)), { suffix: 'Failed', schema: failed(schema) }]
+  if (narrowing === 'ByStatus') return byStatus(schema)
   const delivery = without(withField(schema, 'event', { type: 'string', enum: ['email.delivery'] }), 'feedback')
   const report = withField(schema, 'event', { type: 'string', enum: ['email.feedback'] })
   return [
@@ -144,8 +154,8 @@ function variantsOf(schema: Schema): Variant[] | undefined {
 
 function byStatus(schema: Schema, never: string[] = []): Variant[] {
   const of = (status: string) => withField(without(schema, ...never), 'status', { type: 'string', enum: [status] })
-  const bounce = { $ref: '#/BounceReason' } as Schema
-  const rejection = { $ref: '#/RejectionReason' } as Schema
+  const bounce = { $ref: '#/BounceReason' }
+  const rejection = { $ref: '#/RejectionReason' }
   return [
     {
       suffix: 'Delivered',
@@ -170,7 +180,6 @@ const failed = (schema: Schema) =>
     'message',
   )
 
-const takesKey = (call: Call) => parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
 const responseOf = ({ responses }: Call) => responses[200]!.content['application/json'].schema
 
 /** What the headers of a response say about its idempotency key, which the client puts beside its fields. */
@@ -201,24 +210,19 @@ const required = (schema: Schema, ...names: string[]): Schema => ({
 /** The schema with another type of a field, which it then always has. */
 function withField(schema: Schema, name: string, field: Schema): Schema {
   const properties = schema.properties as Record<string, Schema>
-  return required({ ...schema, properties: { ...properties, [name]: { ...properties[name], ...unref(field) } } }, name)
+  const replaced = { ...properties[name], $ref: undefined, ...field }
+  return required({ ...schema, properties: { ...properties, [name]: replaced } }, name)
 }
 
-/** Takes the reference of the field that it replaces away. */
-const unref = (field: Schema): Schema => ({ $ref: undefined, ...field }) as Schema
-
-/** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
-function reasonsOf({ description, enum: words }: Schema): string {
-  const of = (status: string) =>
-    (words as string[]).filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
-  const named = (status: string) => `${literal(of(status))}`
+function reasonsOf(schema: Schema): string {
+  const { bounces, rejections } = splitReasons(schema)
   return [
-    `BounceReason = ${named('Bounce')}\n"""Reasons of a bounce."""`,
-    `RejectionReason = ${named('Rejection')}\n"""Reasons of a rejection."""`,
+    `BounceReason = ${literal(bounces)}\n"""Reasons of a bounce."""`,
+    `RejectionReason = ${literal(rejections)}\n"""Reasons of a rejection."""`,
   ].join('\n\n')
 }
 
-/** The kind of event whose payload a schema is, such as \`email.delivery\`. */
+/** The kind of event whose payload a schema is, such as `email.delivery`. */
 function eventsOf({ webhooks }: Document): Map<string, string> {
   const all = Object.entries(webhooks as Record<string, { post?: unknown }>).map(([name, { post }]) => {
     const { schema } = (post as { requestBody: { content: { 'application/json': { schema: Schema } } } }).requestBody
@@ -229,12 +233,10 @@ function eventsOf({ webhooks }: Document): Map<string, string> {
 }
 
 function queryOf(call: Call, type: TypeOf): string[] {
-  const query = parametersOf(call, 'query')
-  if (query.length === 0) return []
-  const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
-  const required = query.filter((one) => one.required).map(({ name }) => name)
-  const filter = (schema: Schema) => (schema.pattern === TIME ? 'str | datetime | date' : type(schema))
-  return [classOf(queryName(call), { properties: Object.fromEntries(properties), required } as Schema, filter)]
+  const query = querySchemaOf(call)
+  if (!query) return []
+  const filter = (schema: Schema) => (schema.pattern === TIME_PATTERN ? 'str | datetime | date' : type(schema))
+  return [classOf(queryName(call), query, filter)]
 }
 
 function routes(calls: Call[]): string {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** What differs in the synchronous client. The longer text first, where one is part of another. */
 const REPLACED: [asynchronous: string | RegExp, synchronous: string][] = [
-  [/^"""The asynchronous client\. .*"""$/m, '"""The synchronous client."""'],
+  [/^"""The asynchronous client\. .*"""$/gm, '"""The synchronous client."""'],
   ['await anyio.sleep', 'time.sleep'],
   ['import anyio\nimport httpx', 'import httpx'],
   ['import anyio\n\n', ''],
@@ -31,7 +31,7 @@ export async function synchronousFiles(folder: string): Promise<Map<string, stri
 }
 
 function synchronous(text: string): string {
-  const replaced = REPLACED.reduce((text, [from, to]) => text.replaceAll(globally(from), to), text)
+  const replaced = REPLACED.reduce((text, [from, to]) => text.replaceAll(from, to), text)
   const sleeps = replaced.includes('time.sleep')
     ? replaced.replace('from collections', 'import time\nfrom collections')
     : replaced
@@ -40,6 +40,3 @@ function synchronous(text: string): string {
     .join('\n')
     .replace(/\n{4,}$/, '\n')
 }
-
-const globally = (pattern: string | RegExp) =>
-  typeof pattern === 'string' || pattern.global ? pattern : new RegExp(pattern.source, `${pattern.flags}g`)
