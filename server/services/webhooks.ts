@@ -20,7 +20,7 @@ import { type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import { type Endpoint, findEndpoint, findEndpoints, findTarget, type WhichEndpoint } from '../webhooks/endpoints.ts'
 import type { Post } from '../webhooks/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
-import { signedHeaders } from '../webhooks/signature.ts'
+import { signedHeaders, timestampOf } from '../webhooks/signature.ts'
 import { createOpenTarget } from '../webhooks/target.ts'
 import { shownEnd } from './attempt-outcomes.ts'
 import type { Backend } from './backend.ts'
@@ -75,7 +75,7 @@ export function createWebhookService(parts: WebhookServiceParts): ServiceImpl<ty
     const atMs = Math.floor(clock.now())
     const { url, ...secrets } = targetOf(row)
     const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
-    const timestamp = Math.floor(atMs / 1_000)
+    const timestamp = timestampOf(atMs)
     const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
     const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
     const startedMs = performance.now()

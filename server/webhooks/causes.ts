@@ -1,6 +1,6 @@
 /**
- * Why an attempt got no response: a code of Node's error, or one of these. Only some codes have words. The others say
- * nothing that an account owner can mend, or something about our network.
+ * Why an attempt got no response: the code of Node's error, or a code of our own. CAUSES has words only for causes that
+ * the account owner can mend, and that reveal nothing of our network.
  */
 export type CauseCode = keyof typeof CAUSES | (string & {})
 

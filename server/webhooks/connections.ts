@@ -12,10 +12,10 @@ export interface Connection {
   /** Whether a response has already come on it. */
   isUsed: boolean
   /**
-   * The code of TLS by which the socket ended. undici misses one that comes before it has the socket: with TLS 1.3 a
-   * server refuses a client only after the client's handshake has ended.
+   * The error code of TLS with which the socket ended. With TLS 1.3 a server may refuse a client after the client's
+   * handshake, before undici has the socket: undici does not report such an error.
    */
-  faultCode(): string | undefined
+  faultCode?: string
 }
 
 interface Origin {
@@ -79,12 +79,10 @@ export function createConnections(dial: Dial) {
 
   function connectionOn(HttpClient: typeof Client, socket: Socket, origin: Origin): Connection {
     const client = clientOn(HttpClient, socket, origin.name)
-    let code: string | undefined
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code?.startsWith('ERR_SSL_')) code = error.code
+    const connection: Connection = { client, socket, origin, createdMs: performance.now(), isUsed: false }
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code?.startsWith('ERR_SSL_')) connection.faultCode = code
     })
-    const faultCode = () => code
-    const connection: Connection = { client, socket, origin, createdMs: performance.now(), isUsed: false, faultCode }
     all.add(connection)
     socket.once('close', () => {
       all.delete(connection)

@@ -64,11 +64,12 @@ interface PartialResponse {
  * reason of `signal` (what the receiver did is then unknown), and when undici refuses the request.
  */
 export function exchange(
-  { client, socket, faultCode }: Connection,
+  connection: Connection,
   { path, headers, body }: Request,
   { headMs, bodyMs, untilMs }: ExchangeLimits,
   signal?: AbortSignal,
 ): Promise<Response | NoResponse> {
+  const { client, socket } = connection
   return new Promise((resolve, reject) => {
     const startedMs = performance.now()
     const octetsBefore = socket.bytesRead
@@ -113,7 +114,7 @@ export function exchange(
 
     function noResponse(how: Response['body'], error?: NodeJS.ErrnoException): NoResponse {
       const isSilent = socket.bytesRead === octetsBefore
-      const code = error && (faultCode() ?? codeOf(error, isSilent))
+      const code = error && (connection.faultCode ?? codeOf(error, isSilent))
       const headMs = performance.now() - startedMs
       return { kind: how === 'late' ? 'late' : 'broken', isSilent, ...(code && { code }), headMs }
     }

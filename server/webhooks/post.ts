@@ -138,15 +138,12 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
   ): Promise<NewConnection | DialFailure> {
     const deadline = new AbortController()
     const abort = () => deadline.abort()
-    let isLate = false
-    const late = () => {
-      isLate = true
-      abort()
-    }
-    const timer = setTimeout(late, Math.min(limits.connectMs, untilMs - performance.now()))
+    const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
     signal?.addEventListener('abort', abort)
     try {
       const opened = await connections.open(destination, deadline.signal)
+      // Also after an abort of `signal`, whose reason `postOnce` then throws.
+      const isLate = deadline.signal.aborted
       return isLate && opened.kind !== 'connected' ? { ...opened, code: 'connect_timeout' } : opened
     } finally {
       clearTimeout(timer)

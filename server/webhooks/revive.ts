@@ -23,10 +23,15 @@ interface ReviveParts extends Partial<ReviveLimits> {
 const OVERDUE_MS = 120_000
 /** Together with the end of a running POST, a termination is noticed within a minute. */
 const ASK_EVERY_MS = 20_000
-/** Older terminations are left to the look for overdue attempts. It covers a restart of the worker. */
+/**
+ * Longer than a restart of the worker, so that it learns of terminations during the restart. Workflows that were
+ * terminated earlier are noticed when an attempt is overdue.
+ */
 const TERMINATED_WITHIN_MS = 600_000
-/** The most workflows that one pass looks for. */
-const WORKFLOWS_PER_PASS = 100
+/** How many workflows are looked up at a time. */
+const WORKFLOWS_AT_A_TIME = 100
+/** A POST that began earlier is over: longer than POST_AND_RECORD of begin.ts. */
+const POST_IS_OVER = `interval '15 seconds'`
 
 /**
  * Returns what each pass of the hand-over calls: it assigns dispatches anew whose workflow is gone, and returns the
@@ -50,8 +55,8 @@ export function createRevive({ db, workflows, overdueMs = OVERDUE_MS, askEveryMs
     const rows = await run<{ id: string }>(db, STILL_OPEN, [`{${terminated}}`])
     let revived = 0
     // A workflow that a person has reset was terminated too, and runs again.
-    for (let from = 0; from < rows.length; from += WORKFLOWS_PER_PASS)
-      revived += await reviveClosed(rows.slice(from, from + WORKFLOWS_PER_PASS).map(({ id }) => id))
+    for (let from = 0; from < rows.length; from += WORKFLOWS_AT_A_TIME)
+      revived += await reviveClosed(rows.slice(from, from + WORKFLOWS_AT_A_TIME).map(({ id }) => id))
     return revived
   }
 
@@ -63,12 +68,12 @@ export function createRevive({ db, workflows, overdueMs = OVERDUE_MS, askEveryMs
   return async () => (await reviveTerminated()) + (await reviveOverdue())
 }
 
-// A POST that was running at the termination ends first: the same attempt would be made twice at a time.
+// Leaves out workflows with a POST that may still run. Another workflow would make the same attempt at the same time.
 export const STILL_OPEN = `
   select workflow_id as id from open_dispatches
   where workflow_id = any($1::text[]) and handed_over_at is not null
   group by workflow_id
-  having bool_and(started_at is null or started_at < clock_timestamp() - interval '15 seconds')`
+  having bool_and(started_at is null or started_at < clock_timestamp() - ${POST_IS_OVER})`
 
 // Marks the workflows that this pass looks for, so that other passes and processes leave them alone for a while.
 export const CLAIM_OVERDUE = `
@@ -77,7 +82,7 @@ export const CLAIM_OVERDUE = `
     where workflow_id is not null and handed_over_at is not null
       and due_at < clock_timestamp() - $1 * interval '1 millisecond'
       and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
-    limit ${WORKFLOWS_PER_PASS}
+    limit ${WORKFLOWS_AT_A_TIME}
   )
   update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
   returning d.workflow_id as id`
