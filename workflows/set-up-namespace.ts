@@ -20,15 +20,19 @@ const TYPES = {
 }
 
 /**
- * Creates the search attributes and the Schedules of a namespace, as far as they are missing. Throws when Temporal is
- * away. Where attributes may not be added, the error names the command that an operator has to run.
+ * Returns what creates the search attributes and the Schedules of a namespace, as far as they are missing. It throws
+ * when Temporal is away. Where attributes may not be added, the error names the command that an operator has to run.
  */
-export async function setUp({ connection, options, schedule }: Client): Promise<void> {
-  await connection.withDeadline(Date.now() + CALL_MS, async () => {
-    for (const each of SCHEDULES) await createSchedule(schedule, each)
-    await removeSchedule(schedule, FORMER_SCHEDULE)
-    await addSearchAttributes(connection, options.namespace)
-  })
+export function createSetUp({ connection, options, schedule }: Client): () => Promise<void> {
+  // Only release 0.2 creates it, and 0.2 and 0.3 do not run at the same time: once removed, it does not come back.
+  let isFormerGone = false
+  return () =>
+    connection.withDeadline(Date.now() + CALL_MS, async () => {
+      for (const each of SCHEDULES) await createSchedule(schedule, each)
+      if (!isFormerGone) await removeSchedule(schedule, FORMER_SCHEDULE)
+      isFormerGone = true
+      await addSearchAttributes(connection, options.namespace)
+    })
 }
 
 /** The search attributes that a namespace lacks. */
@@ -69,8 +73,6 @@ interface ScheduledWorkflow extends Pick<ScheduleOptions, 'spec'> {
   /** The name of the Schedule, of the workflow's type, and of its id. */
   name: string
   summary: string
-  /** How late a run may still begin. */
-  catchupWindow: '1 day'
 }
 
 const SCHEDULES: readonly ScheduledWorkflow[] = [
@@ -79,7 +81,6 @@ const SCHEDULES: readonly ScheduledWorkflow[] = [
     summary: 'Drops the days of history that are over',
     // 02:30 UTC, a time of day with few sends.
     spec: { calendars: [{ hour: 2, minute: 30 }] },
-    catchupWindow: '1 day',
   },
 ]
 
@@ -97,7 +98,7 @@ async function removeSchedule(schedule: ScheduleClient, name: string): Promise<v
     })
 }
 
-async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: ScheduledWorkflow) {
+async function createSchedule(schedule: ScheduleClient, { name, summary, spec }: ScheduledWorkflow) {
   const creating = schedule.create({
     scheduleId: name,
     spec,
@@ -108,7 +109,8 @@ async function createSchedule(schedule: ScheduleClient, { name, summary, spec, c
       taskQueue: TASK_QUEUES.original,
       staticSummary: summary,
     },
-    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
+    // A run may begin up to a day late.
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 day' },
   })
   await creating.catch((error) => {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error

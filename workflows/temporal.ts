@@ -4,7 +4,6 @@ import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
 import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../server/webhooks/workflows.ts'
 import type { WorkerState } from './inspection.ts'
 import { clientInterceptors } from './interceptors.ts'
-import { createRetention, createUiLinks } from './ui-links.ts'
 import { MAX_GROUP } from './worker-limits.ts'
 
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
@@ -32,11 +31,13 @@ export async function createTemporal(
   tracing: Tracing = NO_TRACING,
 ): Promise<Temporal> {
   if (temporal === undefined) return NO_TEMPORAL
-  const [{ createWorkflows }, { lazyConnection }, { namespaceFault, workerState }] = await Promise.all([
+  const [{ createWorkflows }, { lazyConnection }, { namespaceFault, workerState }, uiLinks] = await Promise.all([
     import('./client.ts'),
     import('./connection.ts'),
     import('./inspection.ts'),
+    import('./ui-links.ts'),
   ])
+  const { createRetention, createUiLinks } = uiLinks
   const { namespace } = temporal
   const interceptors = await clientInterceptors(tracing)
   const connection = lazyConnection(temporal)

@@ -2,6 +2,7 @@ import type { ConnectionLike } from '@temporalio/client'
 import { inTime } from '../server/async/timeout.ts'
 import { publicId } from '../server/db/ids.ts'
 import type { DeliveryView, LinkWorkflow, ViewedDeliveries } from '../server/webhooks/workflows.ts'
+import { ACCOUNT_ID, DELIVERY_STATUS, DISPATCH_KIND, ENDPOINT_ID } from './search-attributes.ts'
 
 interface UiParts {
   /** undefined: there are no links. */
@@ -26,15 +27,15 @@ export function createUiLinks({ uiUrl, namespace, retentionMs }: UiParts) {
     if (!base) return []
     const { accountId, endpointId } = deliveries
     const whose = endpointId
-      ? `EndpointId = '${publicId('whk', endpointId)}'`
-      : `AccountId = '${publicId('acc', accountId)}'`
+      ? `${ENDPOINT_ID.name} = '${publicId('whk', endpointId)}'`
+      : `${ACCOUNT_ID.name} = '${publicId('acc', accountId)}'`
     const view = (title: string, condition: string) => {
       return { title, url: `${base}?query=${encodeURIComponent(`${whose} AND ${condition}`)}` }
     }
     return [
-      view('Lost deliveries', "DeliveryStatus = 'exhausted'"),
-      view(endpointId ? 'Waiting at this endpoint' : 'Waiting deliveries', "DeliveryStatus = 'waiting'"),
-      view('Replays', "DispatchKind = 'replay'"),
+      view('Lost deliveries', `${DELIVERY_STATUS.name} = 'exhausted'`),
+      view(endpointId ? 'Waiting at this endpoint' : 'Waiting deliveries', `${DELIVERY_STATUS.name} = 'waiting'`),
+      view('Replays', `${DISPATCH_KIND.name} = 'replay'`),
     ]
   }
 

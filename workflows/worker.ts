@@ -30,7 +30,7 @@ import { createStartDueChecks } from './due-checks.ts'
 import { namespaceFault } from './inspection.ts'
 import { activityInterceptors, clientInterceptors } from './interceptors.ts'
 import { keepWorking } from './run-workers.ts'
-import { setUp } from './set-up-namespace.ts'
+import { createSetUp } from './set-up-namespace.ts'
 import { HEALTH_MS } from './temporal.ts'
 import { createTroubles } from './troubles.ts'
 
@@ -81,11 +81,17 @@ async function start(program: Program): Promise<object> {
   const activities = startActivities(program, { workflows, task, stopping: stopping.signal })
   const client = new Client({ connection, namespace: temporal.namespace })
   const troubles = createTroubles(log)
-  const prepare = () =>
-    setUp(client).then(
-      () => troubles.resolve(NAMESPACE),
-      (error) => troubles.report(NAMESPACE, error),
+  /** Returns the work as a function that logs when its trouble begins and when it is over, and never rejects. */
+  const watched = (subject: string, work: () => Promise<unknown>) => () =>
+    work().then(
+      () => troubles.resolve(subject),
+      (error) => troubles.report(subject, error),
     )
+  const repeat = (everyMs: number, work: () => Promise<void>) => {
+    const repeated = runEvery(everyMs, work, () => {})
+    ends.defer(() => repeated.stop())
+  }
+  const prepare = watched(NAMESPACE, createSetUp(client))
 
   const working = keepWorking({
     temporal,
@@ -99,8 +105,7 @@ async function start(program: Program): Promise<object> {
     onError: (error) => troubles.report(TEMPORAL, error),
   })
   ends.defer(() => working)
-  const preparing = runEvery(SET_UP_EVERY_MS, prepare, () => {})
-  ends.defer(() => preparing.stop())
+  repeat(SET_UP_EVERY_MS, prepare)
 
   const handOver = keepHandingOver({
     db,
@@ -119,21 +124,9 @@ async function start(program: Program): Promise<object> {
     'verification',
     createStartDueChecks(() => isCheckDue(db), connection, namespace),
   )
-  const check = () =>
-    startChecks().then(
-      () => troubles.resolve(CHECKS),
-      (error) => troubles.report(CHECKS, error),
-    )
-  const checking = runEvery(CHECK_EVERY_MS, check, () => {})
-  ends.defer(() => checking.stop())
+  repeat(CHECK_EVERY_MS, watched(CHECKS, startChecks))
   const startLostReplays = task('resume_replays', () => resumeReplays(db, workflows))
-  const resume = () =>
-    startLostReplays().then(
-      () => troubles.resolve(REPLAYS),
-      (error) => troubles.report(REPLAYS, error),
-    )
-  const resuming = runEvery(RESUME_EVERY_MS, resume, () => {})
-  ends.defer(() => resuming.stop())
+  repeat(RESUME_EVERY_MS, watched(REPLAYS, startLostReplays))
   warnOfFailingEndpoints(program)
   ends.defer(() => {
     log.info('draining')

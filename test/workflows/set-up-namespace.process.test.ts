@@ -1,7 +1,7 @@
 import { Client, ScheduleNotFoundError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
-import { setUp } from '../../workflows/set-up-namespace.ts'
+import { createSetUp } from '../../workflows/set-up-namespace.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { createWorkflowWorld, until, type World } from './world.ts'
 
@@ -22,21 +22,21 @@ test('a namespace gets the search attributes it lacks, once, however many worker
   const { workflowService, operatorService } = world.connection
   const namespace = 'bare'
   await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: { seconds: 86_400 as never } })
-  const client = clientOf(namespace)
+  const setUp = createSetUp(clientOf(namespace))
   await until(() =>
-    setUp(client).then(
+    setUp().then(
       () => true,
       () => false,
     ),
   )
-  await Promise.all([setUp(client), setUp(client)])
+  await Promise.all([setUp(), createSetUp(clientOf(namespace))()])
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
   expect(Object.keys(customAttributes)).toEqual(expect.arrayContaining(SEARCH_ATTRIBUTES.map(({ name }) => name)))
 })
 
 test('the retention is a Schedule: daily, one at a time, and it runs', async () => {
   const client = clientOf('default')
-  await setUp(client)
+  await createSetUp(client)()
   const handle = client.schedule.getHandle('retention')
   const { spec, policies } = await handle.describe()
   expect(spec.calendars).toMatchObject([{ hour: [{ start: 2, end: 2 }], minute: [{ start: 30, end: 30 }] }])
@@ -56,15 +56,16 @@ test('the Schedule of release 0.2 that started a check of domains every minute i
     spec: { intervals: [{ every: '1 minute' }] },
     action,
   })
-  await setUp(client)
+  const setUp = createSetUp(client)
+  await setUp()
   await expect(handle.describe()).rejects.toThrow(ScheduleNotFoundError)
-  await setUp(client)
+  await setUp()
 })
 
 test('an operator may change the Schedule: it is created once and then left alone', async () => {
   const client = clientOf('default')
   const handle = client.schedule.getHandle('retention')
   await handle.pause('for a backup')
-  await setUp(client)
+  await createSetUp(client)()
   expect((await handle.describe()).state.paused).toBe(true)
 })
