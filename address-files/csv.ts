@@ -74,9 +74,12 @@ interface FoundColumn {
 function columnOf(records: CsvRecord[], column: string | number | undefined): FoundColumn {
   const first = records[0]?.cells ?? []
   const hasAddress = (index: number) => first[index]?.includes('@') ?? false
+  if (typeof column === 'string') {
+    const name = column.trim().toLowerCase()
+    const named = first.findIndex((cell) => cell.trim().toLowerCase() === name)
+    if (named !== -1) return { index: named, hasHeader: true }
+  }
   if (column !== undefined) {
-    const named = first.findIndex((cell) => cell.trim().toLowerCase() === String(column).trim().toLowerCase())
-    if (typeof column === 'string' && named !== -1) return { index: named, hasHeader: true }
     const index = typeof column === 'number' ? column : /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
     if (index >= 0 && index < first.length) return { index, hasHeader: !hasAddress(index) && records.length > 1 }
     throw noColumn(`The file has no column ${JSON.stringify(column)}.`, records)

@@ -51,6 +51,6 @@ export function readName(text: string): string {
   return text.trim()
 }
 
-/** Creates a command whose help ends with these examples. */
+/** Creates a command whose help has these examples below the options. */
 export const command = (name: string, ...examples: string[]) =>
   new Command(name).addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`)

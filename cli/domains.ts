@@ -25,8 +25,8 @@ import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { urlOption } from './service.ts'
 
-// Each command calls the API when a URL or a key of it is given, as its users do. With --account, or without both, it
-// works on the database, as the operator does.
+// A user of the service gives its URL or an API key: each command then calls the API. The operator gives --account, or
+// neither URL nor key: it then works on the database.
 
 export const domains = (print: Print) =>
   new Command('domains')

@@ -51,7 +51,7 @@ export const events = (print: Print) =>
       '--follow',
       'Print new events of real sends as they come, until you press Ctrl+C; with --json one line each',
     )
-    .option('--after <position>', 'With --follow: start after this position of an event, or at begin')
+    .option('--after <position>', 'With --follow: start after this position, or with the oldest event when it is begin')
     .option('--requests', 'Show what each attempt of the event posted')
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')

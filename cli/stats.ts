@@ -1,4 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
+import { GroupBySchema } from '../gen/verdict/v1/stats_pb.ts'
+import { shortNames } from '../server/db/enum-names.ts'
 import { command, type Print } from './command.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { NOT_COUNTED, table } from './table.ts'
@@ -37,8 +39,6 @@ interface Group {
   reasons: Record<string, number>
 }
 
-const GROUPINGS = ['provider', 'domain', 'recipient_domain', 'tag', 'tenant', 'reason']
-
 export const stats = (print: Print) =>
   command(
     'stats',
@@ -53,7 +53,11 @@ export const stats = (print: Print) =>
     .addOption(
       new Option('--granularity <length>', 'The length of a period').choices(['minute', 'hour', 'day', 'total']),
     )
-    .addOption(new Option('--by <value>', 'Also the counts for each of these').choices(GROUPINGS))
+    .addOption(
+      new Option('--by <value>', 'Also show the counts of each provider, each domain, and so on').choices(
+        shortNames(GroupBySchema),
+      ),
+    )
     .option('--domain <domain>', 'Only emails from this domain')
     .option('--tenant <tenant_id>', 'Only emails of this tenant')
     .addOption(urlOption())

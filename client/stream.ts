@@ -12,8 +12,8 @@ export interface StreamOptions extends Omit<CallOptions, 'timeoutMs'> {
 }
 
 const WAIT_S = 20
-/** A call that waits takes a little longer than its wait. */
-const TIMEOUT_MS = 40_000
+/** Twice the wait, because the response comes a little after it. */
+const TIMEOUT_MS = 2 * WAIT_S * 1_000
 /** After this many failures in a row the pauses grow no more. */
 const MOST_RETRIES = 5
 

@@ -17,7 +17,7 @@ interface Served {
 const certificate: Check = {
   name: 'certificate',
   about:
-    'the TLS certificate is valid for 30 more days, and for the host of `PUBLIC_URL`; so is that of the SMTP front',
+    'the TLS certificates of the API and of the SMTP front are valid for 30 more days; that of the API is for the host of `PUBLIC_URL`',
   reads: ['PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'SMTP_FRONT_CERT_FILE', 'SMTP_FRONT_KEY_FILE'],
   async run({ config: { tls, publicUrl, smtpFrontCertificate } }) {
     const isOfFront = smtpFrontCertificate !== undefined && smtpFrontCertificate !== tls

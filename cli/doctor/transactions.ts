@@ -32,7 +32,10 @@ export function transactionFinding(oldest: OpenTransaction | undefined): Finding
   const program = application === '' ? '' : `, program ${cleanText(application.slice(0, 64))}`
   const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${program})`
   const end = pid === null ? 'Commit it, or roll it back.' : `End it: select pg_terminate_backend(${pid});`
-  return warning(`${seen}: streams of events wait, and lose nothing`, `${end} Until then webhooks have the events.`)
+  return warning(
+    `${seen}: streams of events wait for its end, and lose nothing`,
+    `${end} Until then webhooks get new events, and streams do not.`,
+  )
 }
 
 export const TRANSACTION_CHECKS = [transactions]

@@ -98,7 +98,7 @@ test('the doctor warns of a transaction that is open for ten seconds, and says h
   expect(transactionFinding(oldest({ seconds: 3.2 }))).toMatchObject({ state: 'ok' })
   expect(transactionFinding(oldest({}))).toEqual({
     state: 'warning',
-    seen: 'process 4711 of PostgreSQL has one open for 75 s (database shop, user ann, program psql): streams of events wait, and lose nothing',
-    wayOut: 'End it: select pg_terminate_backend(4711); Until then webhooks have the events.',
+    seen: 'process 4711 of PostgreSQL has one open for 75 s (database shop, user ann, program psql): streams of events wait for its end, and lose nothing',
+    wayOut: 'End it: select pg_terminate_backend(4711); Until then webhooks get new events, and streams do not.',
   })
 })
