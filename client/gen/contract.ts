@@ -1591,8 +1591,8 @@ export interface DomainSending {
 /** Counts of the emails that have one value of `by`. */
 export interface StatsGroup {
   /**
-   * The value: a name, or empty where an email has none. `other` stands for all further values, and for emails that
-   * were counted without theirs: in each hour that is over, the 100 values with the most emails are kept.
+   * Value that the emails share, such as the name of a provider. Empty for emails without one. The key `other` has the
+   * emails of all further values: of each hour that is over, only the 100 values with the most emails are kept.
    */
   key: string
   /** Delivered and bounced emails. */

@@ -1,15 +1,29 @@
-import postgres from 'postgres'
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
+import postgres, { type Sql } from 'postgres'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readDatabaseUrl } from '../config/database-url.ts'
 import type { NoteBatch } from './collector.ts'
-import { createHealth } from './database-health.ts'
+import { createHealth, type DatabaseHealth } from './database-health.ts'
 import { drizzle } from './drizzle.ts'
 import { createPrimary, type Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
 import * as schema from './schema.ts'
 import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
-export type Database = ReturnType<typeof connect>
+/**
+ * The query builder of Drizzle, which a transaction has as well, and beside it what only the whole database has. So a
+ * function that may run in a transaction takes either, and `run` sees which it got.
+ */
+export interface Database extends PostgresJsDatabase<typeof schema> {
+  /** The pool, without the warm connections. Its `end` closes all. */
+  $client: Sql
+  /** Connections for statements outside transactions, of which each is used by one statement at a time. */
+  warm: ReturnType<typeof createWarmConnections>
+  health: DatabaseHealth
+  load: DatabaseLoad
+  /** Creates what the batches of a shared statement are noted with. */
+  noteBatch(statement: string): NoteBatch | undefined
+}
 
 /** What `db.transaction` passes on: all that is done with it is in one transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
@@ -63,10 +77,9 @@ export interface ConnectOptions {
 
 /**
  * Opens Drizzle over postgres.js connections, to the server in the URL that takes writes. Use the query builder, or
- * `run` (statement.ts) for a SQL constant. The pool is `db.$client`, without the warm connections. `db.$client.end()`
- * closes all.
+ * `run` (statement.ts) for a SQL constant.
  */
-export function connect(url: string, options: ConnectOptions = {}) {
+export function connect(url: string, options: ConnectOptions = {}): Database {
   const { connections = 10, statementMs = STATEMENT_MS, isKept = false, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)

@@ -41,9 +41,10 @@ const MAX_NAME = 64
 export function queryFields(desc: DescMessage, inPath: string[]): Map<string, DescField> {
   const fields = desc.fields.filter((field) => !inPath.includes(field.jsonName))
   for (const field of fields) {
-    const isMap = field.fieldKind === 'map' && field.scalar === ScalarType.STRING
-    const isNested = field.fieldKind === 'map' || (field.message && field.message.typeName !== TIMESTAMP)
-    if (isNested && !isMap) throw new Error(`${desc.typeName}.${field.name} cannot stand in a query`)
+    const isMapOfTexts = field.fieldKind === 'map' && field.scalar === ScalarType.STRING
+    const isText = field.fieldKind !== 'map' && (!field.message || field.message.typeName === TIMESTAMP)
+    if (!isText && !isMapOfTexts)
+      throw new Error(`${desc.typeName}.${field.name} has a type that a query cannot contain`)
   }
   return new Map(fields.map((field) => [field.jsonName, field]))
 }
