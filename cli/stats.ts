@@ -60,13 +60,17 @@ export const stats = (print: Print) =>
     )
     .option('--domain <domain>', 'Only emails from this domain')
     .option('--tenant <tenant_id>', 'Only emails of this tenant')
+    .option('--simulated', 'Only emails to the simulator, which are counted apart from all others')
     .addOption(urlOption())
-    .action(async ({ url, tenant: tenant_id, ...filters }) => {
-      const response = await callApi({ url, path: `/api/v1/stats${query({ ...filters, tenant_id })}` })
-      print({ json: response, text: describe(response as unknown as Stats) })
+    .action(async ({ url, tenant: tenant_id, simulated, ...filters }) => {
+      const path = `/api/v1/stats${query({ ...filters, tenant_id, simulated: simulated ? 'true' : undefined })}`
+      const response = await callApi({ url, path })
+      print({ json: response, text: describe(response as unknown as Stats, simulated ? [] : [NOT_COUNTED]) })
     })
 
-function describe({ from, to, totals, reasons, latency_ms, series, domains, incomplete, groups }: Stats): string {
+/** `notes` are printed when nothing was sent. */
+function describe(stats: Stats, notes: readonly string[]): string {
+  const { from, to, totals, reasons, latency_ms, series, domains, incomplete, groups } = stats
   const counts = Object.entries(reasons).filter(([, count]) => count > 0)
   const { p50, p95, p99 } = latency_ms
   return [
@@ -75,7 +79,7 @@ function describe({ from, to, totals, reasons, latency_ms, series, domains, inco
     `  bounced    ${totals.bounced}${share(totals.bounce_rate)}, and ${totals.late_bounces} late`,
     `  complaints ${totals.complaints}${share(totals.complaint_rate)}`,
     `  rejected   ${totals.rejected}`,
-    ...(totals.sent === 0 ? [NOT_COUNTED] : []),
+    ...(totals.sent === 0 ? notes : []),
     ...(counts.length > 0 ? [`Reasons: ${counts.map(([reason, count]) => `${reason} ${count}`).join(', ')}`] : []),
     ...(p50 === null ? [] : [`Time to the outcome: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`]),
     ...domains.filter(({ sending }) => sending !== 'active').map(({ domain, sending }) => `${domain} is ${sending}.`),

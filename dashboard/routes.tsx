@@ -11,7 +11,7 @@ import { EVENT_FILTERS, type EventSearch, REPLAY_FILTERS, type ReplaySearch } fr
 import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
 import { readFilters } from './lists/read-filters.ts'
 import { MESSAGE_FILTERS, type MessageSearch } from './messages/message-filters.ts'
-import type { RangeSearch } from './overview/range.ts'
+import type { OverviewSearch } from './overview/range.ts'
 import { SUPPRESSION_FILTERS, type SuppressionSearch } from './suppressions/suppressions.ts'
 
 // Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
@@ -54,7 +54,12 @@ const account = createRoute({
 const overview = createRoute({
   getParentRoute: () => account,
   path: '/',
-  validateSearch: ({ range, from, to }: RangeSearch): RangeSearch => ({ range, from, to }),
+  validateSearch: ({ range, from, to, simulated }: OverviewSearch): OverviewSearch => ({
+    range,
+    from,
+    to,
+    simulated: simulated === 'true' ? simulated : undefined,
+  }),
   component: lazyRouteComponent(() => import('./overview/overview-page.tsx'), 'OverviewPage'),
 })
 

@@ -2068,6 +2068,11 @@ export interface GetStatsQuery {
    * it cannot be combined with `granularity=minute`.
    */
   by?: GroupBy
+  /**
+   * True: only emails to the simulator's addresses (`simulator.test`). False, the default: all others. They are counted
+   * apart, and neither the warm-up nor the circuit breaker counts those to the simulator.
+   */
+  simulated?: boolean
 }
 
 export interface ListSuppressionsQuery {

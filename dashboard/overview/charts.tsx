@@ -15,10 +15,12 @@ interface ChartsProps {
   stepMs: number
   /** Opens the messages of a period. */
   onOpen(period: OverviewPeriod): void
+  /** What the first chart says without any email. */
+  empty: string
 }
 
 /** Outcomes, latency, the rates of the breaker and the webhook over time. */
-export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
+export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
   const { periods, thresholds, latencyMs, endpoints } = overview
   const shared = { periods, stepMs }
   return (
@@ -29,7 +31,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         columns={reversed(stackedOutcomes(periods))}
         lines={[...OUTCOME_LINES].reverse()}
         values={OUTCOME_VALUES}
-        empty="No email in this range. Dry runs and mail to the simulator are not counted."
+        empty={empty}
         more={({ reasons }) => <span className="faint">{reasonWords(reasons)}</span>}
         summary="Click a bar to see its messages."
         word={countOf}

@@ -7,7 +7,7 @@ import { countOf } from '../numbers/quantities.ts'
 import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { type Range, timesOf } from './range.ts'
+import { type Range, SIMULATED_MESSAGES, timesOf } from './range.ts'
 
 const REFRESH_MS = 15_000
 /** The range before is over. Only late bounces and complaints still change it. */
@@ -22,28 +22,41 @@ const totalOf = (times: Pick<Range, 'fromMs' | 'toMs'>, granularity: Granularity
 })
 
 /** Four figures of the range with their change to the period before, and the reasons by their frequency. */
-export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range }) {
+export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { range: Range; simulated: boolean }) {
   const { membership } = useAccount()
   const earlier = { fromMs: 2 * fromMs - toMs, toMs: fromMs }
-  const now = useQuery(StatsService.method.getStats, totalOf({ fromMs, toMs }, granularity), {
-    refetchInterval: REFRESH_MS,
-    placeholderData: keepPreviousData,
-  })
-  const before = useQuery(StatsService.method.getStats, totalOf(earlier, granularity), {
-    refetchInterval: REFRESH_BEFORE_MS,
-    placeholderData: keepPreviousData,
-  })
+  const now = useQuery(
+    StatsService.method.getStats,
+    { ...totalOf({ fromMs, toMs }, granularity), simulated },
+    {
+      refetchInterval: REFRESH_MS,
+      placeholderData: keepPreviousData,
+    },
+  )
+  const before = useQuery(
+    StatsService.method.getStats,
+    { ...totalOf(earlier, granularity), simulated },
+    {
+      refetchInterval: REFRESH_BEFORE_MS,
+      placeholderData: keepPreviousData,
+    },
+  )
   // The charts below say what is wrong when the statistics cannot be read.
   if (!now.data || !before.data) return <div className={styles.place} />
   const params = { account: membership.accountId }
   const times = timesOf({ fromMs, toMs })
+  const messages = { ...times, ...(simulated && SIMULATED_MESSAGES) }
   const reasons = rankedReasons(now.data.reasons)
   return (
     <div className={styles.place}>
       <ul className={styles.figures} aria-label="Figures">
         {figuresOf(now.data, before.data).map(({ label, value, change, isWorse, page, search }) => (
           <li key={label}>
-            <Link to={`/$account/${page}`} params={params} search={{ ...times, ...search }}>
+            <Link
+              to={`/$account/${page}`}
+              params={params}
+              search={{ ...(page === 'messages' ? messages : times), ...search }}
+            >
               <span className={styles.label}>{label}</span>
               <strong>{value}</strong>
               <span className={styles.change} data-worse={isWorse || undefined}>
@@ -57,7 +70,7 @@ export function Figures({ range: { fromMs, toMs, granularity } }: { range: Range
         <ol className={styles.reasons} aria-label="Reasons">
           {reasons.slice(0, MOST_REASONS).map(([reason, emails]) => (
             <li key={reason}>
-              <Link to="/$account/messages" params={params} search={{ ...times, reason }} className="text-link">
+              <Link to="/$account/messages" params={params} search={{ ...messages, reason }} className="text-link">
                 {reasonWord(reason)}
               </Link>{' '}
               {countOf(emails)}

@@ -12,7 +12,7 @@ import tabStyles from '../tabs/tabs.module.css'
 import { lengthOf } from '../time/times.ts'
 import { rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { type Range, timesOf } from './range.ts'
+import { type Range, SIMULATED_MESSAGES, timesOf } from './range.ts'
 
 const REFRESH_MS = 60_000
 /** Stands for every value without a row of its own. */
@@ -35,10 +35,10 @@ const GROUPINGS: [Grouping, ...Grouping[]] = [
 ]
 
 /** How the emails of the range fared at each mailbox provider or recipient domain, and with each tag or tenant. */
-export function Groups({ range }: { range: Range }) {
+export function Groups({ range, simulated }: { range: Range; simulated: boolean }) {
   const [grouping, setGrouping] = useState(GROUPINGS[0])
   const times = timesOf(range)
-  const request = { ...times, granularity: Granularity.TOTAL, by: grouping.by }
+  const request = { ...times, granularity: Granularity.TOTAL, by: grouping.by, simulated }
   const stats = useQuery(StatsService.method.getStats, request, {
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
@@ -68,7 +68,11 @@ export function Groups({ range }: { range: Range }) {
       ) : stats.data.groups.length === 0 ? (
         <p className="faint">No email in this range.</p>
       ) : (
-        <GroupTable grouping={grouping} groups={stats.data.groups} times={times} />
+        <GroupTable
+          grouping={grouping}
+          groups={stats.data.groups}
+          messages={{ ...times, ...(simulated && SIMULATED_MESSAGES) }}
+        />
       )}
     </section>
   )
@@ -77,17 +81,22 @@ export function Groups({ range }: { range: Range }) {
 interface GroupTableProps {
   grouping: Grouping
   groups: StatsGroup[]
-  times: { from: string; to: string }
+  /** The filters of the list of messages that all groups have in common. */
+  messages: Record<string, string>
 }
 
-function GroupTable({ grouping, groups, times }: GroupTableProps) {
+function GroupTable({ grouping, groups, messages }: GroupTableProps) {
   const { membership } = useAccount()
   const { filter, label, none } = grouping
   const name = (key: string) => {
     const word = key === '' ? none : key === OTHER ? 'Other' : key
     if (filter === undefined || key === '' || key === OTHER) return word
     return (
-      <RowLink to="/$account/messages" params={{ account: membership.accountId }} search={{ ...times, [filter]: key }}>
+      <RowLink
+        to="/$account/messages"
+        params={{ account: membership.accountId }}
+        search={{ ...messages, [filter]: key }}
+      >
         {word}
       </RowLink>
     )

@@ -1,5 +1,6 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
+import { Switch } from '@mantine/core'
 import { keepPreviousData, useQuery as useReactQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { type OverviewPeriod, OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
@@ -15,7 +16,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { Groups } from './groups.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
-import { type Range, rangeOf } from './range.ts'
+import { type OverviewSearch, type Range, rangeOf, SIMULATED_MESSAGES } from './range.ts'
 import { RangePicker } from './range-picker.tsx'
 import { faultsOf, readChecks } from './readiness.ts'
 
@@ -23,15 +24,20 @@ const REFRESH_MS = 15_000
 
 /** Whether anything is wrong right now, and what happened over time. */
 export function OverviewPage() {
-  const { membership } = useAccount()
+  const { membership, person } = useAccount()
   const account = membership.accountId
   const search = useSearch({ from: '/$account/' })
   const navigate = useNavigate()
   const range = rangeOf(search, Date.now())
-  const overview = useQuery(OverviewService.method.getOverview, requestOf(range), {
-    refetchInterval: REFRESH_MS,
-    placeholderData: keepPreviousData,
-  })
+  const simulated = search.simulated === 'true'
+  const overview = useQuery(
+    OverviewService.method.getOverview,
+    { ...requestOf(range), simulated },
+    {
+      refetchInterval: REFRESH_MS,
+      placeholderData: keepPreviousData,
+    },
+  )
   // Without this and the readiness, the first steps or a fault would appear later, and move the charts down.
   const setUp = useQuery(OverviewService.method.getSetUp, {})
   // It also says what is wrong when every other call fails.
@@ -40,10 +46,20 @@ export function OverviewPage() {
   const openPeriod = ({ period }: OverviewPeriod) => {
     const fromMs = timestampMs(period!)
     const times = { from: new Date(fromMs).toISOString(), to: new Date(fromMs + range.stepMs).toISOString() }
-    void navigate({ to: '/$account/messages', params: { account }, search: times })
+    void navigate({
+      to: '/$account/messages',
+      params: { account },
+      search: { ...times, ...(simulated && SIMULATED_MESSAGES) },
+    })
   }
+  const actions = (
+    <>
+      {(person.installation?.inbox || simulated) && <SimulatorSwitch search={search} />}
+      <RangePicker search={search} range={range} />
+    </>
+  )
   return (
-    <Page title="Overview" actions={<RangePicker search={search} range={range} />}>
+    <Page title="Overview" actions={actions}>
       {overview.error && !overview.data ? (
         <>
           <HealthLine findings={faultsOf(checks)} />
@@ -55,12 +71,37 @@ export function OverviewPage() {
         <>
           <HealthLine findings={healthOf(overview.data, checks, Date.now())} />
           <FirstSteps />
-          <Figures range={range} />
-          <Charts overview={overview.data} stepMs={range.stepMs} onOpen={openPeriod} />
-          <Groups range={range} />
+          <Figures range={range} simulated={simulated} />
+          <Charts
+            overview={overview.data}
+            stepMs={range.stepMs}
+            onOpen={openPeriod}
+            empty={EMPTY[simulated ? 'simulated' : 'live']}
+          />
+          <Groups range={range} simulated={simulated} />
         </>
       )}
     </Page>
+  )
+}
+
+const EMPTY = {
+  live: 'No email in this range. Dry runs are not counted, and emails to the simulator are counted apart.',
+  simulated: 'No email to the simulator in this range.',
+}
+
+/** Shows what was sent to the simulator in place of everything else. */
+function SimulatorSwitch({ search }: { search: OverviewSearch }) {
+  const navigate = useNavigate({ from: '/$account/' })
+  return (
+    <Switch
+      label="Simulator"
+      className={styles.simulator}
+      checked={search.simulated === 'true'}
+      onChange={({ currentTarget: { checked } }) =>
+        void navigate({ search: { ...search, simulated: checked ? 'true' : undefined }, replace: true })
+      }
+    />
   )
 }
 

@@ -12,7 +12,12 @@ export function RangePicker({ search, range }: { search: RangeSearch; range: Ran
   const { membership } = useAccount()
   const navigate = useNavigate()
   const show = (next: RangeSearch) =>
-    void navigate({ to: '/$account', params: { account: membership.accountId }, search: next, replace: true })
+    void navigate({
+      to: '/$account',
+      params: { account: membership.accountId },
+      search: ({ simulated }) => ({ ...next, simulated }),
+      replace: true,
+    })
   const isOwn = search.from !== undefined && search.to !== undefined
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would need a legend that is seen

@@ -21,6 +21,14 @@ export interface RangeSearch {
   to?: string
 }
 
+export interface OverviewSearch extends RangeSearch {
+  /** `true` shows emails to the simulator, which are counted apart from all others. */
+  simulated?: string
+}
+
+/** The filter of the messages that the statistics of the simulator count. */
+export const SIMULATED_MESSAGES = { recipient_domain: 'simulator.test' }
+
 export interface Range {
   fromMs: number
   toMs: number

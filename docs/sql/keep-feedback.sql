@@ -8,7 +8,8 @@ with input as materialized (
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
     detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
-    in_statistics and row_number() over (partition by in_statistics order by id) = 1
+    in_statistics and not recipient like '%@simulator.test'
+      and row_number() over (partition by in_statistics, recipient like '%@simulator.test' order by id) = 1
       and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
   from input i
   where not exists (
@@ -47,6 +48,10 @@ message as (select distinct message_id as id, account_id, tenant_id from late),
 outcome as (
   select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
 ),
+counted_late as (
+  select case when recipient like '%@simulator.test' then overlay(account_id::text placing '8' from 15)::uuid else account_id end as account_id, tenant_id, domain, recipient, provider, tag, kind, reason, counted
+  from late where in_statistics
+),
 hourly_count as (
   insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
     complaints, late_bounces, uncounted_complaints, uncounted_late_bounces)
@@ -55,8 +60,7 @@ hourly_count as (
     count(*) filter (where reason = 'mailbox_does_not_exist'),
     count(*) filter (where kind = 'complaint' and not counted),
     count(*) filter (where reason = 'mailbox_does_not_exist' and not counted)
-  from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
-  where in_statistics
+  from counted_late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
   group by account_id, tenant.id, domain order by account_id, tenant.id, domain
   on conflict (account_id, tenant_id, hour, domain, shard) do update set
     complaints = kept.complaints + excluded.complaints,
@@ -67,7 +71,7 @@ hourly_count as (
 counted_report as (
   select account_id, tenant_id, domain, recipient as email, provider, tag, kind as status, null as reason,
     false as in_doubt, null::smallint as bucket
-  from late where in_statistics
+  from counted_late
 ),
 open_count as (
   insert into open_stats (account_id, minute, tenant_id, domain, recipient_domain, provider, tag, status, reason,

@@ -18,6 +18,7 @@ import { publicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
+import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
 import type { Backend } from '../services/backend.ts'
 import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
@@ -34,7 +35,7 @@ export function createOverviewService({
   limits,
 }: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits'>): ServiceImpl<typeof OverviewService> {
   return {
-    async getOverview({ from, to, granularity }, context) {
+    async getOverview({ from, to, granularity, simulated }, context) {
       const accountId = accountOf(context)
       readEnum('granularity', granularity, granularityNames)
       if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be minute, hour or day')
@@ -44,7 +45,7 @@ export function createOverviewService({
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
       const [statistics, attempts, rates, endpoints] = await Promise.all([
-        read((db) => readPeriods(db, { accountId, ...periods })),
+        read((db) => readPeriods(db, { accountId: simulated ? simulatedId(accountId) : accountId, ...periods })),
         hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
         ratesOf(db, breaker, accountId),
         endpointStates(db, accountId),

@@ -5,6 +5,7 @@ import { matchingSql } from '../db/matching-sql.ts'
 import { MENTIONS } from '../db/mentions.ts'
 import { idsOfDay } from '../db/partitions.ts'
 import { HISTORY } from '../db/schema.ts'
+import { accountIdOf } from '../reputation/simulated.ts'
 import { eraseRequest, replaceInRequest } from './request.ts'
 import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 
@@ -41,6 +42,8 @@ export interface AddressPlace {
 }
 
 const OWN_ACCOUNT = 't.account_id'
+/** Emails to the simulator are counted under another id. */
+const COUNTED_ACCOUNT = accountIdOf('t.account_id')
 const DISPATCHES = '(select id, account_id from dispatches union all select id, account_id from open_dispatches)'
 
 export const PLACES: readonly AddressPlace[] = [
@@ -94,8 +97,8 @@ export const PLACES: readonly AddressPlace[] = [
       ...(wanted.isIt(row.email as string) ? { replaced: null } : {}),
     }),
   },
-  { table: 'open_stats', columns: { tag: 'text' }, account: OWN_ACCOUNT },
-  { table: 'group_stats', columns: { key: 'text' }, account: OWN_ACCOUNT, only: `t.grouped_by = 'tag'` },
+  { table: 'open_stats', columns: { tag: 'text' }, account: COUNTED_ACCOUNT },
+  { table: 'group_stats', columns: { key: 'text' }, account: COUNTED_ACCOUNT, only: `t.grouped_by = 'tag'` },
   { table: 'suppression_strikes', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
   { table: 'batch_keys', columns: { answer: 'answer' }, account: OWN_ACCOUNT },
   { table: 'range_replays', columns: { filter: 'json' }, account: OWN_ACCOUNT },

@@ -12,6 +12,7 @@ import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
+import { countedUnder, isToSimulator } from '../reputation/simulated.ts'
 import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
@@ -58,9 +59,9 @@ const ROW = {
 export const LOCK = 'select from messages where id = $1 for update'
 
 // Stores feedback once for each recipient and kind; the same commit holds its event, and its effects on the address and
-// on the domain. Those of the simulator have no such effects. Statistics count every row. The breaker counts at most
-// one row of a report, and at most `most_counted` rows of a message. The hand-over loop takes the dispatches, because
-// no process holds their lease.
+// on the domain. Those of the simulator have no such effects, and are counted apart. Statistics count every row. The
+// breaker counts at most one row of a report, and at most `most_counted` rows of a message. The hand-over loop takes
+// the dispatches, because no process holds their lease.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -69,7 +70,8 @@ export const KEEP = `
   late as materialized (
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
       detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
-      in_statistics and row_number() over (partition by in_statistics order by id) = 1
+      in_statistics and not ${isToSimulator('recipient')}
+        and row_number() over (partition by in_statistics, ${isToSimulator('recipient')} order by id) = 1
         and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
     from input i
     where not exists (
@@ -92,16 +94,19 @@ export const KEEP = `
   outcome as (
     select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
   ),
+  counted_late as (
+    select ${countedUnder('account_id', 'recipient')} as account_id, tenant_id, domain, recipient, provider, tag, kind, reason, counted
+    from late where in_statistics
+  ),
   ${hourlyStatistics({
-    from: 'late',
-    where: 'in_statistics',
+    from: 'counted_late',
     shard: String(REPORT_SHARD),
     counts: REPORT_COUNTS,
   })},
   counted_report as (
     select account_id, tenant_id, domain, recipient as email, provider, tag, kind as status, null as reason,
       false as in_doubt, null::smallint as bucket
-    from late where in_statistics
+    from counted_late
   ),
   ${openStatistics({ from: 'counted_report' })},
   ${SUPPRESSIONS}
@@ -145,8 +150,8 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         tag: message.tag,
         metadata: message.metadata,
         ...each,
-        strike: isSimulated(each) ? null : each.strike,
-        in_statistics: !isSimulated(each) && (each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist'),
+        strike: isOfSimulator(each) ? null : each.strike,
+        in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
       }
@@ -155,7 +160,7 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
   }
 }
 
-const isSimulated = ({ recipient }: { recipient: string }) => recipient.endsWith('@simulator.test')
+const isOfSimulator = ({ recipient }: { recipient: string }) => recipient.endsWith('@simulator.test')
 
 function feedbackOf(report: Report, concerned: Concerned) {
   if (report.kind === 'unread') return []

@@ -3,6 +3,7 @@ import type { EVENT_KINDS } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
+import { countedUnder } from '../reputation/simulated.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT, originalDispatchId } from './event-ids.ts'
 
@@ -112,16 +113,16 @@ export const originalDispatches = ({ event, from, leaseMs, traceparent }: Origin
     returning id, event_id, message_id, endpoint_id
   )`
 
-// Dry runs and the simulator count nowhere.
+// Dry runs count nowhere, and the simulator apart.
 const statistics = (shard: string, counts: readonly Count[]) => `
   counted_email as (
-    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,
+    select ${countedUnder('m.account_id', 'o.email')} as account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,
       width_bucket(
         (extract(epoch from now() - m.created_at) * 1000)::float8,
         array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]
       ) as bucket
     from outcome o join message m on m.id = o.message_id
-    where not m.sandbox and o.email not like '%@simulator.test'
+    where not m.sandbox
   ),
   ${hourlyStatistics({ from: 'counted_email', shard, counts })},
   ${openStatistics({ from: 'counted_email' })}`
@@ -147,7 +148,6 @@ export const openStatistics = ({ from }: OpenStatistics): string => `
 interface HourlyStatistics {
   /** A CTE with account_id, tenant_id and domain, and what the conditions of the counts mention. */
   from: string
-  where?: string
   /** SQL. */
   shard: string
   counts: readonly Count[]
@@ -156,14 +156,14 @@ interface HourlyStatistics {
 /**
  * The CTE that counts the rows of `from`: one row of the running hour for the sending domain, and one for the tenant.
  */
-export const hourlyStatistics = ({ from, where, shard, counts }: HourlyStatistics): string => `
+export const hourlyStatistics = ({ from, shard, counts }: HourlyStatistics): string => `
   hourly_count as (
     insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
       ${counts.map(({ column }) => column).join(', ')})
     select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, ${shard},
       ${counts.map(({ condition }) => `count(*) filter (where ${condition})`).join(',\n      ')}
     from ${from} cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
-    ${where ? `where ${where}\n    ` : ''}group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+    group by account_id, tenant.id, domain order by account_id, tenant.id, domain
     on conflict (account_id, tenant_id, hour, domain, shard) do update set
       ${addCounts(counts.map(({ column }) => column))}
   )`

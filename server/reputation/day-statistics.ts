@@ -2,6 +2,7 @@ import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { DAY_ROWS, MERGED_SHARD } from './counts.ts'
+import { simulatedIdOf } from './simulated.ts'
 
 // An account with 20 domains has 480 rows of a day. Once a day is over, its sums are kept in one more row, so that 400
 // days are 400 rows.
@@ -16,7 +17,7 @@ const newHours = (account: string) => `hourly_stats
     ), '-infinity')`
 
 const ACCOUNTS = `
-  select id from accounts a
+  select id from (select id from accounts union all select ${simulatedIdOf('id')} from accounts) as a
   where exists (select from ${newHours('a.id')})
     and not exists (
       select from hourly_stats s where s.account_id = a.id and s.shard <> ${MERGED_SHARD} and s.hour < ${OPEN_DAY})`

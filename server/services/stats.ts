@@ -7,6 +7,7 @@ import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
 import { type GroupBy, readGroups, type StatisticsGroup } from '../reputation/group-statistics.ts'
+import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile, readStatistics, type Statistics, type StatisticsQuery } from '../reputation/statistics.ts'
 import type { Backend } from './backend.ts'
 import { readDomain, readEnum, readTenantFilter, readTimeText, refuse, refuseReversed } from './listing.ts'
@@ -40,7 +41,8 @@ export function createStatsService({ db, read, clock, breaker }: Backend): Servi
       if (by && granularity === Granularity.MINUTE) {
         throw refuse('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
       }
-      const query = { accountId, from, to, stepMs, domain, tenantId }
+      const countedId = request.simulated ? simulatedId(accountId) : accountId
+      const query = { accountId: countedId, from, to, stepMs, domain, tenantId }
 
       const [{ statistics, groups }, sending] = await Promise.all([
         read((db) => readBoth(db, query, by)),

@@ -16,6 +16,7 @@ import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
+import { simulatedId } from '../../server/reputation/simulated.ts'
 import { type EndpointWithSecret, putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
@@ -307,3 +308,19 @@ async function insertMessage(accountId: string, id: string) {
   const outcome = { status: 'delivered', sandbox: false, region: 'eu', sizeBytes: 1 } as const
   await account.db.insert(messages).values({ id, accountId, ...outcome, createdAt: now, completedAt: now, request })
 }
+
+test('emails to the simulator are shown apart from all others', async () => {
+  nowMs = Date.parse('2020-11-18T12:00:00Z')
+  const { id, overview } = await another()
+  const hour = new Date('2020-11-18T11:00:00Z')
+  const count = (accountId: string, counts: Record<string, number>) =>
+    account.db.insert(hourlyStats).values({ accountId, tenantId: '', hour, domain: 'example.test', ...counts })
+  await count(id, { delivered: 7 })
+  await count(simulatedId(id), { delivered: 2, mailbox_full: 1 })
+  const range = { from: timestampFromDate(hour), to: timestampFromMs(hour.getTime() + HOUR_MS) }
+  const request = { ...range, granularity: Granularity.HOUR }
+  const live = await overview.getOverview(request)
+  expect(live.periods).toMatchObject([{ delivered: 7, bounced: 0 }])
+  const simulated = await overview.getOverview({ ...request, simulated: true })
+  expect(simulated.periods).toMatchObject([{ delivered: 2, bounced: 1, reasons: { mailbox_full: 1 } }])
+})

@@ -13,6 +13,7 @@ import {
 import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
+import { simulatedId } from '../../server/reputation/simulated.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { script } from '../sending/world.ts'
 import * as bounces from './bounces.ts'
@@ -47,13 +48,13 @@ async function entries() {
   const stays = sql<boolean>`${expiresAt} is null`
   return world.db.select({ email, tenantId, reason, messageId, detail, stays }).from(suppressions).orderBy(asc(email))
 }
-async function counts() {
-  const { tenantId, domain } = hourlyStats
+async function counts(ofAccount = world.account.id) {
+  const { accountId, tenantId, domain } = hourlyStats
   const [complaints, lateBounces] = [sql<number>`complaints`, sql<number>`late_bounces`]
   return world.db
     .select({ tenantId, domain, complaints, lateBounces })
     .from(hourlyStats)
-    .where(sql`${complaints} + ${lateBounces} > 0`)
+    .where(sql`${accountId} = ${ofAccount} and ${complaints} + ${lateBounces} > 0`)
     .orderBy(asc(tenantId))
 }
 const messageRows = (id: string) => world.db.select().from(messages).where(eq(messages.id, id))
@@ -185,7 +186,7 @@ test('feedback about a recipient whose server had refused is ignored; about one 
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'kept'])
 })
 
-test('feedback to dry runs is ignored; that to the simulator is an event, and counts and suppresses nothing', async () => {
+test('feedback to dry runs is ignored; that to the simulator is an event, counts apart and suppresses nothing', async () => {
   const dry = await world.sendMessage({}, true)
   const simulated = await world.sendMessage({ to: ['complaint@simulator.test'] })
   for (const { id } of [dry, simulated]) {
@@ -196,6 +197,7 @@ test('feedback to dry runs is ignored; that to the simulator is an event, and co
   expect(world.received.map(({ kept }) => kept)).toEqual(['no_recipient', 'no_recipient', 'kept', 'kept'])
   expect(await feedback()).toMatchObject([{ kind: 'complaint' }, { kind: 'late_bounce' }])
   expect(await counts()).toEqual([])
+  expect(await counts(simulatedId(world.account.id))).toMatchObject([{ complaints: 1, lateBounces: 1 }])
   expect(await entries()).toEqual([])
 })
 

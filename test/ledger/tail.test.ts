@@ -8,6 +8,7 @@ import { reasonOf } from '../../server/errors.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { simulatedId } from '../../server/reputation/simulated.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
@@ -74,10 +75,22 @@ test('an email in doubt counts as bounced with connection_timeout, and as in dou
   expect(await counts('shop')).toEqual({ domain: 'example.test', ...inDoubt })
 })
 
-test('dry runs and simulator addresses count in no statistic', async () => {
+test('dry runs count in no statistic', async () => {
   await send({}, true)
-  await send({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] })
   expect(await world.db.$count(hourlyStats)).toBe(0)
+})
+
+test('a message counts its emails to the simulator apart from the others', async () => {
+  await send({ to: ['a@example.net', 'delivered@simulator.test', 'mailbox_full@simulator.test'], tenantId: 'shop' })
+  const rows = await run(
+    world.db,
+    'select account_id as "accountId", tenant_id as "tenantId", delivered, mailbox_full from hourly_stats',
+  )
+  const live = { accountId: world.account.id, delivered: 1, mailbox_full: 0 }
+  const simulated = { accountId: simulatedId(world.account.id), delivered: 1, mailbox_full: 1 }
+  const expected = ['', 'shop'].flatMap((tenant) => [live, simulated].map((row) => ({ ...row, tenantId: tenant })))
+  expect(rows).toHaveLength(4)
+  expect(rows).toEqual(expect.arrayContaining(expected))
 })
 
 async function entries() {

@@ -100,6 +100,12 @@ test.each(STEPS)('groups add up to the totals, %s', async (_, take, range) => {
     if (by !== 'reason') expect([by, sum('sent'), sum('delivered')]).toEqual([by, 6, 4])
     facts[by] = groups.map(({ key, sent, rejected }) => [key, sent, rejected])
   }
+  const simulated = await stats(`simulated=true&by=recipient_domain${range()}`)
+  expect(simulated).toMatchObject({
+    totals: { sent: 1, delivered: 0, bounced: 1, rejected: 0 },
+    reasons: { mailbox_does_not_exist: 1 },
+    groups: [{ key: 'simulator.test', sent: 1 }],
+  })
   expect(facts).toEqual({
     provider: [
       ['example.net', 6, 0],

@@ -2765,6 +2765,10 @@ class GetStatsQuery(_GetStatsQueryKeywords):
     """Also returns `groups`: the counts of the whole range, for each value of this. Groups are counted by whole
     hours, so it cannot be combined with `granularity=minute`.
     """
+    simulated: NotRequired[bool]
+    """True: only emails to the simulator's addresses (`simulator.test`). False, the default: all others. They are
+    counted apart, and neither the warm-up nor the circuit breaker counts those to the simulator.
+    """
 
 
 class ListSuppressionsQuery(TypedDict):
