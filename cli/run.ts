@@ -30,6 +30,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     accounts: async () => (await import('./accounts.ts')).accounts,
     keys: async () => (await import('./keys.ts')).keys,
     people: async () => (await import('./people.ts')).people,
+    cell: async () => (await import('./cell.ts')).cell,
     shaping: async () => (await import('./shaping.ts')).shaping,
     secrets: async () => (await import('./secrets.ts')).secrets,
     erase: async () => (await import('./erase.ts')).erase,

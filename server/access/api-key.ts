@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-// An API key: `svc_live_` or `svc_test_`, 43 characters of base62 (32 random bytes), 6 of checksum.
+// An API key: `svc_live_` or `svc_test_`, 43 characters of base62 (32 random bytes), 6 of checksum. In an installation
+// that is a cell, the first 2 of the 43 are the name of the cell (cell.ts).
 
 export type KeyKind = 'live' | 'test'
 
@@ -9,12 +10,19 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BODY_CHARACTERS = 43
 const CHECKSUM_CHARACTERS = 6
 const HINT_CHARACTERS = 13
+const CELL_CHARACTERS = 2
 const SHAPE = /^svc_(live|test)_[0-9A-Za-z]{49}$/
 
-export function makeKey(kind: KeyKind): string {
-  const body = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_CHARACTERS)
-  return withChecksum(`svc_${kind}_${body}`)
+export function makeKey(kind: KeyKind, cell = ''): string {
+  const random = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_CHARACTERS)
+  return withChecksum(`svc_${kind}_${cell}${random.slice(cell.length)}`)
 }
+
+/** Whether a text can be the name of a cell. */
+export const isCellName = (text: string) => text.length === CELL_CHARACTERS && /^[0-9A-Za-z]+$/.test(text)
+
+/** The part of a key, or of a hint, where keys of a cell have its name. */
+export const cellPartOf = (key: string) => key.slice('svc_live_'.length).slice(0, CELL_CHARACTERS)
 
 /**
  * The kind of an API key; undefined for a text that `makeKey` cannot have made: mistyped, cut off, or no key at all.
@@ -32,9 +40,9 @@ export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }
 
-/** The first characters of a key, by which a person recognises it. */
-export function hintOfKey(key: string): string {
-  return key.slice(0, HINT_CHARACTERS)
+/** The first characters of a key, by which a person recognises it: four random ones, after the name of a cell. */
+export function hintOfKey(key: string, cell = ''): string {
+  return key.slice(0, HINT_CHARACTERS + cell.length)
 }
 
 /** Appends a CRC-32, which detects every single wrong character and every swap of two neighbours. */

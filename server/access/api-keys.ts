@@ -7,6 +7,7 @@ import { fail } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './api-key.ts'
 import { changeAs, type Requester } from './audit/change-as.ts'
 import { record } from './audit/record-change.ts'
+import { readCell } from './cell.ts'
 import { heldScopes, SCOPES, SCOPES_OF } from './scopes.ts'
 
 const { hash: _, ...shown } = getTableColumns(apiKeys)
@@ -35,12 +36,13 @@ export async function createKey(
 ): Promise<{ key: string; apiKey: ApiKey }> {
   const refused = scopesRefused(kind, scopes)
   if (refused) throw fail('invalid_payload', refused, { fields: [{ field: 'scopes', message: refused }] })
-  const key = makeKey(kind)
+  const cell = await readCell(db)
+  const key = makeKey(kind, cell)
   const row = {
     id: newId(clock.now()),
     accountId,
     name,
-    hint: hintOfKey(key),
+    hint: hintOfKey(key, cell),
     hash: hashKey(key),
     test: kind === 'test',
     scopes: [...scopes],

@@ -860,6 +860,12 @@ export const heartbeat = pgTable('heartbeat', {
   beatAt: at('beat_at').notNull(),
 })
 
+/** One row: the cell that this installation is, once the operator has named it. */
+export const cell = pgTable('cell', {
+  id: smallint().primaryKey(),
+  name: text().notNull(),
+})
+
 /** The database clusters that this database has been in, each with its own transaction ids: see event-order.ts. */
 export const eventOrders = pgTable('event_orders', {
   epoch: integer().primaryKey(),

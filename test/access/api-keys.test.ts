@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createAccount, listAccounts } from '../../server/access/accounts.ts'
-import { hashKey } from '../../server/access/api-key.ts'
+import { cellPartOf, hashKey, kindOfKey } from '../../server/access/api-key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/api-keys.ts'
+import { nameCell, namesInKeys, readCell } from '../../server/access/cell.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
@@ -45,6 +46,23 @@ test('a key is shown once; the database keeps its hash and its first characters'
   expect(row!.hash.equals(hashKey(key))).toBe(true)
   expect(JSON.stringify([row, apiKey, await listKeys(db, accountId)])).not.toContain(key.slice(13))
   expect(apiKey).not.toHaveProperty('hash')
+})
+
+test('in a cell, a new key and its first characters carry the name; a key of before stays as it is', async () => {
+  const own = await testAccount()
+  onTestFinished(() => own.drop())
+  const { id: accountId } = await createAccount(own.db, clock, 'Cell')
+  const before = await createKey(own.db, clock, { accountId, ...newKey })
+  expect(await readCell(own.db)).toBeUndefined()
+  await nameCell(own.db, 'a1')
+  await nameCell(own.db, 'b2')
+  expect(await readCell(own.db)).toBe('b2')
+  const { key, apiKey } = await createKey(own.db, clock, { accountId, ...newKey })
+  expect(key).toMatch(/^svc_live_b2[0-9A-Za-z]{47}$/)
+  expect(kindOfKey(key)).toBe('live')
+  expect(apiKey.hint).toBe(key.slice(0, 15))
+  expect(before.apiKey.hint).toBe(before.key.slice(0, 13))
+  expect(await namesInKeys(own.db)).toEqual([...new Set([cellPartOf(before.key), 'b2'])].sort())
 })
 
 test('a test key can be created with the scopes to send and to read, and with no others', async () => {

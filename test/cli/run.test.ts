@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { run } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -108,6 +108,19 @@ test('a key is shown once; by default it has all scopes and never expires', asyn
   const list = await textOf('keys', 'list', '--account', 'Keys')
   expect(list).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
   expect(list).not.toContain(key)
+})
+
+test('an installation is named once as a cell, and says which names its keys have', async () => {
+  const own = await testDatabase()
+  onTestFinished(() => own.drop())
+  set({ DATABASE_URL: own.url })
+  expect(await textOf('cell')).toBe('This installation is not a cell. Name it: verdict cell <name>')
+  await run(['accounts', 'create', 'Cell'])
+  const { key: before } = await json('keys', 'create', 'before')
+  expect(await textOf('cell', 'b2')).toContain(`so no other cell may have them: ${before.slice(9, 11)}`)
+  const { key } = await json('keys', 'create', 'after')
+  expect(key).toMatch(/^svc_live_b2/)
+  expect(await json('cell')).toEqual({ cell: 'b2', names_in_keys: [before.slice(9, 11), 'b2'].sort() })
 })
 
 test('a test key has the scopes to send and to read; a request for more is refused with the reason', async () => {
@@ -280,6 +293,8 @@ test.each<[why: string, args: string[], part: string]>([
   ['a time in the past', ['keys', 'create', 'x', '--expires', '2020-01-01'], 'must be a time in the future'],
   ['a number without a unit', ['keys', 'create', 'x', '--expires', '90'], 'must be a time in the future'],
   ['a key in place of its id', ['keys', 'revoke', 'svc_live_1'], 'is not the id of a key'],
+  ['a cell of three characters', ['cell', 'abc'], 'it needs two letters or digits, such as b2'],
+  ['a cell of other characters', ['cell', 'b-'], 'it needs two letters or digits, such as b2'],
   [
     'a name that cannot be a domain',
     ['domains', 'add', 'localhost'],
@@ -298,7 +313,7 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(25)
+  expect(names).toHaveLength(26)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)

@@ -28,12 +28,21 @@ const HOST = 'mail.verdict.example'
  * Starts a separate nginx in front of API processes on these ports, with the files of deploy/nginx. Beside the port
  * with TLS it listens on two without: before 1.25 nginx cannot serve HTTP/1.1 and HTTP/2 in the clear on one.
  */
-export async function startNginx(ports: readonly number[]): Promise<Nginx> {
+export const startNginx = (ports: readonly number[]): Promise<Nginx> => start(upstreams(ports))
+
+/** As `startNginx`, for two cells with one API process each, with the changes that deploy/cells/nginx.conf names. */
+export const startCellsNginx = (ports: { a1: number; b2: number }): Promise<Nginx> =>
+  start(cells(ports), {
+    'proxy_pass http://verdict;': 'proxy_pass http://$verdict;',
+    'grpc_pass grpc://verdict_grpc;': 'grpc_pass grpc://$verdict_grpc;',
+  })
+
+async function start(upstreams: string, changes: Record<string, string> = {}): Promise<Nginx> {
   const folder = await openFolder('nginx')
   const listen = { port: await freePort(), grpcPort: await freePort(), tlsPort: await freePort() }
   const file = join(folder, 'nginx.conf')
   selfSigned(join(folder, 'tls'), HOST)
-  await writeFile(file, configuration(folder, listen, ports))
+  await writeFile(file, configuration(folder, upstreams, server(folder, listen, changes)))
   const daemon = await startDaemon(['nginx', '-p', folder, '-c', file], listen)
   const stop = async () => {
     await daemon.stop()
@@ -49,7 +58,7 @@ export async function startNginx(ports: readonly number[]): Promise<Nginx> {
   }
 }
 
-const configuration = (folder: string, listen: Listen, ports: readonly number[]) => `
+const configuration = (folder: string, upstreams: string, server: string) => `
 daemon off;
 user www-data;
 worker_processes 1;
@@ -58,8 +67,8 @@ error_log stderr;
 events { worker_connections 1024; }
 http {
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
-${upstreams(ports)}
-${server(folder, listen)}
+${upstreams}
+${server}
 }
 `
 
@@ -72,13 +81,24 @@ function upstreams(ports: readonly number[]): string {
   })
 }
 
+/** deploy/cells/nginx.conf with these ports. */
+function cells({ a1, b2 }: { a1: number; b2: number }): string {
+  return replaceLines(readFileSync('deploy/cells/nginx.conf', 'utf8'), {
+    'server 127.0.0.1:8080': `server 127.0.0.1:${a1} max_fails=0;`,
+    'server 127.0.0.1:8081': '',
+    'server 127.0.0.1:9080': `server 127.0.0.1:${b2} max_fails=0;`,
+    'server 127.0.0.1:9081': '',
+  })
+}
+
 /** deploy/nginx/verdict.conf with these addresses and a certificate of the tests. Everything else is as shipped. */
-function server(folder: string, { port, grpcPort, tlsPort }: Listen): string {
+function server(folder: string, { port, grpcPort, tlsPort }: Listen, changes: Record<string, string>): string {
   return replaceLines(readFileSync('deploy/nginx/verdict.conf', 'utf8'), {
     'listen 443 ssl http2;': `listen 127.0.0.1:${tlsPort} ssl http2;`,
     'listen [::]:443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${grpcPort} http2;`,
     'ssl_certificate ': `ssl_certificate ${folder}/tls.pem;`,
     'ssl_certificate_key ': `ssl_certificate_key ${folder}/tls.key;`,
+    ...changes,
   })
 }
 

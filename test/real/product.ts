@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { nameCell } from '../../server/access/cell.ts'
 import { recordsOf, zoneLine } from '../../server/domains/records.ts'
 import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -18,11 +19,12 @@ export interface Account {
 
 /**
  * Creates a database with one account, its key and verified domain, and the environment that an API process needs for
- * them.
+ * them. The installation is that cell, if one is named.
  */
-export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
+export async function createSender(name = SENDER_DOMAIN, cell?: string): Promise<Account> {
   const database = await testDatabase()
   const { db, url } = database
+  if (cell) await nameCell(db, cell)
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
   const { key, dkimKeys } = await openAccount(db, ENCRYPTION_KEYS, name)
   const hosts = { sourceAddresses: ['127.0.0.1'], returnPathHost: undefined, bounceHost: `mail.${name}` }
