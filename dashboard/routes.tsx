@@ -33,6 +33,13 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./session/sign-in-page.tsx'), 'SignInPage'),
 })
 
+/** The parameters are the issuer's. The page reads them as they came. */
+const oidc = createRoute({
+  getParentRoute: () => root,
+  path: 'oidc',
+  component: lazyRouteComponent(() => import('./session/oidc-page.tsx'), 'OidcPage'),
+})
+
 const invitation = createRoute({
   getParentRoute: () => root,
   path: 'invitation/$token',
@@ -202,6 +209,7 @@ const audit = createRoute({
 const tree = root.addChildren([
   first,
   signIn,
+  oidc,
   invitation,
   findMessage,
   account.addChildren([

@@ -62,6 +62,8 @@ export interface ApiParts extends Backend, Pick<AppParts, 'log' | 'checks' | 'tr
   onSmtpReply?: Parameters<typeof createDoor>[0]['onReply']
   /** Where this server listens; called once it does. */
   listenerUrl(): string
+  /** How people sign in by OpenID Connect; undefined without it. */
+  oidc?: Parameters<typeof createPeople>[0]['oidc']
 }
 
 export interface Api {

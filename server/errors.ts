@@ -29,6 +29,7 @@ const DASHBOARD_ERRORS = {
   confirmation_required: { code: Code.PermissionDenied, status: 403 },
   wrong_password: { code: Code.PermissionDenied, status: 403 },
   wrong_state: { code: Code.FailedPrecondition, status: 409 },
+  not_invited: { code: Code.PermissionDenied, status: 403 },
   own_invitation: { code: Code.PermissionDenied, status: 403 },
   last_owner: { code: Code.FailedPrecondition, status: 409 },
 } as const

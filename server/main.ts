@@ -108,6 +108,7 @@ async function start(program: Program): Promise<object> {
     },
     publicUrl: () => config.publicUrl ?? listener.url,
     listenerUrl: () => listener.url,
+    oidc: config.oidc,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     onEnd: createCallCounter(metrics),

@@ -9,6 +9,7 @@ import { MAIL_CHECKS } from './mail.ts'
 import type { Patient } from './patient.ts'
 import { REPLICA_CHECKS } from './replica.ts'
 import { SERVICE_CHECKS } from './service.ts'
+import { SIGN_IN_CHECKS } from './sign-in.ts'
 import { STORAGE_CHECKS } from './storage.ts'
 import { TEMPORAL_CHECKS } from './temporal.ts'
 import { TRANSACTION_CHECKS } from './transactions.ts'
@@ -20,6 +21,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS, ...TRANSACTION_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
   { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
+  { title: 'Sign-in', checks: SIGN_IN_CHECKS },
 ]
 
 export interface Result extends Finding {

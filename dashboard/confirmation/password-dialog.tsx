@@ -1,10 +1,12 @@
-import { useMutation } from '@connectrpc/connect-query'
-import { Modal, Stack } from '@mantine/core'
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button, Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
-import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { type GetPersonResponse, PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import type { Question } from '../question/question.ts'
+import { currentPath, IssuerButton } from '../session/issuer-button.tsx'
+import { hostOf } from '../session/issuer-host.ts'
 import { PasswordField } from '../session/password-field.tsx'
 import { useConfirmation } from './confirmation.ts'
 
@@ -15,6 +17,7 @@ const OWN_ESCAPE = { 'data-mantine-stop-propagation': 'true' }
 export function PasswordDialog() {
   const confirmation = useConfirmation()
   const cancel = () => confirmation.answer(false)
+  const person = useQuery(PersonService.method.getPerson)
   return (
     <Modal
       opened
@@ -22,10 +25,33 @@ export function PasswordDialog() {
       closeOnEscape={false}
       onKeyDown={(event) => event.key === 'Escape' && cancel()}
       withCloseButton={false}
-      title="Enter your password"
+      title={person.data?.hasPassword === false ? 'Confirm who you are' : 'Enter your password'}
     >
-      <PasswordForm confirmation={confirmation} />
+      <Stack gap="md">
+        {person.data?.hasPassword !== false && <PasswordForm confirmation={confirmation} />}
+        {person.data && <IssuerConfirmation person={person.data} onCancel={cancel} />}
+      </Stack>
     </Modal>
+  )
+}
+
+/** A sign-in at the issuer confirms, too. It leaves the page, so the change has to be made again. */
+function IssuerConfirmation({ person, onCancel }: { person: GetPersonResponse; onCancel(): void }) {
+  const issuer = person.installation?.issuer
+  if (issuer === undefined || !person.identities.some((identity) => identity.issuer === issuer)) return null
+  return (
+    <>
+      <p className="soft">
+        {person.hasPassword ? 'Or sign in' : 'This change needs a fresh sign-in. Sign in'} at {hostOf(issuer)} again.
+        You come back to this page, and can make the change within ten minutes.
+      </p>
+      <IssuerButton host={hostOf(issuer)} purpose="confirm" back={currentPath()} attributes={OWN_ESCAPE} />
+      {!person.hasPassword && (
+        <Button variant="subtle" onClick={onCancel} {...OWN_ESCAPE}>
+          Cancel
+        </Button>
+      )}
+    </>
   )
 }
 

@@ -63,6 +63,22 @@ export const disableSecondFactor = (password: string) => call('/two-factor/disab
 export const changePassword = (currentPassword: string, newPassword: string) =>
   call('/change-password', { currentPassword, newPassword, revokeOtherSessions: true })
 
+/** What a person wants of the issuer of OpenID Connect. */
+export interface OidcStart {
+  purpose: 'sign-in' | 'link' | 'confirm'
+  /** The token of the invitation to accept. */
+  invitation?: string
+  /** The path to come back to, below /dashboard. */
+  back?: string
+}
+
+/** Begins a visit to the issuer. Resolves to the address to send the browser to. */
+export const startOidc = (start: OidcStart) => call<{ url: string }>('/oidc/start', start)
+
+/** Ends the visit with the query string that the issuer sent back. */
+export const finishOidc = (response: string) =>
+  call<{ back?: string; twoFactorRedirect?: boolean }>('/oidc/finish', { response })
+
 export const signOut = () => call('/sign-out', {})
 
 /** The words for an error of these calls. */

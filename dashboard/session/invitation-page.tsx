@@ -4,6 +4,7 @@ import { useMutation as useReactMutation } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ROLE_WORDS } from '../account/account.ts'
 import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
@@ -11,12 +12,14 @@ import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
 import { signIn } from './auth-calls.ts'
+import { IssuerButton } from './issuer-button.tsx'
 import { PasswordField } from './password-field.tsx'
 
 /** What a link opens: the set-up of a new installation, or an invitation into an account. */
 export function InvitationPage() {
   const { token } = useParams({ from: '/invitation/$token' })
   const found = useQuery(InvitationService.method.getInvitation, { token })
+  const issuerHost = useQuery(SignInService.method.getSignInMethods).data?.issuerHost
   if (reasonOf(found.error) === 'not_found') {
     return (
       <NarrowPage title="This link no longer works">
@@ -55,6 +58,7 @@ export function InvitationPage() {
         This link works until <Moment at={found.data.expiresAt!} />.
       </p>
       <AcceptForm token={token} invitation={found.data} />
+      {!isSetUp && issuerHost !== undefined && <IssuerButton host={issuerHost} purpose="sign-in" invitation={token} />}
     </NarrowPage>
   )
 }

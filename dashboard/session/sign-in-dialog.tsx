@@ -3,6 +3,8 @@ import { Button, Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { CodeForm } from './code-form.tsx'
+import { currentPath, IssuerButton } from './issuer-button.tsx'
+import { hostOf } from './issuer-host.ts'
 import { PasswordForm } from './password-form.tsx'
 import { useSessionEnd } from './session-end.ts'
 
@@ -11,6 +13,7 @@ export function SignInDialog() {
   const question = useSessionEnd()
   const [needsCode, setNeedsCode] = useState(false)
   const person = useQuery(PersonService.method.getPerson, {}, { enabled: false })
+  const issuer = person.data?.installation?.issuer
   const goOn = () => question.answer(true)
   const leave = () => question.answer(false)
   return (
@@ -28,7 +31,10 @@ export function SignInDialog() {
           <CodeForm onDone={goOn} onStartAgain={leave} />
         ) : (
           <>
-            <PasswordForm of={person.data?.email} onDone={goOn} onNeedsCode={() => setNeedsCode(true)} />
+            {person.data?.hasPassword !== false && (
+              <PasswordForm of={person.data?.email} onDone={goOn} onNeedsCode={() => setNeedsCode(true)} />
+            )}
+            {issuer !== undefined && <IssuerButton host={hostOf(issuer)} purpose="sign-in" back={currentPath()} />}
             <Button variant="subtle" onClick={leave}>
               Sign in as another person
             </Button>

@@ -1,14 +1,20 @@
+import { useQuery } from '@connectrpc/connect-query'
 import { useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { CodeForm } from './code-form.tsx'
+import { dashboardPath } from './dashboard-path.ts'
+import { IssuerButton } from './issuer-button.tsx'
 import { PasswordForm } from './password-form.tsx'
 
-/** Signing in: the password, then the second factor when the person has one. */
+/** Signing in: the password or the issuer, then the second factor when the person has one. */
 export function SignInPage() {
   const [needsCode, setNeedsCode] = useState(false)
   const enter = useEntry()
+  const { back } = useSearch({ from: '/sign-in' })
+  const issuerHost = useQuery(SignInService.method.getSignInMethods).data?.issuerHost
   if (needsCode) {
     return (
       <NarrowPage title="Enter a code">
@@ -20,6 +26,7 @@ export function SignInPage() {
     <NarrowPage title="Sign in to Verdict">
       <p className="soft">Transactional email that answers with the recipient server's own verdict.</p>
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
+      {issuerHost !== undefined && <IssuerButton host={issuerHost} purpose="sign-in" back={back} />}
       <details className="soft">
         <summary>No sign-in yet, or the password is lost?</summary>
         <p>
@@ -39,7 +46,6 @@ function useEntry(): () => void {
   const queries = useQueryClient()
   return () => {
     queries.clear()
-    // Only a path of ours: `//elsewhere` would be another server.
-    router.history.replace(back && /^\/(?![/\\])/.test(back) ? `/dashboard${back}` : '/dashboard/')
+    router.history.replace(dashboardPath(back))
   }
 }

@@ -125,6 +125,12 @@ export const SECTIONS: readonly Section[] = [
         meaning:
           'The password of that person, 12 to 128 characters. Changing it later changes nothing: people change their passwords in the dashboard.',
       },
+      oidcIssuer: {
+        meaning:
+          'The issuer of OpenID Connect that people may [sign in with](sign-in.md), exactly as its discovery document names it. An https URL; http is accepted on loopback. Requires the two variables below.',
+      },
+      oidcClientId: { meaning: 'The id that the issuer has given this service.' },
+      oidcClientSecret: { meaning: 'The secret that belongs to it.' },
     },
   },
   {

@@ -1,11 +1,12 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
-import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import type { PersonService, SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { authorIn } from '../access/audit/change-as.ts'
 import { recordForPerson } from '../access/audit/record-for-person.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { countWrong } from '../access/people/credential-attempts.ts'
 import { isPasswordOf } from '../access/people/credentials.ts'
+import { signInMethodsOf, unlinkIdentity } from '../access/people/oidc/identities.ts'
 import { confirmedUntilMs, confirmSession, endSession, listSessions, lockSessions } from '../access/people/sessions.ts'
 import { createWindows } from '../access/windows.ts'
 import { callerKey, remoteAddressKey } from '../caller.ts'
@@ -25,6 +26,8 @@ const CONFIRMATIONS = { limit: 10, windowMs: 15 * 60_000 }
 export interface PersonServiceParts extends Pick<Backend, 'db' | 'clock' | 'about' | 'publicUrl' | 'temporalUiUrl'> {
   /** Whether the simulator's inbox can be read. */
   hasInbox?: boolean
+  /** The issuer of OpenID Connect; undefined without one. */
+  issuer?: { url: string; host: string }
 }
 
 export function createPersonService(parts: PersonServiceParts): ServiceImpl<typeof PersonService> {
@@ -46,6 +49,7 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
         name,
         email,
         secondFactor: twoFactorEnabled ?? false,
+        ...(await shownMethods(parts, personId)),
         accounts: await membershipsOf(parts, personId),
         installation: installationOf(parts),
         confirmedUntil: untilMs > clock.now() ? timestampFromMs(untilMs) : undefined,
@@ -81,7 +85,27 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       if (!isRight) throw fail('wrong_password', 'This is not your password.')
       return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }
     },
+
+    async unlinkIdentity({ issuer }, context) {
+      const { personId, email } = personOf(context)
+      await db.transaction(async (tx) => {
+        const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
+        await unlinkIdentity(tx, { personId, email, remoteAddress, issuer, currentIssuer: parts.issuer?.url })
+      })
+      return {}
+    },
   }
+}
+
+/** Says how people sign in, to pages without a session. */
+export function createSignInService({ issuer }: Pick<PersonServiceParts, 'issuer'>): ServiceImpl<typeof SignInService> {
+  return { getSignInMethods: () => ({ issuerHost: issuer?.host }) }
+}
+
+async function shownMethods({ db }: PersonServiceParts, personId: string) {
+  const { hasPassword, identities } = await signInMethodsOf(db, personId)
+  const shown = identities.map(({ issuer, createdAt }) => ({ issuer, linkedAt: timestampFromDate(createdAt) }))
+  return { hasPassword, identities: shown }
 }
 
 export const personOf = ({ values }: HandlerContext) => values.get(callerKey)!.person!
@@ -96,8 +120,8 @@ async function membershipsOf({ db }: PersonServiceParts, personId: string) {
   return rows.map(({ id, name, role }) => ({ accountId: publicId('acc', id), name, role: roleNames.value(role) }))
 }
 
-function installationOf({ about, publicUrl, temporalUiUrl, hasInbox }: PersonServiceParts) {
-  return { ...about, publicUrl: publicUrl(), inbox: hasInbox, temporalUiUrl }
+function installationOf({ about, publicUrl, temporalUiUrl, hasInbox, issuer }: PersonServiceParts) {
+  return { ...about, publicUrl: publicUrl(), inbox: hasInbox, temporalUiUrl, issuer: issuer?.url }
 }
 
 function sessionOf(row: typeof sessions.$inferSelect, current: string) {

@@ -5,7 +5,7 @@ import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
-import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { PersonService, SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Backend } from '../services/backend.ts'
 import { createAuditService } from './audit.ts'
@@ -16,10 +16,13 @@ import { createInvitationService, type InvitationServiceParts } from './invitati
 import { createKeyService } from './keys.ts'
 import { createOverviewService } from './overview.ts'
 import { createPeopleService } from './people.ts'
-import { createPersonService } from './person.ts'
+import { createPersonService, createSignInService, type PersonServiceParts } from './person.ts'
 import { createReplayService } from './replays.ts'
 
-export interface AdminParts extends Backend, Omit<InvitationServiceParts, 'db' | 'clock'> {
+export interface AdminParts
+  extends Backend,
+    Omit<InvitationServiceParts, 'db' | 'clock'>,
+    Pick<PersonServiceParts, 'issuer'> {
   /** undefined when the simulator keeps nothing. */
   inbox: InboxMessages | undefined
   /** Is called with errors that did not fail a call. */
@@ -41,6 +44,9 @@ export function createAdminServices(parts: AdminParts): Record<'services' | 'ope
       createServiceImplSpec<typeof ImportService>(ImportService, createImportService(parts)),
       ...(inbox ? [createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(inbox))] : []),
     ],
-    openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService(parts))],
+    openServices: [
+      createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService(parts)),
+      createServiceImplSpec<typeof SignInService>(SignInService, createSignInService(parts)),
+    ],
   }
 }

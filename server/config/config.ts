@@ -13,7 +13,10 @@ type Combined =
   | 'defaultTier'
   | 'adminEmail'
   | 'adminPassword'
+  | OidcVariable
   | TemporalVariable
+
+type OidcVariable = 'oidcIssuer' | 'oidcClientId' | 'oidcClientSecret'
 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
@@ -27,6 +30,8 @@ export interface Config extends Readonly<Omit<Variables, Combined>> {
   limits: OperatorLimits
   /** The first person, until there is one; undefined when ADMIN_EMAIL is not set. */
   admin: { email: string; password: string } | undefined
+  /** undefined when OIDC_ISSUER is not set. */
+  oidc: { issuer: string; clientId: string; clientSecret: string } | undefined
 }
 
 /** How to connect to Temporal. */
@@ -66,6 +71,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...smtpFrontFaults(variables),
     ...dnssecFaults(variables),
     ...adminFaults(variables),
+    ...oidcFaults(env, variables),
   )
   if (faults.length > 0) return { faults }
   return { config: combine(variables, env), warnings: misspeltNames(env) }
@@ -75,7 +81,7 @@ function combine(variables: Variables, env: Environment): Config {
   const { tlsCert, tlsKey, tiers, defaultTier, adminEmail: email, adminPassword: password, ...more } = variables
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
   const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...last } = rest
-  const { smtpFrontCert, smtpFrontKey, ...others } = last
+  const { smtpFrontCert, smtpFrontKey, oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret, ...others } = last
   const ofPort = certificateFiles(env, variables, 'tlsCert', 'tlsKey')
   const client = keyPair(temporalTlsCert, temporalTlsKey)
   const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
@@ -86,6 +92,7 @@ function combine(variables: Variables, env: Environment): Config {
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
     admin: email && password ? { email, password } : undefined,
+    oidc: issuer && clientId && oidcClientSecret ? { issuer, clientId, clientSecret: oidcClientSecret } : undefined,
   })
 }
 
@@ -224,6 +231,20 @@ function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[]
     return [faultOf(email, `must be set when ${password.name} is`)]
   }
   return []
+}
+
+const OIDC_KEYS = ['oidcIssuer', 'oidcClientId', 'oidcClientSecret'] as const
+
+/** One that is set needs the others. One whose value is faulty has a fault of its own. */
+function oidcFaults(env: Environment, variables: Partial<Variables>): Fault[] {
+  const isGiven = (key: OidcVariable) => {
+    const { name } = VARIABLES[key]
+    return variables[key] !== undefined || Boolean(env[name] || env[fileOf({ name })])
+  }
+  const given = OIDC_KEYS.find(isGiven)
+  if (given === undefined) return []
+  const missing = OIDC_KEYS.filter((key) => !isGiven(key))
+  return missing.map((key) => faultOf(VARIABLES[key], `must be set when ${VARIABLES[given].name} is`))
 }
 
 /**

@@ -153,6 +153,18 @@ export const publicUrl: ReadVariable<string> = (text) => {
   return url.href.replace(/\/$/, '')
 }
 
+/** The issuer of OpenID Connect. Its text is compared, so it stays as it is. Without TLS only on this machine. */
+export const issuer: ReadVariable<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(bare(url.hostname)))
+  if (!url || !isSafe || url.search || url.hash || url.username) {
+    throw new Error('must be an https:// URL without a query, or an http:// one on loopback')
+  }
+  return text
+}
+
+const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, '')
+
 /** The URL of a proxy, which may hold a user and a password. */
 export const proxyUrl: ReadVariable<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined

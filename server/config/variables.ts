@@ -96,6 +96,10 @@ export interface Variables {
   /** The first person, until there is one. */
   adminEmail: string | undefined
   adminPassword: string | undefined
+  /** The issuer of OpenID Connect that people sign in with, exactly as it writes itself. */
+  oidcIssuer: string | undefined
+  oidcClientId: string | undefined
+  oidcClientSecret: string | undefined
   /** Where the API and the worker serve `/metrics`. */
   metricsHost: string
   /** The port of the API's metrics. 0 takes a free port. */
@@ -392,6 +396,15 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'ADMIN_PASSWORD',
     read: values.password,
     example: '"$(openssl rand -base64 18)"',
+    secret: true,
+    default: none,
+  },
+  oidcIssuer: { name: 'OIDC_ISSUER', read: values.issuer, example: 'https://accounts.example.com', default: none },
+  oidcClientId: { name: 'OIDC_CLIENT_ID', read: values.text, example: 'verdict', default: none },
+  oidcClientSecret: {
+    name: 'OIDC_CLIENT_SECRET',
+    read: values.text,
+    example: '"$(cat oidc.secret)"',
     secret: true,
     default: none,
   },

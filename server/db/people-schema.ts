@@ -28,7 +28,7 @@ export const people = pgTable(
     name: text().notNull(),
     /** In lower case. */
     email: text().notNull(),
-    /** Whether the person has proven that the address is theirs. Nothing proves it yet. */
+    /** Whether the person has proven that the address is theirs: an issuer has verified it. */
     emailVerified: boolean('email_verified').notNull().default(false),
     image: text(),
     twoFactorEnabled: boolean('two_factor_enabled').default(false),
@@ -49,15 +49,18 @@ export const sessions = pgTable(
     expiresAt: at('expires_at').notNull(),
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
-    /** When the person last entered the password in this session. */
-    confirmedAt: at('confirmed_at'),
+    /**
+     * When the person last entered a credential in this session; null when the issuer signed them in. better-auth
+     * leaves it out: it creates a session after a password or a code.
+     */
+    confirmedAt: at('confirmed_at').defaultNow(),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
   (t) => [uniqueIndex('sessions_token').on(t.token), index('sessions_person').on(t.userId)],
 )
 
-/** How people sign in: the hash of each person's password. */
+/** How people sign in: the hash of each person's password, and identities of OpenID Connect. */
 export const credentials = pgTable(
   'credentials',
   {
@@ -65,7 +68,9 @@ export const credentials = pgTable(
     userId: uuid('person_id')
       .notNull()
       .references(() => people.id, { onDelete: 'cascade' }),
+    /** The person's id, or `sub` at the issuer. */
     accountId: text('provider_account_id').notNull(),
+    /** `credential` for a password, or the issuer (`iss`). */
     providerId: text('provider_id').notNull(),
     /** scrypt. */
     password: text(),
@@ -78,7 +83,7 @@ export const credentials = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
-  (t) => [index('credentials_person').on(t.userId)],
+  (t) => [index('credentials_person').on(t.userId), uniqueIndex('credentials_identity').on(t.providerId, t.accountId)],
 )
 
 /** Short-lived tokens, such as that of a sign-in between the password and the second factor. */

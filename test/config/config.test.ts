@@ -268,11 +268,43 @@ test('the first person has an address and a password', () => {
   expect(faults({ ADMIN_PASSWORD })).toEqual(['ADMIN_EMAIL must be set when ADMIN_PASSWORD is'])
 })
 
-const SECRETS: [name: string, key: keyof Config | 'password' | 'apiKey', value: string][] = [
+const OIDC = { OIDC_ISSUER: 'https://accounts.example.com/', OIDC_CLIENT_ID: 'verdict', OIDC_CLIENT_SECRET: 'secret' }
+
+test('the issuer of OpenID Connect stays as it is written, and has a client with a secret', () => {
+  const oidc = { issuer: 'https://accounts.example.com/', clientId: 'verdict', clientSecret: 'secret' }
+  expect(config(OIDC).oidc).toEqual(oidc)
+  expect(config({}).oidc).toBeUndefined()
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = OIDC
+  expect(faults({ OIDC_ISSUER })).toEqual([
+    'OIDC_CLIENT_ID must be set when OIDC_ISSUER is',
+    'OIDC_CLIENT_SECRET must be set when OIDC_ISSUER is',
+  ])
+  expect(faults({ OIDC_CLIENT_ID, OIDC_CLIENT_SECRET })).toEqual(['OIDC_ISSUER must be set when OIDC_CLIENT_ID is'])
+})
+
+test.each([
+  'http://accounts.example.com',
+  'https://accounts.example.com?tenant=1',
+  'https://ann@accounts.example.com',
+  'accounts.example.com',
+])('OIDC_ISSUER=%s is refused', (OIDC_ISSUER) => {
+  const why = 'must be an https:// URL without a query, or an http:// one on loopback'
+  expect(faults({ ...OIDC, OIDC_ISSUER })).toEqual([`OIDC_ISSUER ${why}`])
+})
+
+test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000/realms/verdict'])(
+  'OIDC_ISSUER=%s is an issuer of this machine',
+  (OIDC_ISSUER) => {
+    expect(config({ ...OIDC, OIDC_ISSUER }).oidc?.issuer).toBe(OIDC_ISSUER)
+  },
+)
+
+const SECRETS: [name: string, key: keyof Config | 'password' | 'apiKey' | 'clientSecret', value: string][] = [
   ['DATABASE_URL', 'databaseUrl', 'postgres://verdict:other@db.internal:5432/verdict'],
   ['WEBHOOK_PROXY', 'webhookProxy', 'http://user:secret@127.0.0.1:3128/'],
   ['TEMPORAL_API_KEY', 'apiKey', 'temporal-secret'],
   ['ADMIN_PASSWORD', 'password', 'correct horse battery'],
+  ['OIDC_CLIENT_SECRET', 'clientSecret', 'a secret of the issuer'],
 ]
 
 test.for(SECRETS)('%s may stand in a file', ([name, key, value]) => {
@@ -280,9 +312,10 @@ test.for(SECRETS)('%s may stand in a file', ([name, key, value]) => {
     ADMIN_EMAIL: 'ann@example.com',
     ADMIN_PASSWORD: 'another battery',
     TEMPORAL_ADDRESS: 'temporal:7233',
+    ...OIDC,
   }
   const read = config({ ...others, [name]: '', [`${name}_FILE`]: file(name, `${value}\n`) })
-  expect({ ...read, ...read.admin, ...read.temporal }).toMatchObject({ [key]: value })
+  expect({ ...read, ...read.admin, ...read.temporal, ...read.oidc }).toMatchObject({ [key]: value })
 })
 
 test('ENCRYPTION_KEYS may stand in a file', () => {

@@ -7,6 +7,7 @@ import { createKeyGate } from '../../server/access/key-gate.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import type { Role } from '../../server/access/people/access.ts'
 import { createSessionCookie, SESSION_DAYS } from '../../server/access/people/cookie.ts'
+import type { OidcConfig } from '../../server/access/people/oidc/issuer.ts'
 import { hashPassword } from '../../server/access/people/password.ts'
 import { createPeople } from '../../server/access/people/people.ts'
 import { signingKeys } from '../../server/access/people/signing-keys.ts'
@@ -70,6 +71,7 @@ export async function signIn(
     userId: personId,
     createdAt,
     updatedAt: createdAt,
+    confirmedAt: createdAt,
     expiresAt: new Date(now + SESSION_DAYS * 24 * HOUR_MS),
   })
   const cookie = createSessionCookie({ keys: signingKeys(sealer), secure: false }).pair(token)
@@ -117,6 +119,7 @@ interface DashboardOptions {
   publicUrl?: string
   /** The limits of tiers, by default the service's. */
   limits?: OperatorLimits
+  oidc?: OidcConfig
 }
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
@@ -127,11 +130,21 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
     publicServices = [],
     sealer = newSealer(),
     publicUrl,
+    oidc,
     limits = DEFAULT_LIMITS,
   } = more
   const log = createLogger('silent')
   const url = () => listener.url
-  const own = createPeople({ db, clock, sealer, log, limits, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
+  const own = createPeople({
+    db,
+    clock,
+    sealer,
+    log,
+    limits,
+    oidc,
+    publicUrl: () => publicUrl ?? url(),
+    listenerUrl: url,
+  })
   const app = await createApp({
     services: publicServices,
     interceptors: [createHeavyCallLimit()],

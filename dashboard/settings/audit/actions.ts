@@ -29,6 +29,9 @@ const WORDS: Record<string, string> = {
   'person.make_backup_codes': 'Made backup codes for',
   'person.use_backup_code': 'Used a backup code of',
   'person.fail_sign_in': 'Failed to sign in as',
+  'person.oidc_sign_in': 'Signed in by OpenID Connect as',
+  'person.oidc_link': 'Linked an identity of OpenID Connect to',
+  'person.oidc_unlink': 'Unlinked an identity of OpenID Connect from',
   'replay.start': 'Started a replay of',
   'replay.cancel': 'Cancelled the replay',
 }

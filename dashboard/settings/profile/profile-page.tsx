@@ -5,6 +5,7 @@ import styles from '../settings.module.css'
 import { PasswordSection } from './password-section.tsx'
 import { SecondFactorSection } from './second-factor-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
+import { SignInMethodsSection } from './sign-in-methods-section.tsx'
 
 /** The person: how they sign in, and where they are signed in. */
 export function ProfilePage() {
@@ -31,9 +32,10 @@ export function ProfilePage() {
           </div>
         </dl>
       </section>
+      <SignInMethodsSection person={person} />
       <SessionsSection />
-      <SecondFactorSection isOn={person.secondFactor} />
-      <PasswordSection />
+      {person.hasPassword && <SecondFactorSection isOn={person.secondFactor} />}
+      {person.hasPassword && <PasswordSection />}
     </Page>
   )
 }

@@ -29,6 +29,9 @@ export const ACTIONS = [
   'person.make_backup_codes',
   'person.use_backup_code',
   'person.fail_sign_in',
+  'person.oidc_sign_in',
+  'person.oidc_link',
+  'person.oidc_unlink',
   'replay.start',
   'replay.cancel',
 ] as const

@@ -10,7 +10,8 @@ import { endInvitation, findInvitation, type Invitation } from './invitations.ts
 import { createPerson, findPerson, join } from './join.ts'
 import { hashPassword, PASSWORD } from './password.ts'
 
-const NAME_CHARACTERS = 100
+/** Characters of a person's name. */
+export const NAME_CHARACTERS = 100
 
 export interface Acceptance {
   token: string
@@ -64,7 +65,7 @@ export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Pr
 export const noInvitation = () =>
   fail('not_found', 'This link does not work: it was used or withdrawn, or it has expired. Ask for a new one.')
 
-const ownInvitation = () =>
+export const ownInvitation = () =>
   fail('own_invitation', 'You made this invitation, so you cannot accept it. Give its link to the invited person.')
 
 function emailOf(invitation: Invitation, given: string | undefined): string {

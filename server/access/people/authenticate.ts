@@ -42,11 +42,13 @@ interface Parts {
   publicUrl(): string
   /** Where this server listens; called once it does. */
   listenerUrl(): string
+  /** Responds to the paths of OpenID Connect. Throws errors made by `fail`. */
+  oidc(request: AuthRequest): Promise<AuthResponse>
 }
 
 /** Responds to requests below /api/auth. Throws `invalid_address`, `rate_limit_exceeded` and faults of the service. */
 export function createAuthenticate(parts: Parts) {
-  const { attempts, cookie, publicUrl } = parts
+  const { attempts, cookie, publicUrl, oidc } = parts
   let loaded: ReturnType<typeof loadBetterAuth> | undefined
 
   function betterAuth() {
@@ -81,6 +83,7 @@ export function createAuthenticate(parts: Parts) {
     checkSignInFields(path, body)
     if (path === '/sign-out') return ask(request)
     const session = cookie().read(headers.cookie)
+    if (path.startsWith('/oidc/')) return attempts.run({ remoteAddress, session }, () => oidc(request), isWrongGuess)
     return attempts.run({ remoteAddress, email, session }, () => ask(request), isWrongGuess)
   }
 

@@ -18,6 +18,8 @@ export interface SessionCookie {
    * ones: one of them skips the second factor. They are signed by the first key, the only one that it verifies with.
    */
   forSignIn(header: string | undefined): string | undefined
+  /** The Set-Cookie header of a sign-in that waits for its second step. */
+  halfway(identifier: string, seconds: number): string
   /** The Set-Cookie header that keeps the cookie for another 30 days. */
   renewal(token: string): string
 }
@@ -37,6 +39,7 @@ export function createSessionCookie({ keys, secure }: Options): SessionCookie {
   const named = (name: string) => signedCookie(`${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.${name}`, keys)
   const session = named('session_token')
   const halfway = named('two_factor')
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   return {
     ...session,
     forSignIn(header) {
@@ -46,10 +49,8 @@ export function createSessionCookie({ keys, secure }: Options): SessionCookie {
       })
       return pairs.join('; ') || undefined
     },
-    renewal(token) {
-      const maxAge = SESSION_DAYS * 86_400
-      return `${session.pair(token)}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
-    },
+    halfway: (identifier, seconds) => `${halfway.pair(identifier)}; Max-Age=${seconds}; ${attributes}`,
+    renewal: (token) => `${session.pair(token)}; Max-Age=${SESSION_DAYS * 86_400}; ${attributes}`,
   }
 }
 

@@ -72,6 +72,14 @@ export async function listInvitations(db: Database, clock: DatabaseClock, accoun
   return db.select().from(invitations).where(isOfAccount).orderBy(desc(invitations.id))
 }
 
+/** Finds the invitations to an address that wait, into whatever account. */
+export async function invitationsTo(db: Database, clock: DatabaseClock, email: string): Promise<Invitation[]> {
+  return db
+    .select()
+    .from(invitations)
+    .where(and(eq(invitations.email, email), isWaiting(clock)))
+}
+
 /** Ends a waiting invitation, so that its link no longer works. Returns it, or undefined when it waits no more. */
 export async function endInvitation(
   tx: Transaction,

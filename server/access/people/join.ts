@@ -12,7 +12,10 @@ export interface NewPerson {
   name: string
   /** As `personEmail` returns it. */
   email: string
-  passwordHash: string
+  /** Absent for a person who signs in by OpenID Connect. */
+  passwordHash?: string
+  /** Whether the person has proven that the address is theirs; false by default. */
+  emailVerified?: boolean
 }
 
 /** Finds the id of the person with this address, as `personEmail` returns it. */
@@ -25,15 +28,16 @@ export async function findPerson(db: Database | Transaction, email: string): Pro
 export async function createPerson(
   tx: Transaction,
   clock: DatabaseClock,
-  { name, email, passwordHash }: NewPerson,
+  { name, email, passwordHash, emailVerified }: NewPerson,
 ): Promise<string | undefined> {
   const id = newId(clock.now())
   const created = await tx
     .insert(people)
-    .values({ id, name, email })
+    .values({ id, name, email, emailVerified })
     .onConflictDoNothing({ target: people.email })
     .returning({ id: people.id })
   if (created.length === 0) return undefined
+  if (passwordHash === undefined) return id
   const credential = { userId: id, accountId: id, providerId: PASSWORD_PROVIDER, password: passwordHash }
   await tx.insert(credentials).values({ id: newId(clock.now()), ...credential })
   return id

@@ -7,6 +7,9 @@ import { createAuthenticate } from './authenticate.ts'
 import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import { createCredentialAttempts } from './credential-attempts.ts'
 import { createFailedSignIns } from './failed-sign-ins.ts'
+import { createIssuer, type OidcConfig } from './oidc/issuer.ts'
+import { createOidc } from './oidc/oidc.ts'
+import { createRequestCookie, type RequestCookie } from './oidc/request-cookie.ts'
 import { createSessionGate } from './session-gate.ts'
 import { findSession } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
@@ -24,18 +27,33 @@ interface Parts {
   publicUrl(): string
   /** Where this server listens; called once it does. */
   listenerUrl(): string
+  /** undefined without sign-in by OpenID Connect. */
+  oidc?: OidcConfig
 }
 
 /** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
 export function createPeople(parts: Parts) {
-  const { db, clock, sealer, publicUrl } = parts
+  const { db, clock, sealer, log, publicUrl } = parts
   const attempts = createCredentialAttempts()
   const noteFailedSignIn = createFailedSignIns(parts)
+  const secure = () => publicUrl().startsWith('https:')
   let created: SessionCookie | undefined
   const cookie = () => {
-    created ??= createSessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
+    created ??= createSessionCookie({ keys: signingKeys(sealer), secure: secure() })
     return created
   }
+  let requestCookie: RequestCookie | undefined
+  const issuer =
+    parts.oidc && createIssuer(parts.oidc, (fault) => log.warn(fault, 'a sign-in by OpenID Connect has failed'))
+  const oidc = createOidc({
+    ...parts,
+    issuer,
+    cookie,
+    requestCookie() {
+      requestCookie ??= createRequestCookie({ sealer, secure: secure() })
+      return requestCookie
+    },
+  })
   return {
     attempts,
     noteFailedSignIn,
@@ -46,6 +64,8 @@ export function createPeople(parts: Parts) {
       return token === undefined ? undefined : (await findSession(db, clock, token, undefined))?.personId
     },
     hasSession: (header: string) => cookie().isIn(header),
-    authenticate: createAuthenticate({ ...parts, attempts, noteFailedSignIn, cookie }),
+    /** The issuer of OpenID Connect; undefined without one. */
+    issuer: issuer && { url: issuer.issuer, host: issuer.host },
+    authenticate: createAuthenticate({ ...parts, attempts, noteFailedSignIn, cookie, oidc }),
   }
 }

@@ -11,7 +11,14 @@ import { createTierCount } from '../tier-count.ts'
 import { createWindows, rateOf, type Visit } from '../windows.ts'
 import { type AccessRule, includes, type Role, requiredRole, ruleOf } from './access.ts'
 import type { SessionCookie } from './cookie.ts'
-import { extendSession, findSession, type LiveSession, lockSession } from './sessions.ts'
+import {
+  confirmationRequired,
+  extendSession,
+  findSession,
+  type LiveSession,
+  lockSession,
+  noSession,
+} from './sessions.ts'
 
 interface Parts {
   db: Database
@@ -86,9 +93,6 @@ export function createSessionGate(parts: Parts): SessionGate {
   }
 }
 
-const noSession = () =>
-  fail('invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.')
-
 /** Refuses a person who does not belong to the account of the call, as if it did not exist. */
 function refuseStranger({ role }: LiveSession, account: string | undefined): void {
   if (account === undefined)
@@ -103,5 +107,5 @@ function refuseRole({ role }: LiveSession, needed: Role): void {
 
 function refuseUnconfirmed({ confirmed }: AccessRule, { confirmedUntilMs }: LiveSession, nowMs: number): void {
   if (!confirmed || confirmedUntilMs > nowMs) return
-  throw fail('confirmation_required', 'Enter your password to go on.')
+  throw confirmationRequired()
 }

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../db/connect.ts'
 import { and, asc, desc, eq, gt, sql } from '../../db/drizzle.ts'
 import { members, people, sessions } from '../../db/people-schema.ts'
 import { accounts } from '../../db/schema.ts'
+import { fail } from '../../errors.ts'
 import type { Role } from './access.ts'
 import { SESSION_DAYS } from './cookie.ts'
 
@@ -71,9 +72,9 @@ export async function lockSession(
   await tx.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, sessionId)).for('key share')
 }
 
-/** Signing in takes the password, too. */
-export function confirmedUntilMs({ createdAt, confirmedAt }: { createdAt: Date; confirmedAt: Date | null }): number {
-  return Math.max(createdAt.getTime(), confirmedAt?.getTime() ?? 0) + CONFIRMATION_MS
+/** Until when changes that need a fresh credential are allowed, Unix milliseconds. */
+export function confirmedUntilMs({ confirmedAt }: { confirmedAt: Date | null }): number {
+  return (confirmedAt?.getTime() ?? 0) + CONFIRMATION_MS
 }
 
 /** Extends a session that was extended over a day ago. Returns whether it did. */
@@ -91,12 +92,17 @@ export async function extendSession(
   return true
 }
 
-/** Notes that the person entered the password. Returns until when that counts, Unix milliseconds. */
+/** Notes that the person entered a credential. Returns until when that counts, Unix milliseconds. */
 export async function confirmSession(db: Database, clock: DatabaseClock, sessionId: string): Promise<number> {
   const confirmedAt = new Date(clock.now())
   await db.update(sessions).set({ confirmedAt }).where(eq(sessions.id, sessionId))
   return confirmedAt.getTime() + CONFIRMATION_MS
 }
+
+export const noSession = () =>
+  fail('invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.')
+
+export const confirmationRequired = () => fail('confirmation_required', 'Enter your password to go on.')
 
 /** Lists the sessions of a person that have not ended, the one used last first. */
 export async function listSessions(db: Database, clock: DatabaseClock, personId: string) {

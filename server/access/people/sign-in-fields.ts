@@ -1,9 +1,9 @@
 import { type FieldFault, failFields } from '../../errors.ts'
 
 /** `ends others` is an old choice: a new password always ends every other session. */
-type Kind = 'text' | 'ends others'
+type Kind = 'text' | 'optional text' | 'ends others'
 
-/** The paths of better-auth that are served below /api/auth, all by POST, and the fields of each. */
+/** The paths that are served below /api/auth, all by POST, and the fields of each. */
 const FIELDS: Record<string, Record<string, Kind>> = {
   '/sign-in/email': { email: 'text', password: 'text' },
   '/sign-out': {},
@@ -13,6 +13,8 @@ const FIELDS: Record<string, Record<string, Kind>> = {
   '/two-factor/generate-backup-codes': { password: 'text' },
   '/two-factor/verify-totp': { code: 'text' },
   '/two-factor/verify-backup-code': { code: 'text' },
+  '/oidc/start': { purpose: 'text', invitation: 'optional text', back: 'optional text' },
+  '/oidc/finish': { response: 'text' },
 }
 
 /** Characters of an unknown field's name that the response repeats. */
@@ -39,6 +41,6 @@ function faultOf(field: string, kind: Kind, value: unknown): FieldFault[] {
     const isFit = value === undefined || value === true
     return isFit ? [] : [{ field, message: 'must be true: a new password ends every other session' }]
   }
-  if (typeof value === 'string') return []
+  if (typeof value === 'string' || (kind === 'optional text' && value === undefined)) return []
   return [{ field, message: value === undefined ? 'is required' : 'must be a string' }]
 }

@@ -16,7 +16,43 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/person.proto.
  */
 export const file_verdict_admin_v1_person: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3BlcnNvbi5wcm90bxIQdmVyZGljdC5hZG1pbi52MSISChBHZXRQZXJzb25SZXF1ZXN0Io4CChFHZXRQZXJzb25SZXNwb25zZRIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIVCg1zZWNvbmRfZmFjdG9yGAQgASgIEi4KCGFjY291bnRzGAUgAygLMhwudmVyZGljdC5hZG1pbi52MS5NZW1iZXJzaGlwEjQKDGluc3RhbGxhdGlvbhgGIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuSW5zdGFsbGF0aW9uEjgKD2NvbmZpcm1lZF91bnRpbBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUISChBfY29uZmlybWVkX3VudGlsIlQKCk1lbWJlcnNoaXASEgoKYWNjb3VudF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUihAEKDEluc3RhbGxhdGlvbhIPCgd2ZXJzaW9uGAEgASgJEg4KBnJlZ2lvbhgCIAEoCRISCgpwdWJsaWNfdXJsGAMgASgJEg0KBWluYm94GAQgASgIEhwKD3RlbXBvcmFsX3VpX3VybBgFIAEoCUgAiAEBQhIKEF90ZW1wb3JhbF91aV91cmwiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJDChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIrCghzZXNzaW9ucxgBIAMoCzIZLnZlcmRpY3QuYWRtaW4udjEuU2Vzc2lvbiLsAQoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB2N1cnJlbnQYAiABKAgSEgoKdXNlcl9hZ2VudBgDIAEoCRIWCg5yZW1vdGVfYWRkcmVzcxgEIAEoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKEUVuZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIioKFkNvbmZpcm1QYXNzd29yZFJlcXVlc3QSEAoIcGFzc3dvcmQYASABKAkiTgoXQ29uZmlybVBhc3N3b3JkUmVzcG9uc2USMwoPY29uZmlybWVkX3VudGlsGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKdAwoNUGVyc29uU2VydmljZRJaCglHZXRQZXJzb24SIi52ZXJkaWN0LmFkbWluLnYxLkdldFBlcnNvblJlcXVlc3QaIy52ZXJkaWN0LmFkbWluLnYxLkdldFBlcnNvblJlc3BvbnNlIgSYtRgCEmMKDExpc3RTZXNzaW9ucxIlLnZlcmRpY3QuYWRtaW4udjEuTGlzdFNlc3Npb25zUmVxdWVzdBomLnZlcmRpY3QuYWRtaW4udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiBJi1GAISXQoKRW5kU2Vzc2lvbhIjLnZlcmRpY3QuYWRtaW4udjEuRW5kU2Vzc2lvblJlcXVlc3QaJC52ZXJkaWN0LmFkbWluLnYxLkVuZFNlc3Npb25SZXNwb25zZSIEmLUYAhJsCg9Db25maXJtUGFzc3dvcmQSKC52ZXJkaWN0LmFkbWluLnYxLkNvbmZpcm1QYXNzd29yZFJlcXVlc3QaKS52ZXJkaWN0LmFkbWluLnYxLkNvbmZpcm1QYXNzd29yZFJlc3BvbnNlIgSYtRgCYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
+  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3BlcnNvbi5wcm90bxIQdmVyZGljdC5hZG1pbi52MSIZChdHZXRTaWduSW5NZXRob2RzUmVxdWVzdCJEChhHZXRTaWduSW5NZXRob2RzUmVzcG9uc2USGAoLaXNzdWVyX2hvc3QYASABKAlIAIgBAUIOCgxfaXNzdWVyX2hvc3QiEgoQR2V0UGVyc29uUmVxdWVzdCLUAgoRR2V0UGVyc29uUmVzcG9uc2USEQoJcGVyc29uX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFZW1haWwYAyABKAkSFQoNc2Vjb25kX2ZhY3RvchgEIAEoCBIuCghhY2NvdW50cxgFIAMoCzIcLnZlcmRpY3QuYWRtaW4udjEuTWVtYmVyc2hpcBI0CgxpbnN0YWxsYXRpb24YBiABKAsyHi52ZXJkaWN0LmFkbWluLnYxLkluc3RhbGxhdGlvbhI4Cg9jb25maXJtZWRfdW50aWwYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESFAoMaGFzX3Bhc3N3b3JkGAggASgIEi4KCmlkZW50aXRpZXMYCSADKAsyGi52ZXJkaWN0LmFkbWluLnYxLklkZW50aXR5QhIKEF9jb25maXJtZWRfdW50aWwiSQoISWRlbnRpdHkSDgoGaXNzdWVyGAEgASgJEi0KCWxpbmtlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoKTWVtYmVyc2hpcBISCgphY2NvdW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSJAoEcm9sZRgDIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSKkAQoMSW5zdGFsbGF0aW9uEg8KB3ZlcnNpb24YASABKAkSDgoGcmVnaW9uGAIgASgJEhIKCnB1YmxpY191cmwYAyABKAkSDQoFaW5ib3gYBCABKAgSHAoPdGVtcG9yYWxfdWlfdXJsGAUgASgJSACIAQESEwoGaXNzdWVyGAYgASgJSAGIAQFCEgoQX3RlbXBvcmFsX3VpX3VybEIJCgdfaXNzdWVyIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQwoUTGlzdFNlc3Npb25zUmVzcG9uc2USKwoIc2Vzc2lvbnMYASADKAsyGS52ZXJkaWN0LmFkbWluLnYxLlNlc3Npb24i7AEKB1Nlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdjdXJyZW50GAIgASgIEhIKCnVzZXJfYWdlbnQYAyABKAkSFgoOcmVtb3RlX2FkZHJlc3MYBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCInChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIhQKEkVuZFNlc3Npb25SZXNwb25zZSIqChZDb25maXJtUGFzc3dvcmRSZXF1ZXN0EhAKCHBhc3N3b3JkGAEgASgJIicKFVVubGlua0lkZW50aXR5UmVxdWVzdBIOCgZpc3N1ZXIYASABKAkiGAoWVW5saW5rSWRlbnRpdHlSZXNwb25zZSJOChdDb25maXJtUGFzc3dvcmRSZXNwb25zZRIzCg9jb25maXJtZWRfdW50aWwYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMowECg1QZXJzb25TZXJ2aWNlEloKCUdldFBlcnNvbhIiLnZlcmRpY3QuYWRtaW4udjEuR2V0UGVyc29uUmVxdWVzdBojLnZlcmRpY3QuYWRtaW4udjEuR2V0UGVyc29uUmVzcG9uc2UiBJi1GAISYwoMTGlzdFNlc3Npb25zEiUudmVyZGljdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIEmLUYAhJdCgpFbmRTZXNzaW9uEiMudmVyZGljdC5hZG1pbi52MS5FbmRTZXNzaW9uUmVxdWVzdBokLnZlcmRpY3QuYWRtaW4udjEuRW5kU2Vzc2lvblJlc3BvbnNlIgSYtRgCEmwKD0NvbmZpcm1QYXNzd29yZBIoLnZlcmRpY3QuYWRtaW4udjEuQ29uZmlybVBhc3N3b3JkUmVxdWVzdBopLnZlcmRpY3QuYWRtaW4udjEuQ29uZmlybVBhc3N3b3JkUmVzcG9uc2UiBJi1GAISbQoOVW5saW5rSWRlbnRpdHkSJy52ZXJkaWN0LmFkbWluLnYxLlVubGlua0lkZW50aXR5UmVxdWVzdBooLnZlcmRpY3QuYWRtaW4udjEuVW5saW5rSWRlbnRpdHlSZXNwb25zZSIImLUYAqC1GAEygAEKDVNpZ25JblNlcnZpY2USbwoQR2V0U2lnbkluTWV0aG9kcxIpLnZlcmRpY3QuYWRtaW4udjEuR2V0U2lnbkluTWV0aG9kc1JlcXVlc3QaKi52ZXJkaWN0LmFkbWluLnYxLkdldFNpZ25Jbk1ldGhvZHNSZXNwb25zZSIEmLUYAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
+
+/**
+ * The request has no fields.
+ *
+ * @generated from message verdict.admin.v1.GetSignInMethodsRequest
+ */
+export type GetSignInMethodsRequest = Message<"verdict.admin.v1.GetSignInMethodsRequest"> & {
+};
+
+/**
+ * Describes the message verdict.admin.v1.GetSignInMethodsRequest.
+ * Use `create(GetSignInMethodsRequestSchema)` to create a new message.
+ */
+export const GetSignInMethodsRequestSchema: GenMessage<GetSignInMethodsRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 0);
+
+/**
+ * The ways to sign in.
+ *
+ * @generated from message verdict.admin.v1.GetSignInMethodsResponse
+ */
+export type GetSignInMethodsResponse = Message<"verdict.admin.v1.GetSignInMethodsResponse"> & {
+  /**
+   * Host of the issuer of OpenID Connect. Absent when there is none.
+   *
+   * @generated from field: optional string issuer_host = 1;
+   */
+  issuerHost?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.admin.v1.GetSignInMethodsResponse.
+ * Use `create(GetSignInMethodsResponseSchema)` to create a new message.
+ */
+export const GetSignInMethodsResponseSchema: GenMessage<GetSignInMethodsResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 1);
 
 /**
  * The request has no fields: the session identifies the person.
@@ -31,7 +67,7 @@ export type GetPersonRequest = Message<"verdict.admin.v1.GetPersonRequest"> & {
  * Use `create(GetPersonRequestSchema)` to create a new message.
  */
 export const GetPersonRequestSchema: GenMessage<GetPersonRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 0);
+  messageDesc(file_verdict_admin_v1_person, 2);
 
 /**
  * The person who is signed in.
@@ -87,6 +123,20 @@ export type GetPersonResponse = Message<"verdict.admin.v1.GetPersonResponse"> & 
    * @generated from field: optional google.protobuf.Timestamp confirmed_until = 7;
    */
   confirmedUntil?: Timestamp | undefined;
+
+  /**
+   * Whether the person has a password.
+   *
+   * @generated from field: bool has_password = 8;
+   */
+  hasPassword: boolean;
+
+  /**
+   * The identities of OpenID Connect that the person can sign in with, the oldest first.
+   *
+   * @generated from field: repeated verdict.admin.v1.Identity identities = 9;
+   */
+  identities: Identity[];
 };
 
 /**
@@ -94,7 +144,35 @@ export type GetPersonResponse = Message<"verdict.admin.v1.GetPersonResponse"> & 
  * Use `create(GetPersonResponseSchema)` to create a new message.
  */
 export const GetPersonResponseSchema: GenMessage<GetPersonResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 1);
+  messageDesc(file_verdict_admin_v1_person, 3);
+
+/**
+ * An identity of OpenID Connect that is linked to a person.
+ *
+ * @generated from message verdict.admin.v1.Identity
+ */
+export type Identity = Message<"verdict.admin.v1.Identity"> & {
+  /**
+   * URL of the issuer.
+   *
+   * @generated from field: string issuer = 1;
+   */
+  issuer: string;
+
+  /**
+   * When it was linked.
+   *
+   * @generated from field: google.protobuf.Timestamp linked_at = 2;
+   */
+  linkedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.admin.v1.Identity.
+ * Use `create(IdentitySchema)` to create a new message.
+ */
+export const IdentitySchema: GenMessage<Identity> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 4);
 
 /**
  * An account that a person belongs to.
@@ -129,7 +207,7 @@ export type Membership = Message<"verdict.admin.v1.Membership"> & {
  * Use `create(MembershipSchema)` to create a new message.
  */
 export const MembershipSchema: GenMessage<Membership> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 2);
+  messageDesc(file_verdict_admin_v1_person, 5);
 
 /**
  * What an installation offers.
@@ -171,6 +249,13 @@ export type Installation = Message<"verdict.admin.v1.Installation"> & {
    * @generated from field: optional string temporal_ui_url = 5;
    */
   temporalUiUrl?: string | undefined;
+
+  /**
+   * The issuer of OpenID Connect. Absent when people sign in with passwords alone.
+   *
+   * @generated from field: optional string issuer = 6;
+   */
+  issuer?: string | undefined;
 };
 
 /**
@@ -178,7 +263,7 @@ export type Installation = Message<"verdict.admin.v1.Installation"> & {
  * Use `create(InstallationSchema)` to create a new message.
  */
 export const InstallationSchema: GenMessage<Installation> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 3);
+  messageDesc(file_verdict_admin_v1_person, 6);
 
 /**
  * The request has no fields: the session identifies the person.
@@ -193,7 +278,7 @@ export type ListSessionsRequest = Message<"verdict.admin.v1.ListSessionsRequest"
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 4);
+  messageDesc(file_verdict_admin_v1_person, 7);
 
 /**
  * The sessions of a person.
@@ -214,7 +299,7 @@ export type ListSessionsResponse = Message<"verdict.admin.v1.ListSessionsRespons
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 5);
+  messageDesc(file_verdict_admin_v1_person, 8);
 
 /**
  * A browser in which a person is signed in.
@@ -277,7 +362,7 @@ export type Session = Message<"verdict.admin.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 6);
+  messageDesc(file_verdict_admin_v1_person, 9);
 
 /**
  * Names the session to end.
@@ -298,7 +383,7 @@ export type EndSessionRequest = Message<"verdict.admin.v1.EndSessionRequest"> & 
  * Use `create(EndSessionRequestSchema)` to create a new message.
  */
 export const EndSessionRequestSchema: GenMessage<EndSessionRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 7);
+  messageDesc(file_verdict_admin_v1_person, 10);
 
 /**
  * The response has no fields.
@@ -313,7 +398,7 @@ export type EndSessionResponse = Message<"verdict.admin.v1.EndSessionResponse"> 
  * Use `create(EndSessionResponseSchema)` to create a new message.
  */
 export const EndSessionResponseSchema: GenMessage<EndSessionResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 8);
+  messageDesc(file_verdict_admin_v1_person, 11);
 
 /**
  * The password of the person.
@@ -334,7 +419,43 @@ export type ConfirmPasswordRequest = Message<"verdict.admin.v1.ConfirmPasswordRe
  * Use `create(ConfirmPasswordRequestSchema)` to create a new message.
  */
 export const ConfirmPasswordRequestSchema: GenMessage<ConfirmPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 9);
+  messageDesc(file_verdict_admin_v1_person, 12);
+
+/**
+ * Names the identity to unlink.
+ *
+ * @generated from message verdict.admin.v1.UnlinkIdentityRequest
+ */
+export type UnlinkIdentityRequest = Message<"verdict.admin.v1.UnlinkIdentityRequest"> & {
+  /**
+   * URL of its issuer.
+   *
+   * @generated from field: string issuer = 1;
+   */
+  issuer: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.UnlinkIdentityRequest.
+ * Use `create(UnlinkIdentityRequestSchema)` to create a new message.
+ */
+export const UnlinkIdentityRequestSchema: GenMessage<UnlinkIdentityRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 13);
+
+/**
+ * The response has no fields.
+ *
+ * @generated from message verdict.admin.v1.UnlinkIdentityResponse
+ */
+export type UnlinkIdentityResponse = Message<"verdict.admin.v1.UnlinkIdentityResponse"> & {
+};
+
+/**
+ * Describes the message verdict.admin.v1.UnlinkIdentityResponse.
+ * Use `create(UnlinkIdentityResponseSchema)` to create a new message.
+ */
+export const UnlinkIdentityResponseSchema: GenMessage<UnlinkIdentityResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 14);
 
 /**
  * The password was right.
@@ -355,11 +476,11 @@ export type ConfirmPasswordResponse = Message<"verdict.admin.v1.ConfirmPasswordR
  * Use `create(ConfirmPasswordResponseSchema)` to create a new message.
  */
 export const ConfirmPasswordResponseSchema: GenMessage<ConfirmPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 10);
+  messageDesc(file_verdict_admin_v1_person, 15);
 
 /**
- * The person who is signed in: accounts, sessions and the password. Signing in and out and the second factor are
- * better-auth's own paths under `/api/auth`.
+ * The person who is signed in: accounts, sessions and the password. Signing in and out, OpenID Connect and
+ * the second factor are paths under `/api/auth`.
  *
  * @generated from service verdict.admin.v1.PersonService
  */
@@ -404,6 +525,35 @@ export const PersonService: GenService<{
     input: typeof ConfirmPasswordRequestSchema;
     output: typeof ConfirmPasswordResponseSchema;
   },
+  /**
+   * Unlinks an identity of OpenID Connect from the person. The last way to sign in stays: `wrong_state`.
+   *
+   * @generated from rpc verdict.admin.v1.PersonService.UnlinkIdentity
+   */
+  unlinkIdentity: {
+    methodKind: "unary";
+    input: typeof UnlinkIdentityRequestSchema;
+    output: typeof UnlinkIdentityResponseSchema;
+  },
 }> = /*@__PURE__*/
   serviceDesc(file_verdict_admin_v1_person, 0);
+
+/**
+ * How people sign in to this installation, for pages without a session.
+ *
+ * @generated from service verdict.admin.v1.SignInService
+ */
+export const SignInService: GenService<{
+  /**
+   * Returns the ways to sign in beside the password.
+   *
+   * @generated from rpc verdict.admin.v1.SignInService.GetSignInMethods
+   */
+  getSignInMethods: {
+    methodKind: "unary";
+    input: typeof GetSignInMethodsRequestSchema;
+    output: typeof GetSignInMethodsResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_verdict_admin_v1_person, 1);
 

@@ -1,0 +1,3 @@
+/** The address of a path below /dashboard. Only a path of ours: `//elsewhere` would be another server. */
+export const dashboardPath = (path: string | undefined) =>
+  path && /^\/(?![/\\])/.test(path) ? `/dashboard${path}` : '/dashboard/'
