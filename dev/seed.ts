@@ -11,7 +11,8 @@ import { apiKeys } from '../server/db/schema.ts'
 import { createDomain, listDomains } from '../server/domains/domains.ts'
 import { readIfThere, writePrivately } from './private-file.ts'
 
-const ACCOUNT = 'Development'
+/** The account of `npm start`. */
+export const DEVELOPMENT = 'Development'
 const DOMAIN = 'example.test'
 
 export interface Keys {
@@ -25,7 +26,7 @@ export async function seed(options: { databaseUrl: string; encryptionKeys: strin
   const clock = await createDatabaseClock(db)
   try {
     const accounts = await listAccounts(db)
-    const account = accounts.find(({ name }) => name === ACCOUNT) ?? (await createAccount(db, clock, ACCOUNT))
+    const account = accounts.find(({ name }) => name === DEVELOPMENT) ?? (await createAccount(db, clock, DEVELOPMENT))
     if (!(await listDomains(db, account.id)).some(({ name }) => name === DOMAIN)) {
       const sealer = createSealer(encryptionKeys(options.encryptionKeys))
       await createDomain(

@@ -21,10 +21,12 @@ export interface Given {
 /** By default webhooks may go to endpoints on this machine, over http too, so that you can try out receivers. */
 export const THIS_MACHINE = '127.0.0.0/8,::1/128'
 
-/** Reads the environment as the API will read it. Ends the process with 78 when a variable is invalid. */
-export function readSettings(): { config: Config; given: Given } {
+/**
+ * Reads the environment as the API will read it, for `command`. Ends the process with 78 when a variable is invalid.
+ */
+export function readSettings(command = 'npm start'): { config: Config; given: Given } {
   if (process.env.NODE_ENV === 'production') {
-    throw new Problem('npm start is for development: it keeps its keys in files. In production use npm run api.')
+    throw new Problem(`${command} is for development: it keeps its keys in files. In production use npm run api.`)
   }
   const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
   const placeholders = Object.entries(PLACEHOLDERS).filter(([name]) => !env[name] && !env[`${name}_FILE`])

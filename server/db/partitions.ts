@@ -12,12 +12,14 @@ const EVERY_MS = 3_600_000
 
 /**
  * Creates the partitions of yesterday, today and the next days by the database's clock, seven unless a test needs
- * fewer. There is no DEFAULT partition: a stray row in one would block the day it belongs to.
+ * fewer. The demo of `npm run demo` fills days before yesterday, too. There is no DEFAULT partition: a stray row in one
+ * would block the day it belongs to.
  */
-export async function makePartitions(db: Database, daysAhead = DAYS_AHEAD): Promise<void> {
+export async function makePartitions(db: Database, daysAhead = DAYS_AHEAD, daysBack = 1): Promise<void> {
   const today = Math.floor((await databaseTime(db)) / DAY_MS) * DAY_MS
   for (const table of Object.keys(HISTORY)) {
-    for (let day = today - DAY_MS; day <= today + daysAhead * DAY_MS; day += DAY_MS) await makePartition(db, table, day)
+    for (let day = today - daysBack * DAY_MS; day <= today + daysAhead * DAY_MS; day += DAY_MS)
+      await makePartition(db, table, day)
   }
 }
 
