@@ -9,8 +9,8 @@ waiting as materialized (
   order by d.id for update of d
 ),
 lost as (
-  insert into attempts (dispatch_id, number, started_at, outcome)
-  select id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
+  insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+  select id, account_id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
   on conflict do nothing
 ),
 begun as (
@@ -22,7 +22,8 @@ begun as (
 select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue",
   d.is_late as "isLate",
   (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
-w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret, 'base64') as secret,
+w.account_id as "accountId", w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret,
+  'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
 from waiting d left join begun on begun.id = d.id
 left join webhook_endpoints w on w.id = d.endpoint_id

@@ -47,13 +47,14 @@ message as (
   from winner
 ),
 recipient as (
-  insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
-  select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
+  insert into open_recipients (message_id, account_id, position, event_id, email, kind, claim, lease_until)
+  select w.id, w.account_id, r.position, r.event_id, r.email, r.kind, w.claim,
+    now() + w.lease_ms * interval '1 millisecond'
   from winner w, json_to_recordset(w.recipients) as r(position smallint, event_id uuid, email text, kind text)
 ),
 taken_retry as (
-  insert into retries (retried_id, retried_position, message_id, position, first_id, sender_position)
-  select r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
+  insert into retries (account_id, retried_id, retried_position, message_id, position, first_id, sender_position)
+  select s.account_id, r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
   from winner s cross join lateral json_to_recordset(s.retries) as r(
     retried_id uuid, retried_position smallint, position smallint, first_id uuid, sender_position smallint)
   order by r.retried_id, r.retried_position

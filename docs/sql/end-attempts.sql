@@ -1,7 +1,7 @@
 -- Stores the outcomes of attempts and ends acknowledged dispatches.
 with input as materialized (
   select * from json_to_recordset($1::json) as r(
-    id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
+    id uuid, account_id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
     url_version int, status_code smallint, cause text, location text, phases json, excerpt text, excerpt_cut boolean,
     next_delay_ms float8)
 ),
@@ -18,9 +18,10 @@ failed as (
 ),
 kept_attempts as (
   insert into attempts (
-    dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location, phases, excerpt,
+    dispatch_id, account_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location,
+      phases, excerpt,
     excerpt_cut, next_attempt_at)
-  select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
+  select i.id, i.account_id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
     i.url_version, i.status_code, i.cause, i.location, i.phases, i.excerpt, i.excerpt_cut, f.next_at
   from input i left join failed f on f.id = i.id
   where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)

@@ -4,8 +4,8 @@ with over as (
   returning *
 ),
 lost as (
-  insert into attempts (dispatch_id, number, started_at, outcome)
-  select id, attempt, started_at, 'unknown' from over where started_at is not null
+  insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+  select id, account_id, attempt, started_at, 'unknown' from over where started_at is not null
   on conflict do nothing
 )
   insert into dispatches (id, event_id, message_id, account_id, endpoint_id, kind, state, workflow_id, created_at,

@@ -21,8 +21,8 @@ message as materialized (
     m.request -> 'metadata' as metadata from input m where key is null or id in (select message_id from taken_key)
 ),
 taken_retry as (
-  insert into retries (retried_id, retried_position, message_id, position, first_id, sender_position)
-  select r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
+  insert into retries (account_id, retried_id, retried_position, message_id, position, first_id, sender_position)
+  select s.account_id, r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
   from message s cross join lateral json_to_recordset(s.retries) as r(
     retried_id uuid, retried_position smallint, position smallint, first_id uuid, sender_position smallint)
   order by r.retried_id, r.retried_position

@@ -215,6 +215,7 @@ export const openRecipients = pgTable(
   'open_recipients',
   {
     messageId: uuid('message_id').notNull(),
+    accountId: uuid('account_id').notNull(),
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
@@ -274,8 +275,7 @@ export const recipients = pgTable(
   'recipients',
   {
     messageId: uuid('message_id').notNull(),
-    /** null in a row that an earlier version of this service stored during an upgrade. */
-    accountId: uuid('account_id'),
+    accountId: uuid('account_id').notNull(),
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
@@ -353,8 +353,7 @@ export const dispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    /** null in a row of release 0.2, whose accounts had one endpoint: it has the account's id. */
-    endpointId: uuid('endpoint_id'),
+    endpointId: uuid('endpoint_id').notNull(),
     kind: text({ enum: DISPATCH_KINDS }).notNull(),
     state: text({ enum: ENDED_DISPATCH_STATES }).notNull(),
     workflowId: text('workflow_id'),
@@ -374,6 +373,7 @@ export const attempts = pgTable(
   'attempts',
   {
     dispatchId: uuid('dispatch_id').notNull(),
+    accountId: uuid('account_id').notNull(),
     number: smallint().notNull(),
     startedAt: at('started_at').notNull(),
     /** null for the outcome `unknown`. */
@@ -578,6 +578,7 @@ export const batchKeys = pgTable(
 export const retries = pgTable(
   'retries',
   {
+    accountId: uuid('account_id').notNull(),
     retriedId: uuid('retried_id').notNull(),
     retriedPosition: smallint('retried_position').notNull(),
     /** The message that retries. Its id has the time. */

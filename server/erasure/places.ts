@@ -44,7 +44,6 @@ export interface AddressPlace {
 const OWN_ACCOUNT = 't.account_id'
 /** Emails to the simulator are counted under another id. */
 const COUNTED_ACCOUNT = accountIdOf('t.account_id')
-const DISPATCHES = '(select id, account_id from dispatches union all select id, account_id from open_dispatches)'
 
 export const PLACES: readonly AddressPlace[] = [
   // Messages come before their recipients, by which they are found.
@@ -61,8 +60,7 @@ export const PLACES: readonly AddressPlace[] = [
   {
     table: 'recipients',
     columns: { email: 'mailbox', smtp: 'json' },
-    // A row of an earlier version has no account.
-    account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
+    account: OWN_ACCOUNT,
     erase: (row, wanted, replaced) =>
       wanted.isIt(row.email as string) ? { ...replaced, smtp: bareEvidence(row.smtp) } : replaced,
     candidates: ({ address }, _, parameter) =>
@@ -79,7 +77,7 @@ export const PLACES: readonly AddressPlace[] = [
   {
     table: 'attempts',
     columns: { excerpt: 'text', location: 'text' },
-    account: `(select d.account_id from ${DISPATCHES} d where d.id = t.dispatch_id limit 1)`,
+    account: OWN_ACCOUNT,
   },
   {
     table: 'feedback',

@@ -113,8 +113,8 @@ const openSendsOf = (sends: string) => `
     from ${sends}
   ),
   recipient as (
-    insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
-    select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
+    insert into open_recipients (message_id, account_id, position, event_id, email, kind, claim, lease_until)
+    select w.id, w.account_id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
     from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(CLAIMED_RECIPIENT)})
   )`
 

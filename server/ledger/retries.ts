@@ -48,8 +48,8 @@ export function retryRows({ retry }: { retry?: Retry }): RowOf<typeof RETRY>[] |
  */
 export const takeRetriesOf = (sends: string) => `
   taken_retry as (
-    insert into retries (retried_id, retried_position, message_id, position, first_id, sender_position)
-    select r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
+    insert into retries (account_id, retried_id, retried_position, message_id, position, first_id, sender_position)
+    select s.account_id, r.retried_id, r.retried_position, s.id, r.position, r.first_id, r.sender_position
     from ${sends} s cross join lateral json_to_recordset(s.retries) as r(
       ${recordset(RETRY)})
     order by r.retried_id, r.retried_position

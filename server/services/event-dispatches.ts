@@ -20,8 +20,6 @@ const stateNames = enumNames(DispatchStateSchema)
 const SHOWN_REPLAYS = 100
 
 // The original dispatch to the account's first endpoint has the event's id. An index of its own has all others.
-/** SQL: the endpoint of a dispatch: release 0.2, whose accounts had one, stored none. */
-const ENDPOINT = 'coalesce(endpoint_id, account_id)'
 
 /**
  * A replay's id carries the clock of the process that accepted it, which may be a little behind that of the event's.
@@ -33,10 +31,10 @@ const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 const SUMMARIES = `
   with dispatched as (
-    select id, event_id, ${ENDPOINT} as endpoint_id, state, null::timestamptz as due_at from dispatches
+    select id, event_id, endpoint_id, state, null::timestamptz as due_at from dispatches
     where id = any($1::uuid[]) and id >= $2 and id <= $3
     union all
-    select id, event_id, ${ENDPOINT}, state, null from dispatches
+    select id, event_id, endpoint_id, state, null from dispatches
     where id <> event_id and event_id = any($1::uuid[]) and id >= $2
     union all
     select id, event_id, endpoint_id, 'waiting', due_at from open_dispatches
@@ -87,11 +85,11 @@ export async function summariesOf(
 
 const DISPATCHES = `
   with dispatched as (
-    select id, ${ENDPOINT} as endpoint_id, kind, state, workflow_id, true as is_started, created_at, ended_at,
+    select id, endpoint_id, kind, state, workflow_id, true as is_started, created_at, ended_at,
       null::timestamptz as next_at
     from dispatches where id = $1
     union all
-    select id, ${ENDPOINT}, kind, state, workflow_id, true, created_at, ended_at, null from dispatches
+    select id, endpoint_id, kind, state, workflow_id, true, created_at, ended_at, null from dispatches
     where id <> event_id and event_id = $1 and id >= $3
     union all
     select id, endpoint_id, kind, 'waiting', workflow_id, handed_over_at is not null, created_at, null,

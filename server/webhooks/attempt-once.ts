@@ -98,7 +98,7 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
   ) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beforeMs = performance.now()
-    const { urlVersion } = row
+    const { accountId, urlVersion } = row
     const { url, ...secrets } = targetOf(row)
     const body = payloadOf(event)
     const headers = signedHeaders({
@@ -115,7 +115,8 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
     const durationMs = performance.now() - beforeMs
     trace?.set({ 'verdict.outcome': result.outcome, 'http.response.status_code': result.statusCode })
     report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
-    return { result, stored: end({ ...result, dispatchId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }) }
+    const ended = { ...result, dispatchId, accountId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }
+    return { result, stored: end(ended) }
   }
 
   /**

@@ -66,8 +66,8 @@ export const BEGIN = `
     order by d.id for update of d
   ),
   lost as (
-    insert into attempts (dispatch_id, number, started_at, outcome)
-    select id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
+    insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+    select id, account_id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
     on conflict do nothing
   ),
   begun as (

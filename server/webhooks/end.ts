@@ -8,6 +8,8 @@ import type { PostResult } from './post.ts'
 export interface AttemptEnd extends PostResult {
   /** UUID. */
   dispatchId: string
+  /** UUID. */
+  accountId: string
   number: number
   /** Unix milliseconds, by the database's clock. */
   startedAtMs: number
@@ -35,7 +37,7 @@ export const intoDispatchHistory = (ended: string, state: string, endedAt: strin
 export const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
-      id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
+      id uuid, account_id uuid, number smallint, started_ms float8, finished_ms float8, outcome text,
       url_version int, status_code smallint, cause text, location text, phases json, excerpt text, excerpt_cut boolean,
       next_delay_ms float8)
   ),
@@ -52,9 +54,9 @@ export const END = `
   ),
   kept_attempts as (
     insert into attempts (
-      dispatch_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location, phases, excerpt,
+      dispatch_id, account_id, number, started_at, finished_at, outcome, url_version, status_code, cause, location, phases, excerpt,
       excerpt_cut, next_attempt_at)
-    select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
+    select i.id, i.account_id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
       i.url_version, i.status_code, i.cause, i.location, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
     where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
@@ -124,6 +126,7 @@ export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
 
 function inputRow({
   dispatchId,
+  accountId,
   number,
   urlVersion,
   startedAtMs,
@@ -133,6 +136,7 @@ function inputRow({
 }: AttemptEnd): string {
   return JSON.stringify({
     id: dispatchId,
+    account_id: accountId,
     number,
     started_ms: startedAtMs,
     finished_ms: startedAtMs + durationMs,
@@ -160,8 +164,8 @@ export const FINISH = `
     returning *
   ),
   lost as (
-    insert into attempts (dispatch_id, number, started_at, outcome)
-    select id, attempt, started_at, 'unknown' from over where started_at is not null
+    insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+    select id, account_id, attempt, started_at, 'unknown' from over where started_at is not null
     on conflict do nothing
   )
   ${intoDispatchHistory('over', `case when ${LOST_ENDPOINT} then 'cancelled' else $2 end`, ENDED_NOW)}`

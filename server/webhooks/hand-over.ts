@@ -55,9 +55,10 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
 export const END_LOST_LEASES = `
   with lost as (
     update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
-    returning id, created_at
+    returning id, account_id, created_at
   )
-  insert into attempts (dispatch_id, number, started_at, outcome) select id, 1, created_at, 'unknown' from lost
+  insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+  select id, account_id, 1, created_at, 'unknown' from lost
   on conflict do nothing`
 
 // The endpoint of these dispatches was deleted during their first attempt, which failed or was left to a workflow.

@@ -3,6 +3,7 @@ import type { Sealer } from '../db/encryption.ts'
 
 /** An endpoint as it is now, as an attempt reads it. */
 export interface TargetRow {
+  accountId: string
   endpointId: string
   url: string
   /** Counts the changes of the URL. */
@@ -15,7 +16,7 @@ export interface TargetRow {
 
 /** SQL of the columns of a `TargetRow`; `w` is the row of `webhook_endpoints`. */
 export const TARGET_COLUMNS = `
-  w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret, 'base64') as secret,
+  w.account_id as "accountId", w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret, 'base64') as secret,
   case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"`
 
 export interface Target {

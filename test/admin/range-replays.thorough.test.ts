@@ -126,6 +126,7 @@ const acknowledge = async (accountId: string, kind: 'original' | 'replay', event
   const row = {
     messageId: newId(now),
     accountId,
+    endpointId: accountId,
     kind,
     state: 'acknowledged',
     createdAt: sql`now()`,
@@ -363,7 +364,11 @@ test('a replay shows how many of its dispatches were acknowledged, also when it 
   } as const
   await world.db
     .insert(dispatches)
-    .values(open.slice(0, 3).map(({ id, eventId, messageId }) => ({ ...row, id, eventId, messageId })))
+    .values(
+      open
+        .slice(0, 3)
+        .map(({ id, eventId, messageId, endpointId }) => ({ ...row, id, eventId, messageId, endpointId })),
+    )
   expect(await counts()).toMatchObject({ acknowledged: 3, waiting: 1 })
   await finishDispatches(world.db, [open[3]!.id], 'exhausted')
   expect(await counts()).toMatchObject({ acknowledged: 3, waiting: 0 })

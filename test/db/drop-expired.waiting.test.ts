@@ -37,11 +37,12 @@ async function makeDay(day: number): Promise<void> {
 async function addRows(atMs: number): Promise<void> {
   const id = newId(atMs)
   const now = sql`now()`
-  const ids = { id, eventId: id, messageId: id, accountId: id }
+  const ids = { id, eventId: id, messageId: id, accountId: id, endpointId: id }
   await database.db
     .insert(dispatches)
     .values({ ...ids, kind: 'original', state: 'exhausted', createdAt: now, endedAt: now })
-  await database.db.insert(attempts).values({ dispatchId: id, number: 1, startedAt: now, outcome: 'unknown' })
+  const attempt = { dispatchId: id, accountId: id, number: 1, startedAt: now, outcome: 'unknown' } as const
+  await database.db.insert(attempts).values(attempt)
 }
 
 const PARTITIONS = `

@@ -38,9 +38,38 @@ async function applied(sql: postgres.Sql): Promise<number> {
   return row!.count
 }
 
-test('npm run migrate refuses while a process of 0.2 uses the database, and runs once it has stopped', async () => {
+const ID = '019a0000-0000-7000-8000-000000000001'
+const ACCOUNT = '019a0000-0000-7000-8000-00000000000a'
+const OPEN = '019a0000-0000-7000-8000-000000000002'
+
+/** A message with its recipient, dispatch and attempt, and an open one, with all that 0.2 could leave empty. */
+const ROWS_OF_0_2 = `
+  create table messages_old partition of messages for values from (minvalue) to (maxvalue);
+  create table recipients_old partition of recipients for values from (minvalue) to (maxvalue);
+  create table dispatches_old partition of dispatches for values from (minvalue) to (maxvalue);
+  create table attempts_old partition of attempts for values from (minvalue) to (maxvalue);
+  insert into messages (id, account_id, status, sandbox, region, size_bytes, created_at, completed_at, request)
+    values ('${ID}', '${ACCOUNT}', 'delivered', false, 'eu', 1, now(), now(), '{}');
+  insert into recipients (message_id, position, event_id, email, status, retryable, in_doubt)
+    values ('${ID}', 0, '${ID}', 'ann@example.com', 'delivered', false, false);
+  insert into dispatches (id, event_id, message_id, account_id, kind, state, created_at, ended_at)
+    values ('${ID}', '${ID}', '${ID}', '${ACCOUNT}', 'original', 'exhausted', now(), now());
+  insert into attempts (dispatch_id, number, started_at, outcome) values ('${ID}', 1, now(), 'unknown');
+  insert into open_messages (id, account_id, claim, lease_until, created_at, region, request)
+    values ('${OPEN}', '${ACCOUNT}', '${ID}', now(), now(), 'eu', '{}');
+  insert into open_recipients (message_id, position, event_id, email, claim, lease_until)
+    values ('${OPEN}', 0, '${OPEN}', 'ann@example.com', '${ID}', now())`
+
+const FILLED_IN = `
+  select 'recipients' as table, account_id::text as filled from recipients
+  union all select 'attempts', account_id::text from attempts
+  union all select 'dispatches', endpoint_id::text from dispatches
+  union all select 'open_recipients', account_id::text from open_recipients`
+
+test('npm run migrate refuses while a process of 0.2 uses the database; once it has stopped, it runs and fills in its rows', async () => {
   await migrateTo02()
   const old = session('verdict')
+  await old.unsafe(ROWS_OF_0_2)
   await old`select 1`
   await expect(applyMigrations(url)).rejects.toThrow(
     /^processes of Verdict 0\.2 or older use the database \(sessions: 1\)\..* stop every API and worker process/,
@@ -52,6 +81,12 @@ test('npm run migrate refuses while a process of 0.2 uses the database, and runs
   await other`select 1`
   await Promise.all([applyMigrations(url), applyMigrations(url)])
   expect(await applied(other)).toBeGreaterThan(before)
+  const tables = ['attempts', 'dispatches', 'open_recipients', 'recipients']
+  expect((await other.unsafe(FILLED_IN)).toSorted((a, b) => a.table.localeCompare(b.table))).toEqual(
+    tables.map((table) => ({ table, filled: ACCOUNT })),
+  )
+  // History refuses updates again.
+  await expect(other`update recipients set status = 'bounced'`).rejects.toThrow('history never changes')
 
   // From then on releases run beside each other: sessions of any release do not matter.
   const neighbour = session('verdict 0.3.1')

@@ -64,8 +64,8 @@ async function storeEverywhere(email: string) {
     email,
   )
   await insert(
-    `insert into attempts (dispatch_id, number, started_at, outcome, excerpt)
-     select $3::uuid, 1, now(), 'not_200', 'no user ' || $2 || '.' where $1::uuid is not null`,
+    `insert into attempts (dispatch_id, account_id, number, started_at, outcome, excerpt, location)
+     values ($3::uuid, $1::uuid, 1, now(), 'not_200', 'no user ' || $2 || '.', 'https://a.example/' || $2)`,
     email,
     messageId,
   )

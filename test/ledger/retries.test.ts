@@ -150,12 +150,16 @@ test('a settlement takes the recipients; its repeat after a lost result is the s
   expect(await takenBy(retried)).toEqual([[0, first.messageId]])
 })
 
+const RETRY = `
+  insert into retries (account_id, retried_id, retried_position, message_id, position, first_id, sender_position)
+  values ($1, $2, 0, $1, 0, $2, 0)`
+
 test('the keys of retries are kept as long as their messages', async () => {
   const { db } = database
   const DAY_MS = 86_400_000
   const [old, kept] = [newId(Date.now() - 91 * DAY_MS), newId(Date.now() - 89 * DAY_MS)]
   for (const messageId of [old, kept]) {
-    await run(db, 'insert into retries values ($1, 0, $2, 0, $1, 0)', [newId(Date.now() - 97 * DAY_MS), messageId])
+    await run(db, RETRY, [messageId, newId(Date.now() - 97 * DAY_MS)])
   }
   await removeExpired(db)
   const left = await run<{ id: string }>(db, 'select message_id as id from retries where message_id in ($1, $2)', [

@@ -185,7 +185,8 @@ test('warm-up: the sweeper returns the emails of crashed sends without a marker,
     const message = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
     const warmUp = { warmUpDay: today(), warmUpEmails: 7 }
     await world.db.insert(openMessages).values({ ...message, ...lease, ...warmUp, request: REQUEST })
-    const recipient = { messageId: id, position: 0, eventId: id, email: 'a@example.net' }
+    const { accountId } = message
+    const recipient = { messageId: id, accountId, position: 0, eventId: id, email: 'a@example.net' }
     await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: marked ? sql`now()` : null })
   }
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })

@@ -287,11 +287,26 @@ test('an event shows its original dispatch and its newest hundred replays, and c
     .select({ eventId: events.id, messageId: events.messageId, accountId: events.accountId })
     .from(events)
     .where(eq(events.id, uuidOf(id)))
-  const replays = { ...event!, kind: 'replay', state: 'exhausted', createdAt: now, endedAt: now }
+  const replays = {
+    ...event!,
+    endpointId: event!.accountId,
+    kind: 'replay',
+    state: 'exhausted',
+    createdAt: now,
+    endedAt: now,
+  }
   await db.insert(dispatchRows).values(ids.map((replayId) => ({ id: replayId, ...replays })))
   await db
     .insert(attemptRows)
-    .values(ids.map((dispatchId) => ({ dispatchId, number: 1, startedAt: now, outcome: 'unknown' })))
+    .values(
+      ids.map((dispatchId) => ({
+        dispatchId,
+        accountId: event!.accountId,
+        number: 1,
+        startedAt: now,
+        outcome: 'unknown',
+      })),
+    )
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(106)
   const dispatchIds = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)

@@ -148,7 +148,8 @@ test('a send that died before its marker leaves its key to a waiting request; af
     const request = { from: 'hello@example.test', to: [TO], subject: 'Hello', headers: [], attachments: [] }
     const message = { id, accountId: account.id, createdAt: new Date(), region: 'eu', domain: 'example.test', request }
     await db.insert(openMessages).values({ ...message, ...lease, keyScope: 'send/live', key })
-    const recipient = { messageId: id, position: 0, eventId: newId(Date.now()), email: TO }
+    const { accountId } = message
+    const recipient = { messageId: id, accountId, position: 0, eventId: newId(Date.now()), email: TO }
     await db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: marked ? sql`now()` : null })
     const keyRow = { accountId: account.id, scope: 'send/live', key, messageId: id, requestHash: Buffer.of(0) }
     await db.insert(idempotencyKeys).values({ ...keyRow, expiresAt: sql`now() + interval '24 hours'` })

@@ -77,12 +77,12 @@ function lacking(receivers: readonly Receiver[], { after, until }: IdSpan): SQL 
     and not exists (
       select from dispatches o
       where o.id = ${events.id} and o.id > ${after} and o.id <= ${until} and o.state = 'acknowledged'
-        and coalesce(o.endpoint_id, o.account_id) = w.id)
+        and o.endpoint_id = w.id)
     and not exists (
       select from dispatches r
       where r.id <> r.event_id and r.state = 'acknowledged' and r.event_id = ${events.id}
         and r.event_id > ${after} and r.event_id <= ${until} and r.id > ${firstIdAt(timeOfId(after) - SLACK_MS)}
-        and coalesce(r.endpoint_id, r.account_id) = w.id)
+        and r.endpoint_id = w.id)
     order by w.created_at, w.id`
 }
 
