@@ -199,6 +199,12 @@ const webhook = createRoute({
   component: lazyRouteComponent(() => import('./settings/webhook/webhook-page.tsx'), 'WebhookPage'),
 })
 
+const notifications = createRoute({
+  getParentRoute: () => settings,
+  path: 'notifications',
+  component: lazyRouteComponent(() => import('./settings/notifications/notifications-page.tsx'), 'NotificationsPage'),
+})
+
 const audit = createRoute({
   getParentRoute: () => settings,
   path: 'audit',
@@ -227,7 +233,7 @@ const tree = root.addChildren([
     inboxMessage,
     suppressions,
     suppressionImport,
-    settings.addChildren([settingsIndex, keys, webhook, people, audit, limits, profile]),
+    settings.addChildren([settingsIndex, keys, webhook, notifications, people, audit, limits, profile]),
   ]),
 ])
 

@@ -18,6 +18,7 @@ import { listen } from './http/listener/listen.ts'
 import { startBounces } from './process/bounces.ts'
 import { keepCertificate } from './process/certificate.ts'
 import { domainChecks } from './process/domain-checks.ts'
+import { startNotices } from './process/notices.ts'
 import { openReplicas } from './process/open-replicas.ts'
 import { startOutbound } from './process/outbound.ts'
 import { type Program, runProcess } from './process/program.ts'
@@ -79,7 +80,12 @@ async function start(program: Program): Promise<object> {
     onChange: (state) => metrics.breakerChanges.add({ state }),
   })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const { send, inbox, firstAttemptsStarted } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
+  const { send, sendHouseMail, inbox, firstAttemptsStarted } = await startOutbound(program, {
+    sealer,
+    resolver,
+    mayDial,
+    breaker,
+  })
 
   const databaseState = createDatabaseReadiness(db)
   const replicas = await openReplicas(program)
@@ -109,6 +115,7 @@ async function start(program: Program): Promise<object> {
     publicUrl: () => config.publicUrl ?? listener.url,
     listenerUrl: () => listener.url,
     oidc: config.oidc,
+    notifyFrom: config.notifyFrom,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     onEnd: createCallCounter(metrics),
@@ -128,6 +135,12 @@ async function start(program: Program): Promise<object> {
   await firstAttemptsStarted
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
+  startNotices(program, {
+    sealer,
+    post: webhooks.post,
+    sendHouseMail,
+    publicUrl: () => config.publicUrl ?? listener.url,
+  })
   certificate?.onRenewal(listener.showCertificate)
   watchCertificates(metrics, [certificate, ownCertificate])
   watchCalls(metrics, api.app, listener.connections)

@@ -1,7 +1,9 @@
+import { and, eq } from '../../server/db/drizzle.ts'
+import { domains as domainTable } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { failingEndpoints } from '../../server/webhooks/endpoint-health.ts'
 import type { Check, Finding } from './check.ts'
-import { failed, ok, onTables, warning } from './check.ts'
+import { failed, ok, onTables, skipped, warning } from './check.ts'
 
 /** How many names a finding lists. */
 const SHOWN = 3
@@ -96,9 +98,26 @@ const domains: Check = {
   }),
 }
 
+const notifyFrom: Check = {
+  name: 'NOTIFY_FROM',
+  about: 'the domain that the service mails from itself is verified in an account',
+  reads: ['DATABASE_URL', 'NOTIFY_FROM'],
+  run: onTables(async (db, { config }) => {
+    const address = config.notifyFrom
+    if (!address) return skipped('not set: the service mails no notifications')
+    const name = address.slice(address.lastIndexOf('@') + 1)
+    const isVerified = and(eq(domainTable.name, name), eq(domainTable.status, 'verified'))
+    if ((await db.$count(domainTable, isVerified)) > 0) return ok(`${name} is verified`)
+    return failed(
+      `${name} is verified in no account: what the service mails itself waits for a day, and is then given up`,
+      `Add and verify it: verdict domains add ${name}. Or choose an address of a verified domain.`,
+    )
+  }),
+}
+
 function firstOf(names: readonly string[]): string {
   const more = names.length - SHOWN
   return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-export const MAIL_CHECKS = [backlog, endpoints, domains]
+export const MAIL_CHECKS = [backlog, endpoints, domains, notifyFrom]

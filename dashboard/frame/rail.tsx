@@ -4,6 +4,7 @@ import { AccountSwitcher } from './account-switcher.tsx'
 import { PersonMenu } from './person-menu.tsx'
 import styles from './rail.module.css'
 import { RAIL_ENTRIES } from './rail-entries.ts'
+import { TroubleMark } from './trouble-mark.tsx'
 
 /** Where one can go: the account on top, its pages, and the person below. */
 export function Rail({ onNavigate }: { onNavigate?: () => void }) {
@@ -28,6 +29,7 @@ export function Rail({ onNavigate }: { onNavigate?: () => void }) {
               >
                 <Icon size={18} stroke={1.7} aria-hidden />
                 <span>{label}</span>
+                <TroubleMark page={to} />
                 <kbd aria-hidden>g {key}</kbd>
               </Link>
             </li>

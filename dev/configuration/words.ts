@@ -131,6 +131,10 @@ export const SECTIONS: readonly Section[] = [
       },
       oidcClientId: { meaning: 'The id that the issuer has given this service.' },
       oidcClientSecret: { meaning: 'The secret that belongs to it.' },
+      notifyFrom: {
+        meaning:
+          'An address of a verified domain, of any account. [Notifications](notifications.md) are mailed from it, through the service itself. Without it they go to a notification URL only.',
+      },
     },
   },
   {

@@ -3,6 +3,7 @@ import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
+import { NotificationService } from '../../gen/verdict/admin/v1/notifications_pb.ts'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService, SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
@@ -14,6 +15,7 @@ import { createInboxService } from './inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
 import { createInvitationService, type InvitationServiceParts } from './invitations.ts'
 import { createKeyService } from './keys.ts'
+import { createNotificationService, type NotificationServiceParts } from './notifications.ts'
 import { createOverviewService } from './overview.ts'
 import { createPeopleService } from './people.ts'
 import { createPersonService, createSignInService, type PersonServiceParts } from './person.ts'
@@ -22,7 +24,8 @@ import { createReplayService } from './replays.ts'
 export interface AdminParts
   extends Backend,
     Omit<InvitationServiceParts, 'db' | 'clock'>,
-    Pick<PersonServiceParts, 'issuer'> {
+    Pick<PersonServiceParts, 'issuer'>,
+    Pick<NotificationServiceParts, 'webhooks'> {
   /** undefined when the simulator keeps nothing. */
   inbox: InboxMessages | undefined
   /** Is called with errors that did not fail a call. */
@@ -39,6 +42,7 @@ export function createAdminServices(parts: AdminParts): Record<'services' | 'ope
       createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
       createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
       createServiceImplSpec<typeof OverviewService>(OverviewService, createOverviewService(parts)),
+      createServiceImplSpec<typeof NotificationService>(NotificationService, createNotificationService(parts)),
       createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(parts)),
       createServiceImplSpec<typeof ReplayService>(ReplayService, createReplayService(parts)),
       createServiceImplSpec<typeof ImportService>(ImportService, createImportService(parts)),

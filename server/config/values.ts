@@ -211,6 +211,9 @@ export const textFile: ReadVariable<string> = (path) => {
 /** An address that a person can sign in with. */
 export const email = matching(/^[a-z0-9_'+.-]+@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/i, 'must be an email address')
 
+/** An address that the service sends from, in lower case. */
+export const senderAddress: ReadVariable<string> = (text) => email(text).toLowerCase()
+
 /** A password of 12 to 128 characters. */
 export const password = matching(/^.{12,128}$/su, 'must have 12 to 128 characters')
 

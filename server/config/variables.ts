@@ -100,6 +100,8 @@ export interface Variables {
   oidcIssuer: string | undefined
   oidcClientId: string | undefined
   oidcClientSecret: string | undefined
+  /** The sender of the mails that the service writes itself, in lower case; undefined means that it writes none. */
+  notifyFrom: string | undefined
   /** Where the API and the worker serve `/metrics`. */
   metricsHost: string
   /** The port of the API's metrics. 0 takes a free port. */
@@ -406,6 +408,12 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.text,
     example: '"$(cat oidc.secret)"',
     secret: true,
+    default: none,
+  },
+  notifyFrom: {
+    name: 'NOTIFY_FROM',
+    read: values.senderAddress,
+    example: 'verdict@example.com',
     default: none,
   },
   metricsHost: { name: 'METRICS_HOST', read: values.host, example: '10.0.0.5', default: () => '127.0.0.1' },

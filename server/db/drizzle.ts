@@ -31,6 +31,7 @@ export const {
   check,
   customType,
   date,
+  foreignKey,
   getTableConfig,
   index,
   integer,

@@ -17,6 +17,10 @@ const firstIdOf = (interval: string) => `(
 /** The trigger of the table refuses to delete an entry that is younger. */
 const ENTRY_IS_OLD = `id < ${firstIdOf('3 years')}`
 
+/** A reset works for an hour. */
+const NOTICE_IS_OLD = `case kind when 'password_reset' then created_at < now() - interval '1 day'
+  else created_at < now() - interval '90 days' and not is_open end`
+
 /** What expires outside history, by the database's clock: a table, and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
@@ -41,6 +45,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['sessions', 'expires_at <= now()'],
   ['verifications', 'expires_at <= now()'],
   ['invitations', `coalesce(ended_at, expires_at) < now() - interval '30 days'`],
+  ['notices', NOTICE_IS_OLD],
   ['site_books', `changed_at < now() - interval '1 day'`],
   // An address that has sent nothing to a provider for a month warms up again.
   ['address_warm_ups', `day < (now() at time zone 'utc')::date - 30`],

@@ -16,6 +16,7 @@ export type IdPrefix =
   | 'inv'
   | 'key'
   | 'msg'
+  | 'ntc'
   | 'per'
   | 'rkey'
   | 'rpl'

@@ -1,6 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import {
   boolean,
+  foreignKey,
   index,
   integer,
   json,
@@ -262,3 +263,96 @@ export const importFaults = pgTable(
   },
   (t) => [primaryKey({ columns: [t.importId, t.line] })],
 )
+
+// Mails of the house: see server/notices/notices.ts.
+
+/** The kinds of troubles that people of an account are notified of. */
+export const TROUBLE_KINDS = ['endpoint_failing', 'breaker_open', 'domain_lapsed'] as const
+export const NOTICE_KINDS = [...TROUBLE_KINDS, 'invitation', 'password_reset'] as const
+
+/**
+ * Mails of the house and posts to notification URLs, waiting and ended, one row for each receiver. The text is made by
+ * the send, and is not stored.
+ */
+export const notices = pgTable(
+  'notices',
+  {
+    id: uuid().primaryKey(),
+    /** null for the reset of a password, which belongs to a person and not to an account. */
+    accountId: uuid('account_id').references(() => accounts.id),
+    kind: text({ enum: NOTICE_KINDS }).notNull(),
+    /** It says that the trouble is over. */
+    isOver: boolean('is_over').notNull().default(false),
+    /** A told trouble whose end was not found yet. */
+    isOpen: boolean('is_open').notNull().default(false),
+    /** The endpoint, the domain or the invitation that it is about. */
+    subjectId: uuid('subject_id'),
+    /** The host of the endpoint, or the name of the domain. */
+    subject: text().notNull().default(''),
+    /** When the trouble began. */
+    since: at('since'),
+    /** The events that waited for the endpoint. */
+    waiting: integer(),
+    channel: text({ enum: ['mail', 'url'] }).notNull(),
+    /** The person who is notified; null for a URL, for an invitation, and for a reset until its mail is made. */
+    personId: uuid('person_id'),
+    /** The address that asked for a reset, in lower case; null once the mail has ended. */
+    email: text(),
+    /** `cancelled`: nothing was sent, because there is no receiver any more, or the trouble ended before. */
+    state: text({ enum: ['waiting', 'sent', 'failed', 'cancelled'] })
+      .notNull()
+      .default('waiting'),
+    /** The sends that ended. */
+    tries: smallint().notNull().default(0),
+    dueAt: at('due_at').notNull(),
+    /** Until then one process sends it. */
+    leaseUntil: at('lease_until'),
+    /** How the last send ended: `delivered`, `bounced: mailbox_full`, `HTTP 404`. */
+    outcome: text(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    endedAt: at('ended_at'),
+    /** When the link of a reset was used. */
+    usedAt: at('used_at'),
+  },
+  (t) => [
+    index('notices_account').on(t.accountId, t.id),
+    index('notices_due').on(t.dueAt).where(sql`state = 'waiting'`),
+    index('notices_open').on(t.subjectId).where(sql`is_open`),
+    index('notices_subject').on(t.subjectId, t.createdAt),
+    index('notices_person').on(t.personId, t.createdAt),
+    checkOneOf(t.kind),
+    checkOneOf(t.channel),
+    checkOneOf(t.state),
+  ],
+)
+
+/** What a person of an account is mailed about. Without a row: everything for an owner, nothing for others. */
+export const notificationChoices = pgTable(
+  'notification_choices',
+  {
+    accountId: uuid('account_id').notNull(),
+    personId: uuid('person_id').notNull(),
+    /** Kinds of troubles. */
+    kinds: text({ enum: TROUBLE_KINDS }).array().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.personId] }),
+    foreignKey({
+      name: 'notification_choices_member',
+      columns: [t.accountId, t.personId],
+      foreignColumns: [members.accountId, members.personId],
+    }).onDelete('cascade'),
+  ],
+)
+
+/** The URL that gets the notifications of an account, in the form of Slack's incoming webhooks. */
+export const notificationUrls = pgTable('notification_urls', {
+  accountId: uuid('account_id')
+    .primaryKey()
+    .references(() => accounts.id),
+  /** Sealed: see encryption.ts. Its path is the secret of a chat. */
+  url: bytea().notNull(),
+  /** Scheme and host. */
+  origin: text().notNull(),
+  createdAt: at('created_at').notNull().defaultNow(),
+})

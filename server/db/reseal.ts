@@ -12,6 +12,7 @@ export const SEALED = [
   { table: 'erasure_keys', id: 'id', column: 'key' },
   { table: 'webhook_endpoints', id: 'id', column: 'secret' },
   { table: 'webhook_endpoints', id: 'id', column: 'previous_secret' },
+  { table: 'notification_urls', id: 'account_id', column: 'url' },
 ] as const
 type Column = (typeof SEALED)[number]
 

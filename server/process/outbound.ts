@@ -7,16 +7,19 @@ import { createStsPolicies } from '../../mail/smtp/sts-policies.ts'
 import type { Guard } from '../../net/guard.ts'
 import { createHttpsGet } from '../../net/https-get.ts'
 import { createLookup } from '../../net/lookup.ts'
+import { leaseOf } from '../config/limits.ts'
 import { isOwn } from '../config/source-addresses.ts'
+import { inFlight } from '../db/collector.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { makeReturnPath, readReturnPath } from '../domains/return-path.ts'
 import { createSenderDomains } from '../domains/sender.ts'
 import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts-offer.ts'
+import { createSendHouseMail, houseParts, type SendHouseMail } from '../notices/house.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { createSuppressionLookup } from '../reputation/suppression.ts'
 import { createDailyVolume } from '../reputation/warm-up.ts'
-import { createSend, type Send } from '../sending/send.ts'
+import { createSend, type Send, type SendParts } from '../sending/send.ts'
 import { createAddressWarmUp } from '../shaping/address-warm-up.ts'
 import { createSharedPlaces } from '../shaping/shared-places.ts'
 import { createPoolSources } from '../shaping/sources.ts'
@@ -31,6 +34,8 @@ import type { Program } from './program.ts'
 
 export interface Outbound {
   send: Send
+  /** Sends mails of the house; undefined without NOTIFY_FROM. */
+  sendHouseMail: SendHouseMail | undefined
   /** undefined unless SIMULATOR_INBOX is true. */
   inbox: Inbox | undefined
   /** Resolves when the thread of first attempts makes them. */
@@ -68,30 +73,38 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
   ends.defer(() => dispatcher?.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
-  const { send, idle } = trackSends(
-    createSend({
-      db,
-      clock,
-      engine,
-      firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
-      senderDomains: createSenderDomains({ db, sealer }),
-      simulated: simulator.route,
-      hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
-      returnPath: (messageId, position, domain) =>
-        `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
-      region: config.dataRegion,
-      sendBudgetMs: config.sendBudgetMs,
-      storeContent: config.storeContent,
-      poolSources: createPoolSources({ pools: () => limits.pools, isOwn, warmUp: createAddressWarmUp(db) }),
-      limits,
-      dailyVolume: createDailyVolume(db),
-      breaker,
-      suppressed: createSuppressionLookup(db, sealer),
-    }),
-    { load: db.load, metrics, domains: config.metricsDomains },
-  )
+  const senderDomains = createSenderDomains({ db, sealer })
+  const sendParts: SendParts = {
+    db,
+    clock,
+    engine,
+    firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
+    senderDomains,
+    simulated: simulator.route,
+    hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+    returnPath: (messageId, position, domain) =>
+      `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
+    region: config.dataRegion,
+    sendBudgetMs: config.sendBudgetMs,
+    storeContent: config.storeContent,
+    poolSources: createPoolSources({ pools: () => limits.pools, isOwn, warmUp: createAddressWarmUp(db) }),
+    limits,
+    dailyVolume: createDailyVolume(db),
+    breaker,
+    suppressed: createSuppressionLookup(db, sealer),
+  }
+  const { send, idle } = trackSends(createSend(sendParts), { load: db.load, metrics, domains: config.metricsDomains })
   ends.defer(idle)
-  return { send, inbox, firstAttemptsStarted: dispatcher?.started }
+  return { send, sendHouseMail: houseMail(config, sendParts), inbox, firstAttemptsStarted: dispatcher?.started }
+}
+
+/** The recipe of a send for the mails of the house. No metric of sends counts them. */
+function houseMail({ notifyFrom: from }: Program['config'], parts: SendParts): SendHouseMail | undefined {
+  if (from === undefined) return undefined
+  const { db, sendBudgetMs } = parts
+  const recipe = createSend(houseParts(parts))
+  const send: Send = (message, options) => inFlight(db.load, () => recipe(message, options))
+  return createSendHouseMail({ db, send, from, leaseMs: leaseOf(sendBudgetMs) })
 }
 
 /** Keeps only messages that this service sent: the code in their return path proves it. */

@@ -3,6 +3,7 @@ import { keepEventOrder } from '../db/event-order.ts'
 import { removeExpired } from '../db/expiry.ts'
 import { keepPartitions, makePartitions } from '../db/partitions.ts'
 import { keepSweeping } from '../ledger/sweep.ts'
+import { findNotices } from '../notices/find-notices.ts'
 import { deleteRetired } from '../receipts/receipt-keys.ts'
 import { sumDays } from '../reputation/day-statistics.ts'
 import { mergeStatistics } from '../reputation/merge-statistics.ts'
@@ -13,9 +14,10 @@ import type { Program } from './program.ts'
 const UPKEEP_EVERY_MS = 60_000
 /** Statistics by the minute and by group scan all of `open_stats`, so it is kept short. */
 const ADD_UP_EVERY_MS = 10_000
+const FIND_NOTICES_EVERY_MS = 15_000
 
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
-export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<void> {
+export async function startUpkeep({ config, db, log, metrics, ends }: Program): Promise<void> {
   const task = countTasks(metrics)
   const make = task('partitions', () => makePartitions(db))
   await make()
@@ -40,6 +42,13 @@ export async function startUpkeep({ db, log, metrics, ends }: Program): Promise<
     (error) => log.error({ err: error }, 'statistics could not be added up'),
   )
   ends.defer(() => addingUp.stop())
+  const hasMail = config.notifyFrom !== undefined
+  const finding = runEvery(
+    FIND_NOTICES_EVERY_MS,
+    task('notices', () => findNotices(db, { hasMail })),
+    (error) => log.error({ err: error }, 'notifications could not be looked for'),
+  )
+  ends.defer(() => finding.stop())
   const sweeper = keepSweeping(db, {
     wrap: (round) => task('sweep', round),
     report(round) {

@@ -26,6 +26,8 @@ export interface Backend {
   /** The base of Temporal's UI, without the final slash. */
   temporalUiUrl?: string
   tracing?: Tracing
+  /** The sender of the mails of the house; undefined when the service sends none. */
+  notifyFrom?: string
   about: { version: string; region: string }
   /** Where callers reach this server, without the last slash; called once it listens. */
   publicUrl(): string

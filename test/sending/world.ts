@@ -17,7 +17,7 @@ import { createBreaker } from '../../server/reputation/breaker.ts'
 import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { createDailyVolume } from '../../server/reputation/warm-up.ts'
 import { type Message, readSendRequest } from '../../server/sending/message.ts'
-import { createSend, type SendOptions } from '../../server/sending/send.ts'
+import { createSend, type SendOptions, type SendParts } from '../../server/sending/send.ts'
 import { createInbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import { createMetrics } from '../../server/telemetry/metrics.ts'
@@ -68,26 +68,28 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
     })
   const engine = engineWith()
 
-  const sendWith = (more: Partial<Parameters<typeof createSend>[0]> = {}) => {
-    const send = createSend({
-      db,
-      clock,
-      engine,
-      senderDomains,
-      firstAttempts: LEFT_TO_TEMPORAL,
-      simulated: simulator.route,
-      hasStaticRoute: () => false,
-      returnPath: (id, position, domain) => `${makeReturnPath(returnPathKey, id, position)}@${domain.returnPathHost}`,
-      region: 'eu',
-      sendBudgetMs: 30_000,
-      storeContent: false,
-      limits: DEFAULT_LIMITS,
-      poolSources: () => Promise.reject(new Error('no domain of these tests has a pool')),
-      dailyVolume: createDailyVolume(db),
-      breaker: createBreaker({ db, limits: DEFAULT_LIMITS }),
-      suppressed: createSuppressionLookup(db, sealer),
-      ...more,
-    })
+  const sendParts = (more: Partial<SendParts> = {}): SendParts => ({
+    db,
+    clock,
+    engine,
+    senderDomains,
+    firstAttempts: LEFT_TO_TEMPORAL,
+    simulated: simulator.route,
+    hasStaticRoute: () => false,
+    returnPath: (id, position, domain) => `${makeReturnPath(returnPathKey, id, position)}@${domain.returnPathHost}`,
+    region: 'eu',
+    sendBudgetMs: 30_000,
+    storeContent: false,
+    limits: DEFAULT_LIMITS,
+    poolSources: () => Promise.reject(new Error('no domain of these tests has a pool')),
+    dailyVolume: createDailyVolume(db),
+    breaker: createBreaker({ db, limits: DEFAULT_LIMITS }),
+    suppressed: createSuppressionLookup(db, sealer),
+    ...more,
+  })
+
+  const sendWith = (more: Partial<SendParts> = {}) => {
+    const send = createSend(sendParts(more))
     return trackSends(send, { load: (more.db ?? db).load, metrics: createMetrics('api'), domains: [] }).send
   }
 
@@ -115,6 +117,7 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
     inbox,
     engine,
     engineWith,
+    sendParts,
     sendWith,
     sendAlone,
     stop,

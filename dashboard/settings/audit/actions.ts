@@ -32,6 +32,8 @@ const WORDS: Record<string, string> = {
   'person.oidc_sign_in': 'Signed in by OpenID Connect as',
   'person.oidc_link': 'Linked an identity of OpenID Connect to',
   'person.oidc_unlink': 'Unlinked an identity of OpenID Connect from',
+  'notification_url.set': 'Set the notification URL at',
+  'notification_url.remove': 'Removed the notification URL at',
   'replay.start': 'Started a replay of',
   'replay.cancel': 'Cancelled the replay',
 }

@@ -32,6 +32,8 @@ export const ACTIONS = [
   'person.oidc_sign_in',
   'person.oidc_link',
   'person.oidc_unlink',
+  'notification_url.set',
+  'notification_url.remove',
   'replay.start',
   'replay.cancel',
 ] as const

@@ -6,6 +6,7 @@ const TASKS = [
   'upkeep',
   'statistics',
   'sweep',
+  'notices',
   'hand_over',
   'resume_replays',
   'retention',
@@ -31,6 +32,17 @@ export const BACKGROUND = {
     name: 'verdict_expired_rows_total',
     help: 'Expired rows that were removed, by table.',
     labels: { table: 30 },
+    process: 'api',
+  },
+  notices: {
+    kind: 'counter',
+    name: 'verdict_notices_total',
+    help: 'Tries of notifications and of other mails of the house, by kind, channel and result (again: tried later).',
+    labels: {
+      kind: ['endpoint_failing', 'breaker_open', 'domain_lapsed', 'invitation', 'password_reset'],
+      channel: ['mail', 'url'],
+      result: ['sent', 'failed', 'cancelled', 'again'],
+    },
     process: 'api',
   },
   swept: {

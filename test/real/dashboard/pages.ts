@@ -13,6 +13,7 @@ export const PAGES: [name: string, path: string][] = [
   ['Import suppressions', '/suppressions/import'],
   ['API keys', '/settings/keys'],
   ['Webhook', '/settings/webhook'],
+  ['Notifications', '/settings/notifications'],
   ['People', '/settings/people'],
   ['Audit log', '/settings/audit'],
   ['Limits', '/settings/limits'],

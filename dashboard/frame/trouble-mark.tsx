@@ -1,0 +1,23 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { NotificationService, TroubleKind } from '../../gen/verdict/admin/v1/notifications_pb.ts'
+import styles from './trouble-mark.module.css'
+
+/** The pages that show a trouble. */
+const PAGES_OF: Record<TroubleKind, string[]> = {
+  [TroubleKind.UNSPECIFIED]: [],
+  [TroubleKind.ENDPOINT_FAILING]: ['/$account/events', '/$account/settings/webhook'],
+  [TroubleKind.BREAKER_OPEN]: ['/$account/domains'],
+  [TroubleKind.DOMAIN_LAPSED]: ['/$account/domains'],
+}
+
+const EVERY_MS = 10_000
+
+/** Marks the link to a page while something that it shows is wrong. */
+export function TroubleMark({ page }: { page: string }) {
+  const { data } = useQuery(NotificationService.method.listTroubles, {}, { refetchInterval: EVERY_MS })
+  const subjects =
+    data?.troubles.filter(({ kind }) => PAGES_OF[kind]!.includes(page)).map(({ subject }) => subject) ?? []
+  if (subjects.length === 0) return null
+  const words = `Something is wrong with ${[...new Set(subjects)].join(', ')}`
+  return <i className={styles.mark} role="img" aria-label={words} title={words} />
+}

@@ -1,0 +1,54 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Checkbox, Stack } from '@mantine/core'
+import {
+  type GetNotificationSettingsResponse,
+  NotificationService,
+  type TroubleKind,
+} from '../../../gen/verdict/admin/v1/notifications_pb.ts'
+import { useAccount } from '../../account/account.ts'
+import { CallFault } from '../../feedback/error-state.tsx'
+import { Address } from '../../outside-text/address.tsx'
+import { useRefresh } from '../../refresh.ts'
+import styles from '../settings.module.css'
+import { TROUBLES } from './words.ts'
+
+/** What the person is mailed about. A choice is stored at once. */
+export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetNotificationSettingsResponse }) {
+  const { person } = useAccount()
+  const refresh = useRefresh()
+  const save = useMutation(NotificationService.method.setNotificationMails, {
+    onSettled: () => refresh(NotificationService.method.getNotificationSettings),
+  })
+  const chosen = save.isPending ? (save.variables.mails ?? []) : mails
+  const change = (kind: TroubleKind, isOn: boolean) =>
+    save.mutate({ mails: isOn ? [...chosen, kind] : chosen.filter((one) => one !== kind) })
+  return (
+    <section className={styles.section}>
+      <h2>Mail to you</h2>
+      {mailFrom ? (
+        <p className="soft">
+          To <Address email={person.email} />, when it begins and when it is over; about the same thing at most once an
+          hour. Every person of the account chooses for themselves.
+        </p>
+      ) : (
+        <p className="soft" role="note">
+          This installation sends no mail of its own. Its operator sets <code>NOTIFY_FROM</code> to allow that. A
+          notification URL works without it.
+        </p>
+      )}
+      <Stack gap="sm">
+        {TROUBLES.map(([kind, name, sentence]) => (
+          <Checkbox
+            key={kind}
+            label={name}
+            description={sentence}
+            checked={chosen.includes(kind)}
+            disabled={!mailFrom || save.isPending}
+            onChange={(event) => change(kind, event.currentTarget.checked)}
+          />
+        ))}
+      </Stack>
+      <CallFault error={save.error} />
+    </section>
+  )
+}

@@ -1,0 +1,28 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { NotificationService } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
+import { ErrorState } from '../../feedback/error-state.tsx'
+import { LoadingBlock } from '../../feedback/loading.tsx'
+import { Page } from '../../frame/page.tsx'
+import { MailsSection } from './mails-section.tsx'
+import { SentSection } from './sent-section.tsx'
+import { UrlSection } from './url-section.tsx'
+
+/** The choices of the person, the URL of the account, and what was sent. */
+export function NotificationsPage() {
+  const settings = useQuery(NotificationService.method.getNotificationSettings)
+  return (
+    <Page title="Notifications">
+      {settings.data ? (
+        <>
+          <MailsSection settings={settings.data} />
+          <UrlSection settings={settings.data} />
+        </>
+      ) : settings.error ? (
+        <ErrorState error={settings.error} retry={() => void settings.refetch()} />
+      ) : (
+        <LoadingBlock height={400} />
+      )}
+      <SentSection />
+    </Page>
+  )
+}

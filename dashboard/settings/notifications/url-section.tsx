@@ -1,0 +1,146 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useState } from 'react'
+import {
+  type GetNotificationSettingsResponse,
+  NotificationService,
+  type TestNotificationUrlResponse,
+} from '../../../gen/verdict/admin/v1/notifications_pb.ts'
+import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import { useMay } from '../../account/account.ts'
+import { fieldFaults } from '../../feedback/call-error.ts'
+import { CallFault } from '../../feedback/error-state.tsx'
+import { OutsideText } from '../../outside-text/outside-text.tsx'
+import { useRefresh } from '../../refresh.ts'
+import { Pill } from '../../status/status-pill.tsx'
+import { Ago } from '../../time/ago.tsx'
+import { lengthOf } from '../../time/times.ts'
+import styles from '../settings.module.css'
+import webhookStyles from '../webhook/webhook.module.css'
+
+/** The URL that gets every notification of the account. */
+export function UrlSection({ settings }: { settings: GetNotificationSettingsResponse }) {
+  const mayChange = useMay(Role.MEMBER)
+  return (
+    <section className={styles.section}>
+      <h2>Notification URL</h2>
+      <p className="soft">
+        A chat gets every notification of the account as <code>{'{"text": "..."}'}</code>, the form that Slack,
+        Mattermost, Rocket.Chat and others read.
+      </p>
+      {settings.urlOrigin ? (
+        <SetUrl settings={settings} mayChange={mayChange} />
+      ) : mayChange ? (
+        <UrlForm />
+      ) : (
+        <p className="soft">There is none. A member of the account can set one here.</p>
+      )}
+    </section>
+  )
+}
+
+function useRefreshSettings() {
+  const refresh = useRefresh()
+  return () => refresh(NotificationService.method.getNotificationSettings)
+}
+
+function UrlForm() {
+  const [url, setUrl] = useState('')
+  const refresh = useRefreshSettings()
+  const save = useMutation(NotificationService.method.setNotificationUrl, {
+    onSuccess() {
+      notifications.show({ message: 'The notification URL is set. Send a test to see that it works.' })
+      return refresh()
+    },
+  })
+  const fault = fieldFaults(save.error).get('url')
+  return (
+    <form
+      className={styles.wideForm}
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.mutate({ url: url.trim() })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="URL"
+          description="The address of an incoming webhook of your chat. Its path is a secret and is not shown again."
+          type="url"
+          placeholder="https://hooks.slack.com/services/..."
+          value={url}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+          maxLength={2048}
+          required
+          withAsterisk={false}
+          spellCheck={false}
+          autoComplete="off"
+          error={fault}
+        />
+        {!fault && <CallFault error={save.error} />}
+        <div>
+          <Button type="submit" loading={save.isPending} disabled={url.trim() === ''}>
+            Set URL
+          </Button>
+        </div>
+      </Stack>
+    </form>
+  )
+}
+
+interface SetUrlProps {
+  settings: GetNotificationSettingsResponse
+  mayChange: boolean
+}
+
+function SetUrl({ settings: { urlOrigin, urlSetAt }, mayChange }: SetUrlProps) {
+  const refresh = useRefreshSettings()
+  const test = useMutation(NotificationService.method.testNotificationUrl)
+  const remove = useMutation(NotificationService.method.removeNotificationUrl, { onSuccess: refresh })
+  return (
+    <>
+      <p>
+        <code>{urlOrigin}/…</code>{' '}
+        {urlSetAt && (
+          <span className="faint">
+            set <Ago at={urlSetAt} />
+          </span>
+        )}
+      </p>
+      {mayChange && (
+        <Group gap="sm">
+          <Button variant="default" onClick={() => test.mutate({})} loading={test.isPending}>
+            Send a test
+          </Button>
+          <Button variant="default" onClick={() => remove.mutate({})} loading={remove.isPending}>
+            Remove URL
+          </Button>
+        </Group>
+      )}
+      <div aria-live="polite" className={webhookStyles.exchange}>
+        <CallFault error={test.error ?? remove.error} />
+        {test.data && <TestResult result={test.data} />}
+      </div>
+    </>
+  )
+}
+
+function TestResult({ result }: { result: TestNotificationUrlResponse }) {
+  const { taken, statusCode, durationMs, detail, responseExcerpt } = result
+  return (
+    <>
+      <p className={styles.line}>
+        <Pill tone={taken ? 'delivered' : 'error'} word={taken ? 'Arrived' : 'Failed'} />{' '}
+        <span>
+          {detail ?? `The URL responded with ${statusCode}.`} It took {lengthOf(durationMs)}.
+        </span>
+      </p>
+      {responseExcerpt !== undefined && (
+        <div className={webhookStyles.excerpt}>
+          <OutsideText text={responseExcerpt} mono />
+        </div>
+      )}
+    </>
+  )
+}

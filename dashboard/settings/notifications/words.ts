@@ -1,0 +1,48 @@
+import { type Notification, NotificationState, TroubleKind } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
+import type { Tone } from '../../status/statuses.ts'
+
+/** What a person can be told about: a name and a sentence. */
+export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
+  [
+    TroubleKind.ENDPOINT_FAILING,
+    'A webhook endpoint fails',
+    'It has acknowledged no event for five minutes, and events wait for it.',
+  ],
+  [
+    TroubleKind.BREAKER_OPEN,
+    'Sending from a domain is paused',
+    'Too much of its mail bounced or led to complaints, so its circuit breaker opened.',
+  ],
+  [
+    TroubleKind.DOMAIN_LAPSED,
+    'A domain is no longer verified',
+    'Its DNS records fail their checks, and its mail is refused.',
+  ],
+]
+
+const BEGINS: Record<TroubleKind, (subject: string) => string> = {
+  [TroubleKind.UNSPECIFIED]: (subject) => subject,
+  [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} fails`,
+  [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is paused`,
+  [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is no longer verified`,
+}
+
+const ENDS: Record<TroubleKind, (subject: string) => string> = {
+  [TroubleKind.UNSPECIFIED]: (subject) => subject,
+  [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} works again`,
+  [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is no longer paused`,
+  [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is verified again`,
+}
+
+/** What a notification says. */
+export function noticeWords({ kind, over, subject }: Pick<Notification, 'kind' | 'over' | 'subject'>): string {
+  return (over ? ENDS : BEGINS)[kind]!(subject)
+}
+
+export const STATES: Record<NotificationState, { tone: Tone; word: string }> = {
+  [NotificationState.UNSPECIFIED]: { tone: 'neutral', word: '' },
+  [NotificationState.WAITING]: { tone: 'waiting', word: 'Waiting' },
+  [NotificationState.SENT]: { tone: 'delivered', word: 'Sent' },
+  [NotificationState.FAILED]: { tone: 'error', word: 'Failed' },
+  [NotificationState.CANCELLED]: { tone: 'neutral', word: 'Not sent' },
+}

@@ -1,0 +1,159 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  type TroubleKind as ContractKind,
+  ListNotificationsRequestSchema,
+  NotificationChannelSchema,
+  NotificationSchema,
+  type NotificationService,
+  NotificationStateSchema,
+  TroubleKindSchema,
+} from '../../gen/verdict/admin/v1/notifications_pb.ts'
+import { changeAs } from '../access/audit/change-as.ts'
+import { requesterOf } from '../access/audit/requester.ts'
+import { accountOf } from '../caller.ts'
+import { and, desc, eq, inArray, lt } from '../db/drizzle.ts'
+import { enumNames } from '../db/enum-names.ts'
+import { publicId } from '../db/ids.ts'
+import { members, notices, people, TROUBLE_KINDS } from '../db/people-schema.ts'
+import { run } from '../db/statement.ts'
+import { fail } from '../errors.ts'
+import { readChoice, storeChoice } from '../notices/choices.ts'
+import { createNotificationUrls } from '../notices/notification-urls.ts'
+import { CHAT_HEADERS, isTold } from '../notices/send-notices.ts'
+import { chatBody, testText } from '../notices/texts.ts'
+import { TROUBLES, type Trouble, type TroubleKind } from '../notices/troubles.ts'
+import { shownEnd } from '../services/attempt-outcomes.ts'
+import type { Backend } from '../services/backend.ts'
+import { readUrl, type UrlFaultOf } from '../services/endpoint-fields.ts'
+import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
+import type { Post, PostResult } from '../webhooks/post.ts'
+import { personOf } from './person.ts'
+
+const kindNames = enumNames(TroubleKindSchema)
+const channelNames = enumNames(NotificationChannelSchema)
+const stateNames = enumNames(NotificationStateSchema)
+
+export interface NotificationServiceParts extends Pick<Backend, 'db' | 'sealer' | 'publicUrl' | 'notifyFrom'> {
+  webhooks: { post: Post; urls: { faultOf: UrlFaultOf } }
+}
+
+export function createNotificationService(parts: NotificationServiceParts): ServiceImpl<typeof NotificationService> {
+  const { db, notifyFrom, webhooks, publicUrl } = parts
+  const urls = createNotificationUrls(parts)
+  return {
+    async listTroubles(_, context) {
+      const troubles = await run<Trouble>(db, TROUBLES, [accountOf(context)])
+      return { troubles: troubles.map(shownTrouble) }
+    },
+
+    async listNotifications(request, context) {
+      const accountId = accountOf(context)
+      const limit = readLimit(request.limit)
+      const after = readCursor(ListNotificationsRequestSchema, request)
+      const rows = await db
+        .select({ id: notices.id, notice: notices, name: people.name })
+        .from(notices)
+        .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, notices.personId)))
+        .leftJoin(people, eq(people.id, members.personId))
+        .where(
+          and(
+            eq(notices.accountId, accountId),
+            inArray(notices.kind, [...TROUBLE_KINDS]),
+            after === undefined ? undefined : lt(notices.id, after),
+          ),
+        )
+        .orderBy(desc(notices.id))
+        .limit(limit + 1)
+      const { page, nextCursor } = pageOf(rows, limit, ListNotificationsRequestSchema, request)
+      return { notifications: page.map(({ notice, name }) => shownNotice(notice, name)), nextCursor }
+    },
+
+    async getNotificationSettings(_, context) {
+      const accountId = accountOf(context)
+      const [kinds, url] = await Promise.all([
+        readChoice(db, { accountId, personId: personOf(context).personId }),
+        urls.find(accountId),
+      ])
+      return {
+        mails: kinds.map(kindNames.value),
+        mailFrom: notifyFrom,
+        urlOrigin: url?.origin,
+        urlSetAt: url && timestampFromDate(url.createdAt),
+      }
+    },
+
+    async setNotificationMails({ mails }, context) {
+      const whose = { accountId: accountOf(context), personId: personOf(context).personId }
+      const kinds = [...new Set(mails.map(readKind))]
+      await changeAs(db, requesterOf(context.values), (tx) => storeChoice(tx, whose, kinds))
+      return {}
+    },
+
+    async setNotificationUrl(request, context) {
+      const url = readUrl(request.url, webhooks.urls.faultOf)
+      await urls.set(accountOf(context), url, requesterOf(context.values))
+      return { urlOrigin: new URL(url).origin }
+    },
+
+    async removeNotificationUrl(_, context) {
+      await urls.set(accountOf(context), undefined, requesterOf(context.values))
+      return {}
+    },
+
+    async testNotificationUrl(_, context) {
+      const accountId = accountOf(context)
+      const url = await urls.open(accountId)
+      if (url === undefined) throw fail('not_found', 'This account has no notification URL. Set one first.')
+      const startedMs = performance.now()
+      const sender = { endpointId: accountId, signal: context.signal }
+      const result = await webhooks.post(url, CHAT_HEADERS, chatBody(testText(publicUrl())), sender)
+      if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
+      return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
+    },
+  }
+}
+
+function readKind(kind: ContractKind): TroubleKind {
+  if (kindNames.has(kind)) return kindNames.name(kind) as TroubleKind
+  throw refuse('mails', `must be among ${TROUBLE_KINDS.join(', ')}`)
+}
+
+function shownTrouble({ kind, subject, subjectId, sinceMs }: Trouble) {
+  const prefix = kind === 'endpoint_failing' ? 'whk' : 'dom'
+  return {
+    kind: kindNames.value(kind),
+    subject,
+    since: timestampFromMs(sinceMs),
+    subjectId: publicId(prefix, subjectId),
+  }
+}
+
+function shownNotice(row: typeof notices.$inferSelect, personName: string | null) {
+  const { id, createdAt, kind, isOver, subject, channel, state, outcome, endedAt, dueAt } = row
+  return create(NotificationSchema, {
+    notificationId: publicId('ntc', id),
+    createdAt: timestampFromDate(createdAt),
+    kind: kindNames.value(kind),
+    over: isOver,
+    subject,
+    channel: channelNames.value(channel),
+    personName: personName ?? undefined,
+    state: stateNames.value(state),
+    outcome: outcome ?? undefined,
+    endedAt: endedAt ? timestampFromDate(endedAt) : undefined,
+    nextTryAt: state === 'waiting' ? timestampFromDate(dueAt) : undefined,
+  })
+}
+
+function shownTest(result: PostResult) {
+  const { statusCode, responseExcerpt, detail } = shownEnd(result)
+  const taken = isTold(result)
+  return {
+    taken,
+    statusCode,
+    responseExcerpt,
+    detail: taken ? undefined : statusCode === undefined ? detail : `The URL responded with ${statusCode}.`,
+  }
+}

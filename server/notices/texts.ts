@@ -1,0 +1,106 @@
+import { publicId } from '../db/ids.ts'
+import type { NoticeRow } from './due-notices.ts'
+import type { TroubleKind } from './troubles.ts'
+
+// What notices say. They name a host or a domain, counts and a link; never a recipient or a subject.
+
+export interface NoticeText {
+  subject: string
+  /** Sentences without a link. */
+  sentences: string
+  link: string
+}
+
+interface Words {
+  page: 'settings/webhook' | 'domains'
+  begins(notice: Told): [subject: string, sentences: string]
+  ends(notice: Told): [subject: string, sentences: string]
+}
+
+type Told = Pick<NoticeRow, 'subject' | 'sinceMs' | 'waiting'>
+
+const WORDS: Record<TroubleKind, Words> = {
+  endpoint_failing: {
+    page: 'settings/webhook',
+    begins: ({ subject, sinceMs, waiting }) => [
+      `Your webhook endpoint at ${subject} fails`,
+      `Your webhook endpoint at ${subject} has acknowledged no event since ${timeOf(sinceMs)}. ${eventsThatWait(waiting)} Verdict repeats its attempts, less and less often.`,
+    ],
+    ends: ({ subject }) => [
+      `Your webhook endpoint at ${subject} works again`,
+      `Your webhook endpoint at ${subject} acknowledges events again.`,
+    ],
+  },
+  breaker_open: {
+    page: 'domains',
+    begins: ({ subject, sinceMs }) => [
+      `Sending from ${subject} is paused`,
+      `Too much mail of ${subject} bounced or led to complaints. The circuit breaker refuses its mail since ${timeOf(sinceMs)}, and admits a little of it later.`,
+    ],
+    ends: ({ subject }) => [
+      `Sending from ${subject} is no longer paused`,
+      `The circuit breaker admits all mail of ${subject} again.`,
+    ],
+  },
+  domain_lapsed: {
+    page: 'domains',
+    begins: ({ subject, sinceMs }) => [
+      `${subject} is no longer verified`,
+      `The DNS records of ${subject} fail their checks since ${timeOf(sinceMs)}. Its mail is refused until they are found again.`,
+    ],
+    ends: ({ subject }) => [
+      `${subject} is verified again`,
+      `The DNS records of ${subject} are found again. Its mail is sent.`,
+    ],
+  },
+}
+
+export function troubleText(notice: NoticeRow, publicUrl: string): NoticeText {
+  const { page, begins, ends } = WORDS[notice.kind as TroubleKind]
+  const [subject, sentences] = notice.isOver ? ends(notice) : begins(notice)
+  const id = page === 'domains' ? `/${publicId('dom', notice.subjectId!)}` : ''
+  return { subject, sentences, link: `${accountUrl(publicUrl, notice.accountId!)}/${page}${id}` }
+}
+
+/** The text of a mail about a trouble. */
+export function troubleMail(notice: NoticeRow, publicUrl: string): { subject: string; text: string } {
+  const { subject, sentences, link } = troubleText(notice, publicUrl)
+  const choices = `${accountUrl(publicUrl, notice.accountId!)}/settings/notifications`
+  return { subject, text: `${sentences}\n\n${link}\n\nChoose your notifications: ${choices}\n` }
+}
+
+/** The body of a post to a notification URL. Slack takes three characters for markup. */
+export function chatBody({ sentences, link }: NoticeText): Buffer {
+  const text = `${sentences} ${link}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  return Buffer.from(JSON.stringify({ text }))
+}
+
+export const testText = (publicUrl: string): NoticeText => ({
+  subject: '',
+  sentences: 'This is a test of Verdict. Notifications of your account arrive here.',
+  link: `${publicUrl}/dashboard/`,
+})
+
+export function invitationMail(link: string): { subject: string; text: string } {
+  return {
+    subject: 'You are invited to Verdict',
+    text: `You are invited to use Verdict at ${new URL(link).host}. Open this link to join. It works once, for seven days:\n\n${link}\n\nIf you do not know why you got this mail, ignore it.\n`,
+  }
+}
+
+export function resetMail(link: string): { subject: string; text: string } {
+  return {
+    subject: 'Set a new password',
+    text: `Open this link to set a new password for Verdict at ${new URL(link).host}. It works once, for one hour:\n\n${link}\n\nIf you did not ask for it, ignore this mail: your password stays as it is.\n`,
+  }
+}
+
+const accountUrl = (publicUrl: string, accountId: string) => `${publicUrl}/dashboard/${publicId('acc', accountId)}`
+
+function eventsThatWait(count: number | null): string {
+  if (count === 1) return 'One event waits for it.'
+  return `${count ?? 0} events wait for it.`
+}
+
+/** `2026-01-31 12:00 UTC`. */
+const timeOf = (ms: number | null) => `${new Date(ms ?? 0).toISOString().slice(0, 16).replace('T', ' ')} UTC`

@@ -1,0 +1,49 @@
+import { runEvery } from '../async/run-every.ts'
+import { leaseOf } from '../config/limits.ts'
+import type { Sealer } from '../db/encryption.ts'
+import type { SendHouseMail } from '../notices/house.ts'
+import { createLinkTokens } from '../notices/links.ts'
+import { createNotificationUrls } from '../notices/notification-urls.ts'
+import { createNoticeSender } from '../notices/send-notices.ts'
+import type { Post } from '../webhooks/post.ts'
+import type { Program } from './program.ts'
+
+/** Who asks for a link waits for its mail. */
+const SEND_EVERY_MS = 2_000
+/** Longer than a try takes, whose send has a lease of its own. */
+const MARGIN_MS = 30_000
+
+interface Parts {
+  sealer: Sealer
+  post: Post
+  sendHouseMail: SendHouseMail | undefined
+  publicUrl(): string
+}
+
+/** Sends notices. Every API process does, each notice under a lease. */
+export function startNotices({ config, log, db, metrics, ends }: Program, parts: Parts): void {
+  const { sealer, post, sendHouseMail, publicUrl } = parts
+  const sender = createNoticeSender({
+    db,
+    post,
+    urls: createNotificationUrls({ db, sealer }),
+    sendMail: sendHouseMail,
+    resetLinks: createLinkTokens(sealer, 'reset'),
+    publicUrl,
+    leaseMs: leaseOf(config.sendBudgetMs) + MARGIN_MS,
+    report(end) {
+      if ('error' in end) return log.warn({ err: end.error }, 'a notice could not be sent: it is tried again')
+      metrics.notices.add({ kind: end.kind, channel: end.channel, result: end.state })
+    },
+  })
+  let running: Promise<void> = Promise.resolve()
+  const sending = runEvery(
+    SEND_EVERY_MS,
+    () => (running = sender.sendDue()),
+    (error) => log.error({ err: error }, 'notices could not be sent'),
+  )
+  ends.defer(async () => {
+    sending.stop()
+    await running.catch(() => {})
+  })
+}

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createResolver } from '../../mail/dns/resolver.ts'
+import { createLookup } from '../../net/lookup.ts'
+import { eq } from '../../server/db/drizzle.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
+import { members, notices, notificationUrls, people } from '../../server/db/people-schema.ts'
+import { domains, events, hourlyStats, messages } from '../../server/db/schema.ts'
+import { createSendHouseMail, HOUSE, houseParts } from '../../server/notices/house.ts'
+import { createLinkTokens } from '../../server/notices/links.ts'
+import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
+import { createNoticeSender } from '../../server/notices/send-notices.ts'
+import { createPost } from '../../server/webhooks/post.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { script, startSendingWorld, type World } from '../sending/world.ts'
+
+let world: World
+let receiver: Awaited<ReturnType<typeof startReceiver>>
+let post: ReturnType<typeof createPost>
+let ann: string
+const errors: unknown[] = []
+
+beforeAll(async () => {
+  world = await startSendingWorld()
+  receiver = await startReceiver()
+  post = createPost({
+    allowSubnets: ['127.0.0.0/8'],
+    lookup: createLookup(createResolver({ servers: [world.dns.address] })),
+  })
+})
+afterAll(async () => {
+  await post.close()
+  await receiver.close()
+  await world.stop()
+})
+
+beforeEach(async () => {
+  const { db, account, exchanger } = world
+  await db.delete(notices)
+  await db.delete(notificationUrls)
+  await db.delete(members)
+  await db.delete(people)
+  await db.update(domains).set({ status: 'verified' }).where(eq(domains.name, 'example.test'))
+  ann = newId(Date.now())
+  await db.insert(people).values({ id: ann, name: 'Ann', email: 'ann@example.net' })
+  await db.insert(members).values({ accountId: account.id, personId: ann, role: 'owner' })
+  exchanger.messages.length = 0
+  receiver.requests.length = 0
+  receiver.script = {}
+  errors.length = 0
+})
+
+/** The sender of one process. */
+function createSender({ from = 'verdict@example.test', leaseMs = 60_000 } = {}) {
+  const { db, sealer } = world
+  const send = world.sendWith(houseParts(world.sendParts()))
+  return createNoticeSender({
+    db,
+    post: post.post,
+    urls: createNotificationUrls({ db, sealer }),
+    sendMail: createSendHouseMail({ db, send, from, leaseMs: 60_000 }),
+    resetLinks: createLinkTokens(sealer, 'reset'),
+    publicUrl: () => 'https://mail.example.com',
+    leaseMs,
+    report: (end) => 'error' in end && errors.push(end.error),
+  })
+}
+
+type NewNotice = Partial<typeof notices.$inferInsert>
+
+async function notice(change: NewNotice = {}): Promise<string> {
+  const id = newId(Date.now())
+  const row = { id, accountId: world.account.id, kind: 'domain_lapsed', channel: 'mail', personId: ann } as const
+  const about = { subjectId: newId(Date.now()), subject: 'shop.example', since: new Date('2026-01-31T12:00:00Z') }
+  await world.db.insert(notices).values({ ...row, ...about, isOpen: true, dueAt: new Date(0), ...change })
+  return id
+}
+
+const rowOf = async (id: string) => (await world.db.select().from(notices).where(eq(notices.id, id)))[0]!
+
+const urls = () => createNotificationUrls(world)
+const operator = () => ({ accountId: world.account.id, actor: { kind: 'operator', name: 'op' } }) as const
+
+test('a notice is mailed through the product itself, signed, and names a domain and a link only', async () => {
+  const id = await notice()
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'sent', outcome: 'delivered', tries: 0 })
+  const [mail] = world.exchanger.messages
+  const text = mail!.content.toString()
+  expect(text).toContain('To: ann@example.net')
+  expect(text).toContain('From: Verdict <verdict@example.test>')
+  expect(text).toContain('Auto-Submitted: auto-generated')
+  expect(text).toMatch(/^DKIM-Signature: /m)
+  expect(text).toContain('shop.example is no longer verified')
+  expect(text.replaceAll('=\r\n', '')).toContain(
+    `https://mail.example.com/dashboard/${publicId('acc', world.account.id)}/domains/dom_`,
+  )
+})
+
+test('the mail belongs to no account: nothing of an account sees it, and its text is not stored', async () => {
+  const { db, account } = world
+  await notice()
+  await createSender().sendDue()
+  const rows = await db.select().from(messages)
+  expect(rows.map(({ accountId }) => accountId)).toEqual(rows.map(() => HOUSE))
+  expect(await db.select().from(events).where(eq(events.accountId, account.id))).toEqual([])
+  expect(await db.select().from(hourlyStats).where(eq(hourlyStats.accountId, account.id))).toEqual([])
+  expect(JSON.stringify(rows)).not.toContain('Choose your notifications')
+})
+
+test('a reply that is retryable is tried again later, and a final one is not', async () => {
+  script(world, { rcpt: '451 4.7.1 try later' })
+  const id = await notice()
+  const sender = createSender()
+  await sender.sendDue()
+  const row = await rowOf(id)
+  expect(row).toMatchObject({ state: 'waiting', tries: 1, outcome: 'bounced: temporary_failure' })
+  expect(row.dueAt.getTime()).toBeGreaterThan(Date.now() + 50_000)
+  world.exchanger.script = { rcpt: '550 5.1.1 no such user' }
+  await world.db.update(notices).set({ dueAt: new Date(0) })
+  await sender.sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'failed', outcome: 'bounced: mailbox_does_not_exist' })
+})
+
+test('a process that is killed after the send leaves it to another, which does not send again', async () => {
+  const id = await notice()
+  await createSender().sendDue()
+  await world.db.update(notices).set({ state: 'waiting', leaseUntil: new Date(0) })
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'sent', outcome: 'delivered' })
+  expect(world.exchanger.messages).toHaveLength(1)
+})
+
+test('processes that send at the same moment send once', async () => {
+  await notice()
+  await Promise.all([createSender(), createSender(), createSender()].map(({ sendDue }) => sendDue()))
+  expect(world.exchanger.messages).toHaveLength(1)
+})
+
+test('nothing is sent to a person who has left the account meanwhile', async () => {
+  const id = await notice()
+  await world.db.delete(members)
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'cancelled' })
+  expect(world.exchanger.messages).toEqual([])
+})
+
+test('while no account has the domain of NOTIFY_FROM verified, the mail waits', async () => {
+  const id = await notice()
+  await world.db.update(domains).set({ status: 'lapsed' }).where(eq(domains.name, 'example.test'))
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'waiting', tries: 0 })
+  expect(String(errors)).toContain('example.test')
+  await world.db.update(notices).set({ createdAt: new Date(Date.now() - 86_400_000), dueAt: new Date(0) })
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'failed' })
+})
+
+test('a URL gets the text that Slack reads, and is stored sealed', async () => {
+  const { db, account } = world
+  await urls().set(account.id, `http://127.0.0.1:${receiver.port}/services/T0/secret`, operator())
+  const id = await notice({ channel: 'url', personId: null, subject: 'a<b>.example' })
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'sent', outcome: 'HTTP 200' })
+  const [request] = receiver.requests
+  expect(request).toMatchObject({ method: 'POST', path: '/services/T0/secret' })
+  const { text } = JSON.parse(request!.body.toString())
+  expect(text).toMatch(/^The DNS records of a&lt;b&gt;\.example fail .* https:\/\/mail\.example\.com\/dashboard\/acc_/)
+  const [stored] = await db.select().from(notificationUrls)
+  expect(stored!.url.includes('secret')).toBe(false)
+  expect(await urls().find(account.id)).toMatchObject({ origin: new URL(receiver.url).origin })
+})
+
+test('a URL that fails is tried again, and one that is removed gets nothing', async () => {
+  const { account } = world
+  await urls().set(account.id, receiver.url, operator())
+  receiver.script = { status: 503 }
+  const id = await notice({ channel: 'url', personId: null })
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'waiting', tries: 1, outcome: 'HTTP 503' })
+  await urls().set(account.id, undefined, operator())
+  await world.db.update(notices).set({ dueAt: new Date(0) })
+  await createSender().sendDue()
+  expect(await rowOf(id)).toMatchObject({ state: 'cancelled' })
+})
