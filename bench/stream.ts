@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from '@connectrpc/connect'
-import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node'
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+  Http2SessionManager,
+} from '@connectrpc/connect-node'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
 import { createAccount } from '../server/access/accounts.ts'
 import { createKey } from '../server/access/api-keys.ts'
@@ -23,6 +28,9 @@ const IDLE_STREAMS = 1_000
 const IDLE_ACCOUNTS = 10
 const STREAMS_PER_CONNECTION = 50
 const IDLE_SECONDS = 30
+
+const TRANSPORTS = { gRPC: createGrpcTransport, 'gRPC-Web': createGrpcWebTransport, Connect: createConnectTransport }
+type Protocol = keyof typeof TRANSPORTS
 
 const INSERT = `
   insert into events (id, message_id, account_id, status, recipient, sandbox, created_at)
@@ -47,11 +55,11 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     return { id, key }
   }
 
-  function connection(): Client<typeof EventService> {
-    const baseUrl = `http://127.0.0.1:${product.port}`
+  function connection(protocol: Protocol = 'gRPC', port = product.port): Client<typeof EventService> {
+    const baseUrl = `http://127.0.0.1:${port}`
     const sessionManager = new Http2SessionManager(baseUrl)
     parts.defer(() => sessionManager.abort())
-    return createClient(EventService, createGrpcTransport({ baseUrl, sessionManager }))
+    return createClient(EventService, TRANSPORTS[protocol]({ baseUrl, sessionManager, httpVersion: '2' }))
   }
 
   /** Opens a stream. Resolves when it has started; then calls `onEvent` with the id of each event. */
@@ -71,7 +79,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     await started.promise
   }
 
-  const idle = await measureIdle()
+  const idle = { ...(await measureIdle()), ...(await measureOthers()) }
   const busy = await account()
   const committedMs = new Map<string, number>()
   const latenciesMs: number[] = []
@@ -143,21 +151,41 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     }
     await sleep(10_000)
     const without = { cpu: await rest(), mb: residentOf(product.apiPid).residentMb }
-    const accounts = await Promise.all(Array.from({ length: IDLE_ACCOUNTS }, account))
-    for (let i = 0; i < IDLE_STREAMS; i += STREAMS_PER_CONNECTION) {
-      const client = connection()
-      const { key } = accounts[Math.floor((i * IDLE_ACCOUNTS) / IDLE_STREAMS)]!
-      for (let j = 0; j < STREAMS_PER_CONNECTION; j++) await open(client, key, () => {})
-    }
+    await openIdle('gRPC', product.port)
     await sleep(5_000)
     const withStreams = { cpu: await rest(), mb: residentOf(product.apiPid).residentMb }
     return {
       'without streams: API and PostgreSQL, % of a core': without.cpu,
       [IDLE_CPU]: withStreams.cpu - without.cpu,
-      [IDLE_MEMORY]: ((withStreams.mb - without.mb) * 1024) / IDLE_STREAMS,
+      [IDLE_MEMORY]: kilobytesOfEach(withStreams.mb - without.mb),
+    }
+  }
+
+  /** What the other protocols take, each in a process of its own. */
+  async function measureOthers(): Promise<Record<string, number>> {
+    const found: Record<string, number> = {}
+    for (const protocol of ['gRPC-Web', 'Connect'] as const) {
+      const { pid, port } = await product.startApi()
+      await sleep(10_000)
+      const beforeMb = residentOf(pid).residentMb
+      await openIdle(protocol, port)
+      await sleep((5 + IDLE_SECONDS) * 1_000)
+      found[`the same over ${protocol}`] = kilobytesOfEach(residentOf(pid).residentMb - beforeMb)
+    }
+    return found
+  }
+
+  async function openIdle(protocol: Protocol, port: number): Promise<void> {
+    const accounts = await Promise.all(Array.from({ length: IDLE_ACCOUNTS }, account))
+    for (let i = 0; i < IDLE_STREAMS; i += STREAMS_PER_CONNECTION) {
+      const client = connection(protocol, port)
+      const { key } = accounts[Math.floor((i * IDLE_ACCOUNTS) / IDLE_STREAMS)]!
+      for (let j = 0; j < STREAMS_PER_CONNECTION; j++) await open(client, key, () => {})
     }
   }
 }
+
+const kilobytesOfEach = (megabytes: number) => (megabytes * 1000) / IDLE_STREAMS
 
 const IDLE_CPU = '1,000 idle streams: API and PostgreSQL, % of a core'
 const IDLE_MEMORY = '1,000 idle streams: resident KB of each'

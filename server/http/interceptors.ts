@@ -1,3 +1,4 @@
+import type { Message } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
@@ -44,14 +45,28 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: Requ
 
 /** Refuses text that could not be stored or passed on. */
 export const refuseUnfitText: Interceptor = (next) => (request) => {
-  if (request.stream) return next(request)
-  const faults = textFaults(request.method.input, request.message)
+  if (request.stream) {
+    // The only message of a call that returns a stream.
+    const isSingle = request.method.methodKind === 'server_streaming'
+    return next(isSingle ? { ...request, message: withFitText(request.message, request) } : request)
+  }
+  refuseUnfit(request.message, request)
+  return next(request)
+}
+
+async function* withFitText(messages: AsyncIterable<Message>, request: Request) {
+  for await (const message of messages) {
+    refuseUnfit(message, request)
+    yield message
+  }
+}
+
+function refuseUnfit(message: Message, { method, contextValues, header }: Request): void {
+  const faults = textFaults(method.input, message)
   const { items } = faults
   if (items.size > 0) {
-    const readerFaults = request.contextValues.get(itemFaultsKey)
-    request.contextValues.set(itemFaultsKey, new Map([...items, ...readerFaults]))
+    const readerFaults = contextValues.get(itemFaultsKey)
+    contextValues.set(itemFaultsKey, new Map([...items, ...readerFaults]))
   }
-  if (faults.fields.length > 0)
-    refuseContents(refusal(faults), request.method, request.contextValues, request.header.has('idempotency-key'))
-  return next(request)
+  if (faults.fields.length > 0) refuseContents(refusal(faults), method, contextValues, header.has('idempotency-key'))
 }

@@ -102,6 +102,14 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     }
   }
 
+  /** The error for the caller of a stream that failed. */
+  function endOf(error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted) return error
+    if (stopped.signal.aborted) return stopping()
+    if (!(error instanceof MovedError)) report(error)
+    return failedOver()
+  }
+
   async function* follow(start: Start, signal: AbortSignal): AsyncGenerator<Batch<Shown> | undefined, never> {
     let { cursor } = start
     for (;;) {
@@ -130,6 +138,8 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
           if (next && isAfter(next.cursor, cursor)) cursor = next.cursor
           if (!events || events.length > 0) yield events && { events, cursor }
         }
+      } catch (error) {
+        throw endOf(error, signal)
       } finally {
         leave?.()
         signal.removeEventListener('abort', wake)
@@ -150,17 +160,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
       return { accountId, cursor: await cursorOf(accountId, after, now), server: { cluster, timeline } }
     },
     readPage,
-    async *follow(start, signal) {
-      try {
-        for await (const batch of follow(start, signal)) yield batch
-      } catch (error) {
-        if (signal.aborted) throw error
-        if (stopped.signal.aborted) throw stopping()
-        if (!(error instanceof MovedError)) report(error)
-        throw failedOver()
-      }
-      throw stopping()
-    },
+    follow,
     positionOf: ({ accountId, server }, cursor) => showPosition({ ...server, ...cursor }, accountId),
     heldMs: tail.heldMs,
     stop() {

@@ -58,7 +58,7 @@ async function webhookRows(sql: Sql, account?: string): Promise<WebhookRows> {
   const ours = accountOf(sql, account)
   const [now] = await sql`select ${ms(sql, 'clock_timestamp()')} as ms`
   const events = await sql`
-    select id, account_id, ${ms(sql, 'created_at')} as created from events where not sandbox and ${ours}`
+    select id, account_id, status, ${ms(sql, 'created_at')} as created from events where not sandbox and ${ours}`
   const dispatches = await sql`
     select id, event_id, message_id, account_id, endpoint_id, kind, state, ${ms(sql, 'created_at')} as created, ${ms(sql, 'ended_at')} as ended,
       null::int as attempt, null::float8 as due, null::boolean as handed_over
@@ -73,7 +73,12 @@ async function webhookRows(sql: Sql, account?: string): Promise<WebhookRows> {
     order by dispatch_id, number, started_at`
   return {
     nowMs: now!.ms,
-    events: events.map((row) => ({ id: publicId('evt', row.id), account: row.account_id, createdMs: row.created })),
+    events: events.map((row) => ({
+      id: publicId('evt', row.id),
+      account: row.account_id,
+      status: row.status,
+      createdMs: row.created,
+    })),
     dispatches: dispatches.map((row) => ({
       id: publicId('dsp', row.id),
       event: publicId('evt', row.event_id),

@@ -5,7 +5,13 @@ import { RECEIPT } from '../../dev/openapi/receipt-example.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService, type SendRequest, type SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
-import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
+import {
+  EventService,
+  type ListEventsRequest,
+  type ListEventsResponseSchema,
+  type StreamEventsRequest,
+  type StreamEventsResponseSchema,
+} from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
@@ -36,6 +42,10 @@ export const RATE = { limit: 600, remaining: 588, resetAt: 1_769_860_860 }
 export interface ServiceParts {
   send?(request: SendRequest, context: HandlerContext): Promise<MessageInitShape<typeof SendResponseSchema>>
   listEvents?(request: ListEventsRequest): Promise<MessageInitShape<typeof ListEventsResponseSchema>>
+  streamEvents?(
+    request: StreamEventsRequest,
+    context: HandlerContext,
+  ): AsyncIterable<MessageInitShape<typeof StreamEventsResponseSchema>>
 }
 
 /** The services; every send is pushed to `sent`. */
@@ -71,6 +81,9 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
     createServiceImplSpec<typeof EventService>(EventService, {
       async listEvents(request) {
         return (await parts.listEvents?.(request)) ?? {}
+      },
+      async *streamEvents(request, context) {
+        yield* parts.streamEvents?.(request, context) ?? []
       },
       async getEvent({ eventId }) {
         if (eventId !== EVENT_ID) throw fail('not_found', 'There is no such event.')

@@ -130,7 +130,7 @@ export interface PostEntry {
   respondedMs?: number
 }
 
-/** An endpoint after one call. A deleted endpoint has no `url`. */
+/** An endpoint after one call. A deleted endpoint has no `url`. One without `statuses` asks for all. */
 export interface EndpointEntry {
   /** The account's UUID. */
   account: string
@@ -138,6 +138,8 @@ export interface EndpointEntry {
   endpoint: string
   url?: string
   secret?: string
+  statuses?: string[]
+  disabled?: boolean
   sentMs: number
   respondedMs: number
 }
@@ -164,6 +166,7 @@ export interface WebhookRows {
 export interface WebhookEventRow {
   id: string
   account: string
+  status: string
   createdMs: number
 }
 

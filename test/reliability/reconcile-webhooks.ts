@@ -4,7 +4,7 @@ import { everySignatureVerifies } from './signatures.ts'
 import { type Finding, type Statement, type Violation, violationsOf } from './statements.ts'
 import { IN_FLIGHT_MS, openWebhookBook, type Post, type WebhookBook } from './webhook-book.ts'
 
-/** Statements 9 to 14, which are about webhooks. */
+/** Statements 9 to 14 and 25, which are about webhooks. A dispatch belongs to one endpoint, so each holds for each. */
 const STATEMENTS: Statement<WebhookBook>[] = [
   { number: 9, check: storedWithTheOutcome },
   { number: 9, check: onlyStoredIsPosted },
@@ -19,6 +19,7 @@ const STATEMENTS: Statement<WebhookBook>[] = [
   { number: 14, check: replaysAreKept },
   { number: 14, check: replaysMailNothing },
   { number: 14, check: postedToCurrentEndpoint },
+  { number: 25, check: oneDispatchForEach },
 ]
 
 /** All violations of statements about webhooks. A run without receivers has none. */
@@ -37,10 +38,15 @@ const WINDOW_MS = 24 * 3_600_000
 const LONGEST_POST_MS = 12_000
 const ENDS = ['acknowledged', 'exhausted', 'cancelled']
 
-function* storedWithTheOutcome({ logs, endpointsOf, maySee, mustSee }: WebhookBook): Iterable<Finding> {
-  for (const { recipients, events, webhooks } of logs.database) {
+function* storedWithTheOutcome({ logs }: WebhookBook): Iterable<Finding> {
+  for (const { recipients, events } of logs.database) {
     const eventIds = new Set(events.map(({ id }) => id))
     for (const row of recipients) if (!eventIds.has(row.event)) yield ['an outcome without its event', row]
+  }
+}
+
+function* oneDispatchForEach({ logs, endpointsOf, mayAsk, mustAsk }: WebhookBook): Iterable<Finding> {
+  for (const { webhooks } of logs.database) {
     const originals = (webhooks?.dispatches ?? []).filter(({ kind }) => kind === 'original')
     const dispatchesOf = Map.groupBy(originals, (row) => row.event)
     for (const event of webhooks?.events ?? []) {
@@ -48,11 +54,11 @@ function* storedWithTheOutcome({ logs, endpointsOf, maySee, mustSee }: WebhookBo
       const toEndpoint = Map.groupBy(originalDispatches, ({ endpoint }) => endpoint)
       for (const [endpoint, rows] of toEndpoint) {
         if (rows.length > 1) yield ['two original dispatches of one event to one endpoint', rows]
-        if (!endpointsOf(event.account).includes(endpoint) || !maySee(event, endpoint))
-          yield ['a dispatch to an endpoint that the account does not have', { event, rows }]
+        if (!endpointsOf(event.account).includes(endpoint) || !mayAsk(event, endpoint))
+          yield ['a dispatch to an endpoint that does not exist or did not ask for the event', { event, rows }]
       }
       for (const endpoint of endpointsOf(event.account))
-        if (!toEndpoint.has(endpoint) && mustSee(event, endpoint))
+        if (!toEndpoint.has(endpoint) && mustAsk(event, endpoint))
           yield ['an event without its dispatch', { event, endpoint }]
     }
   }

@@ -53,15 +53,15 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   const statesSeenBy = ({ createdMs }: WebhookEventRow, endpoint: string) =>
     statesIn(endpoint, createdMs, createdMs + SNAPSHOT_MS)
 
-  /** Whether the statement which stored an event may have seen this endpoint. */
-  const maySee = (event: WebhookEventRow, endpoint: string): boolean =>
-    statesSeenBy(event, endpoint).some(({ url }) => url !== undefined)
+  /** Whether this endpoint may have asked for an event when it was stored. */
+  const mayAsk = (event: WebhookEventRow, endpoint: string): boolean =>
+    statesSeenBy(event, endpoint).some((state) => asks(state, event))
 
-  /** Whether the statement which stored an event must have seen this endpoint. */
-  function mustSee(event: WebhookEventRow, endpoint: string): boolean {
+  /** Whether this endpoint must have asked for an event when it was stored. */
+  function mustAsk(event: WebhookEventRow, endpoint: string): boolean {
     const states = statesSeenBy(event, endpoint)
     return (
-      states.every(({ url }) => url !== undefined) && states.some(({ respondedMs }) => respondedMs <= event.createdMs)
+      states.every((state) => asks(state, event)) && states.some(({ respondedMs }) => respondedMs <= event.createdMs)
     )
   }
 
@@ -75,14 +75,17 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
     lastRows,
     posts,
     statesReadBefore,
-    maySee,
-    mustSee,
+    mayAsk,
+    mustAsk,
     endpointsOf,
     dispatch: (id: string): DispatchRow | undefined => dispatches.get(id),
     postsOf: (dispatch: string): Post[] => postsOf.get(dispatch) ?? [],
     attemptsOf: (dispatch: string): AttemptRow[] => attemptsOf.get(dispatch) ?? [],
   }
 }
+
+const asks = ({ url, disabled, statuses }: EndpointEntry, { status }: WebhookEventRow): boolean =>
+  url !== undefined && !disabled && (statuses?.includes(status) ?? true)
 
 function readPost(entry: PostEntry): Post {
   const { headers } = entry

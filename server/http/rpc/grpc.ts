@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -12,7 +13,7 @@ import { unpack } from '../body/gunzip.ts'
 import { type Call, shown } from '../call.ts'
 import type { ProtocolParts } from '../rest/rest.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
-import { InProcessRequest, inProcess } from './in-process.ts'
+import { InProcessRequest, inProcess, messageOf } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 import { BINARY_OPTIONS, COMPRESSED, ENVELOPE_BYTES, encodingOf, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
@@ -36,11 +37,11 @@ export function isPlainGrpc({ raw }: Call): boolean {
 }
 
 /**
- * Serves a unary method to calls of plain gRPC. The implementation is called in process, as on REST: the protocol
- * library passes each message through a chain of async iterables.
+ * Serves a method with one request message to calls of plain gRPC. The implementation is called in process, as on REST:
+ * the protocol library passes each message through a chain of async iterables, which live as long as a stream.
  */
 export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, messageBytes }: RpcParts) {
-  const { method, invoke } = inProcess(spec, interceptors)
+  const { method, invoke, open } = inProcess(spec, interceptors)
   const { input, output } = method
 
   const messageLimits = { ...limits, maxBytes: messageBytes ?? limits.maxBytes }
@@ -52,21 +53,43 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
     return parse(input, isPacked ? await unpack(call, message, messageLimits) : message)
   }
 
+  async function respondOnce(call: Call, request: InProcessRequest): Promise<void> {
+    const response = toBinary(output, await invoke(request))
+    const packed = acceptsGzip(call) ? await packedWhenWorth(response) : undefined
+    if (call.left) return
+    begin(call, request, packed !== undefined)
+    respond(call, OK, request, encodeEnvelope(packed ? COMPRESSED : 0, packed ?? response))
+  }
+
+  async function respondInTurn(call: Call, request: InProcessRequest): Promise<void> {
+    const mayPack = acceptsGzip(call)
+    for await (const message of await open(request)) {
+      const bytes = toBinary(output, messageOf(method, message))
+      const packed = mayPack ? await packedWhenWorth(bytes) : undefined
+      if (call.left) return
+      if (!call.response.headersSent) begin(call, request, mayPack)
+      // The work has begun: nothing holds what it read.
+      call.release?.()
+      await written(call, encodeEnvelope(packed ? COMPRESSED : 0, packed ?? bytes))
+    }
+    respond(call, OK, request)
+  }
+
+  const answer = method.methodKind === 'unary' ? respondOnce : respondInTurn
+
   return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.hijack()
     let request: InProcessRequest | undefined
     try {
       setDeadline(call)
       request = new InProcessRequest(method, call, await readMessage(call))
-      const response = toBinary(output, await invoke(request))
-      const packed = response.length < WORTH_PACKING_BYTES ? undefined : await packFor(call, response)
-      if (!call.left) respond(call, OK, packed ?? response, request, packed !== undefined)
+      await answer(call, request)
     } catch (error) {
       // What the interceptors let pass is for the caller, such as a deadline.
       const visible = error instanceof ConnectError ? error : shown(error, call)
       if (call.left) return
       call.code = reasonOf(visible) ?? codeToString(visible.code)
-      respond(call, Object.fromEntries(setStatus(new Headers(), visible)), undefined, request)
+      respond(call, Object.fromEntries(setStatus(new Headers(), visible)), request)
     } finally {
       // The work has ended: nothing holds what it read, however slowly its caller takes the response.
       call.release?.()
@@ -96,9 +119,11 @@ function onlyMessage(call: Call, body: Buffer): { message: Buffer; isPacked: boo
   return { message: body.subarray(ENVELOPE_BYTES), isPacked }
 }
 
-/** Returns the message packed by gzip if its caller asked for it and it becomes smaller. */
-async function packFor({ raw }: Call, message: Uint8Array): Promise<Uint8Array | undefined> {
-  if (!/(^|,)\s*gzip\s*(,|$)/.test(String(raw.headers['grpc-accept-encoding'] ?? ''))) return undefined
+const acceptsGzip = ({ raw }: Call) => /(^|,)\s*gzip\s*(,|$)/.test(String(raw.headers['grpc-accept-encoding'] ?? ''))
+
+/** Returns the message packed by gzip if it becomes smaller. */
+async function packedWhenWorth(message: Uint8Array): Promise<Uint8Array | undefined> {
+  if (message.length < WORTH_PACKING_BYTES) return undefined
   const packed = await pack(message)
   return packed.length < message.length ? packed : undefined
 }
@@ -114,19 +139,32 @@ function parse(desc: DescMessage, bytes: Buffer): Message {
 
 const OK = { 'grpc-status': '0' }
 
+function begin({ reply, response }: Call, request: InProcessRequest | undefined, mayPack = false): void {
+  const http2 = response as Http2ServerResponse
+  const encoding = mayPack ? { 'grpc-encoding': 'gzip' } : undefined
+  const head = { ...reply.getHeaders(), ...request?.headers, ...encoding, 'content-type': TYPE }
+  http2.writeHead(200, head as OutgoingHttpHeaders)
+}
+
+/** Resolves when the caller's connection takes more. */
+async function written(call: Call, bytes: Uint8Array): Promise<void> {
+  const { response, signal } = call
+  if ((response as Http2ServerResponse).write(bytes)) return
+  await once(response, 'drain', { signal }).catch((error) => {
+    throw signal.aborted ? signal.reason : error
+  })
+}
+
+/** Ends the response. */
 function respond(
   call: Call,
   status: Record<string, string>,
-  message: Uint8Array | undefined,
   request: InProcessRequest | undefined,
-  isPacked = false,
+  lastBytes?: Uint8Array,
 ): void {
-  const { headers, trailers } = request ?? {}
   const response = call.response as Http2ServerResponse
-  const encoding = isPacked ? { 'grpc-encoding': 'gzip' } : undefined
-  const head = { ...call.reply.getHeaders(), ...headers, ...encoding, 'content-type': TYPE }
-  response.writeHead(200, head as OutgoingHttpHeaders)
-  response.addTrailers({ ...trailers, ...status })
-  if (message) response.write(encodeEnvelope(isPacked ? COMPRESSED : 0, message))
+  if (!response.headersSent) begin(call, request)
+  response.addTrailers({ ...request?.trailers, ...status })
+  if (lastBytes) response.write(lastBytes)
   response.end()
 }

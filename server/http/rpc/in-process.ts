@@ -1,32 +1,53 @@
-import { create, type DescMethod, type DescMethodUnary, type Message } from '@bufbuild/protobuf'
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+} from '@bufbuild/protobuf'
 import type { HandlerContext, Interceptor, MethodImplSpec, ServiceImplSpec, UnaryRequest } from '@connectrpc/connect'
 import type { Call, RawRequest } from '../call.ts'
 
 type AnyFn = Parameters<Interceptor>[0]
 
+/** A method with one request message. */
+export type InProcessMethod = DescMethodUnary | DescMethodServerStreaming
+
 export interface InProcess {
-  method: DescMethodUnary
+  method: InProcessMethod
   /** Resolves with the response's message. Its headers and trailers are in the request. */
   invoke(request: InProcessRequest): Promise<Message>
+  /** The same for a method that returns a stream. */
+  open(request: InProcessRequest): Promise<AsyncIterable<Message>>
 }
 
 /** Calls an implementation through its interceptors, as the protocol library does, without a transport. */
 export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): InProcess {
-  if (spec.kind !== 'unary') throw new Error(`${spec.method.name} is a stream, which is not served in process`)
-  const { method, impl } = spec
-  const implementation = async (request: InProcessRequest) => ({
-    stream: false,
-    method,
-    message: await impl(request.message, request),
-  })
+  if (spec.kind !== 'unary' && spec.kind !== 'server_streaming')
+    throw new Error(`${spec.method.name} reads a stream, which is not served in process`)
+  const { method, kind } = spec
+  const impl = spec.impl as (message: Message, context: HandlerContext) => unknown
+  const implementation = async (request: InProcessRequest) => {
+    const returned = impl(request.message, request)
+    return kind === 'unary'
+      ? { stream: false, method, message: await returned }
+      : { stream: true, method, message: returned }
+  }
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), implementation as unknown as AnyFn)
   const invoke = async (request: InProcessRequest) => {
     const response = await chain(request as UnaryRequest)
-    const output = response.message as Message
-    return output.$typeName ? output : create(method.output, output)
+    return messageOf(method, response.message as Message)
   }
-  return { method, invoke }
+  const open = async (request: InProcessRequest) => {
+    const response = await chain(request as UnaryRequest)
+    return response.message as AsyncIterable<Message>
+  }
+  return { method, invoke, open }
 }
+
+/** An implementation may return the fields of a message only. */
+export const messageOf = ({ output }: InProcessMethod, message: Message): Message =>
+  message.$typeName ? message : create(output, message)
 
 /** The implementation of a method. */
 export function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
@@ -39,8 +60,8 @@ export function implementationOf(services: ServiceImplSpec[], method: DescMethod
  */
 export class InProcessRequest implements HandlerContext {
   readonly stream = false
-  readonly method: DescMethodUnary
-  readonly service: DescMethodUnary['parent']
+  readonly method: InProcessMethod
+  readonly service: InProcessMethod['parent']
   readonly message: Message
   readonly protocolName: string
   readonly requestMethod: string
@@ -52,7 +73,7 @@ export class InProcessRequest implements HandlerContext {
   #responseHeader: Headers | undefined
   #responseTrailer: Headers | undefined
 
-  constructor(method: DescMethodUnary, call: Call, message: Message) {
+  constructor(method: InProcessMethod, call: Call, message: Message) {
     this.method = method
     this.service = method.parent
     this.message = message

@@ -70,9 +70,10 @@ function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcPart
   }
 }
 
-/** Unary calls of plain gRPC are served in process, and all others by the plugin. */
+/** Calls of plain gRPC with one request message are served in process, and all others by the plugin. */
 function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
-  const handler = spec.kind === 'unary' ? createGrpcHandler(spec, parts) : undefined
+  const isServed = spec.kind === 'unary' || spec.kind === 'server_streaming'
+  const handler = isServed ? createGrpcHandler(spec, parts) : undefined
   return function (request, reply) {
     if (handler && isPlainGrpc(request.call)) return handler(request, reply)
     request.body = requestBody(request.call, parts.limits)

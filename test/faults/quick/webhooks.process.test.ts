@@ -8,7 +8,7 @@ import { sendPaced } from '../webhooks/load.ts'
 import { END } from '../webhooks/points.ts'
 import { mixedResponses } from '../webhooks/receivers.ts'
 import { killProcessAt } from '../webhooks/worker.ts'
-import { endpointOf, startWebhookWorld, type WebhookWorld } from '../webhooks/world.ts'
+import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from '../webhooks/world.ts'
 
 // The heartbeat, the workflow task and the sticky queue of a killed worker may take a minute to run out.
 vi.setConfig({ testTimeout: 300_000 })
@@ -16,9 +16,9 @@ vi.setConfig({ testTimeout: 300_000 })
 let run: WebhookWorld
 afterEach(() => run.stop())
 
-test('every event is dispatched and every dispatch ends when the API and a worker are killed and Temporal restarts under load', async () => {
+test('every event is dispatched to each of three endpoints that asks for it, and every dispatch ends, when the API and a worker are killed and Temporal restarts under load', async () => {
   const dice = diceFor('quick webhooks')
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ others: BY_STATUS })
   const hook = await run.openHook(mixedResponses(dice))
   const [first, second, worker] = await Promise.all([run.start(), run.start(), run.work()])
   await endpointOf(run, run.account.id).put(first.client, hook.url)

@@ -7,17 +7,17 @@ import { diceFor } from '../seed.ts'
 import { API_POINTS } from './points.ts'
 import { mixedResponses } from './receivers.ts'
 import { killProcessAt } from './worker.ts'
-import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
 beforeEach(async () => {
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ others: BY_STATUS })
 })
 afterEach(() => run.stop())
 
 const processOf = (node: Node) => ({ wire: node.wire, kill: node.kill, ended: node.api.ended })
 
-test('every dispatch ends when the API is killed between the commit of an outcome and the end of its first attempts', async () => {
+test('every dispatch to each of three endpoints ends when the API is killed between the commit of an outcome and the end of its first attempts', async () => {
   const dice = diceFor('first attempts')
   const hook = await run.openHook()
   let node = await run.start()
@@ -47,7 +47,7 @@ test('every dispatch ends when the API is killed between the commit of an outcom
   expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
 })
 
-test('every dispatch ends when the API is killed six times under load, with a receiver that fails at times', async () => {
+test('every dispatch to each of three endpoints ends when the API is killed six times under load, with receivers that fail at times', async () => {
   const dice = diceFor('webhook kills')
   const hook = await run.openHook(mixedResponses(dice))
   let node = await run.start()

@@ -6,7 +6,7 @@ import { letters } from '../letters.ts'
 import { diceFor } from '../seed.ts'
 import { sendPaced } from './load.ts'
 import { attemptOf } from './receivers.ts'
-import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 // Endpoints that change, disappear or misbehave while events are under way. `run.verdict()` lists broken promises.
 
@@ -16,13 +16,13 @@ afterEach(() => run.stop())
 /** The dispatches by their final state, as the last snapshot of the database has them. */
 const dispatchesByState = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
 
-test('deleting an endpoint under load cancels its waiting attempts, and a new endpoint gets the later events', async () => {
+test('deleting an endpoint under load cancels its waiting attempts and no others, and a new endpoint gets the later events', async () => {
   const dice = diceFor('deleted')
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ others: BY_STATUS })
   const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
   const node = await run.start()
   const endpoint = endpointOf(run, run.account.id)
-  await endpoint.put(node.client, hook.url)
+  const deleted = await endpoint.put(node.client, hook.url)
   await run.work()
   const load = sendPaced(20, letters('deleted', 200, dice), () => node)
   await expect.poll(() => run.posts().length).toBeGreaterThan(40)
@@ -35,13 +35,39 @@ test('deleting an endpoint under load cancels its waiting attempts, and a new en
   await load
   expect(await run.verdict()).toEqual([])
   expect(dispatchesByState().get('cancelled')!.length).toBeGreaterThan(10)
+  expect(
+    new Set(
+      dispatchesByState()
+        .get('cancelled')!
+        .map(({ endpoint }) => endpoint),
+    ),
+  ).toEqual(new Set([deleted]))
   expect(dispatchesByState().get('acknowledged')!.length).toBeGreaterThan(10)
   expect(dispatchesByState().has('exhausted')).toBe(false)
 })
 
+test('disabling an endpoint under load ends its further events, its waiting attempts go on, and the others get theirs', async () => {
+  const dice = diceFor('disabled')
+  run = await startWebhookWorld({ others: BY_STATUS })
+  const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
+  const node = await run.start()
+  const endpoint = endpointOf(run, run.account.id)
+  await endpoint.put(node.client, hook.url)
+  await run.work()
+  const load = sendPaced(20, letters('disabled', 120, dice), () => node)
+  await expect.poll(() => run.posts().length).toBeGreaterThan(60)
+  const disabled = await endpoint.disableLast(node.client)
+  await load
+  expect(await run.verdict()).toEqual([])
+  expect([...dispatchesByState().keys()]).toEqual(['acknowledged'])
+  const counts = Map.groupBy(dispatchesByState().get('acknowledged')!, (row) => row.endpoint)
+  expect(counts.size).toBe(3)
+  expect(counts.get(disabled)!.length).toBeLessThan(run.logs.database.at(-1)!.webhooks!.events.length / 2)
+})
+
 test('each attempt uses the current URL and secret when the endpoint changes while attempts wait', async () => {
   const dice = diceFor('rotated')
-  run = await startWebhookWorld()
+  run = await startWebhookWorld({ others: BY_STATUS })
   const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
   const other = await run.openHook(hook.respond)
   const node = await run.start()
@@ -76,10 +102,10 @@ const HOSTILE: ScriptedResponse[] = [
   { status: 204 },
 ]
 
-test('good receivers acknowledge every event at its first attempt within 3 s, beside hostile receivers', async () => {
+test('good receivers acknowledge every event at its first attempt within 3 s, beside hostile receivers of other accounts and of their own', async () => {
   const dice = diceFor('hostile')
   // Each attempt at a receiver that hangs takes 5 s.
-  run = await startWebhookWorld({ scheduleMs: [0, 300] })
+  run = await startWebhookWorld({ scheduleMs: [0, 300], others: BY_STATUS })
   const node = await run.start()
   await run.work()
   const accounts = []
@@ -89,21 +115,24 @@ test('good receivers acknowledge every event at its first attempt within 3 s, be
     const hook = await run.openHook(() => response)
     const client = createClient({ node: node.name, url: node.api.url, key, domain }, run.logs.requests)
     await endpointOf(run, id).put(client, hook.url)
-    accounts.push({ id, client, hook })
+    accounts.push({ client, hook })
+    const others = run.webhooks.endpoints.filter((entry) => entry.account === id && entry.url !== hook.url)
+    for (const { url } of others) run.hookAt(url!).respond = () => ({})
   }
-  const good = accounts.slice(HOSTILE.length)
+  const hostileUrls = accounts.slice(0, HOSTILE.length).map(({ hook }) => hook.url)
+  const goodEndpoints = run.webhooks.endpoints.filter(({ url }) => !hostileUrls.includes(url!))
   await Promise.all(
     accounts.map(({ client }, i) => sendPaced(2, letters(`hostile-${i}`, 10, dice), () => ({ ...node, client }))),
   )
   expect(await run.verdict()).toEqual([])
   const { dispatches, attempts } = run.logs.database.at(-1)!.webhooks!
-  const goodIds = good.map(({ id }) => id)
+  const goodIds = goodEndpoints.map(({ endpoint }) => endpoint)
   const goodDispatches = new Map(
-    dispatches.filter(({ account }) => goodIds.includes(account)).map((row) => [row.id, row]),
+    dispatches.filter(({ endpoint }) => goodIds.includes(endpoint)).map((row) => [row.id, row]),
   )
   const outcomes = attempts.filter(({ dispatch }) => goodDispatches.has(dispatch)).map(({ outcome }) => outcome)
   expect(new Set(outcomes)).toEqual(new Set(['acked']))
-  const goodPosts = run.posts().filter((post) => good.some(({ hook }) => hook.url === post.url))
+  const goodPosts = run.posts().filter(({ url }) => !hostileUrls.includes(url))
   expect(new Set(goodPosts.map(attemptOf))).toEqual(new Set([1]))
   const latenciesMs = goodPosts
     .map(({ headers, arrivedMs }) => arrivedMs - goodDispatches.get(headers['service-dispatch-id']!)!.createdMs)

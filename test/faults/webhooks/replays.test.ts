@@ -7,14 +7,16 @@ import { endOf } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { REPLAY } from './points.ts'
 import { killProcessAt } from './worker.ts'
-import { endpointOf, replay, startWebhookWorld, type WebhookWorld } from './world.ts'
+import { ALIKE, endpointOf, replay, startWebhookWorld, type WebhookWorld } from './world.ts'
+
+const ENDPOINTS = 1 + ALIKE.length
 
 let run: WebhookWorld
 let node: Node
 let endpoint: ReturnType<typeof endpointOf>
 let ids: { events: string[]; messages: string[] }
 beforeAll(async () => {
-  run = await startWebhookWorld({ endpoints: 3 })
+  run = await startWebhookWorld({ others: ALIKE })
   const hook = await run.openHook()
   node = await run.start()
   endpoint = endpointOf(run, run.account.id)
@@ -45,9 +47,9 @@ test('replays go to the current endpoint, are retried there, and send no mail', 
   const entries = await Promise.all(some.map((id) => replay(run, node.client, id)))
   expect(entries.map(({ status }) => status)).toEqual(entries.map(() => 200))
   await run.waitUntilSettled()
-  const others = run.webhooks.endpoints.slice(1, run.endpoints).map(({ url }) => url!)
+  const others = run.webhooks.endpoints.slice(1, ENDPOINTS).map(({ url }) => url!)
   const storedReplays = await replays()
-  expect(storedReplays).toHaveLength(run.endpoints * (4 + ids.events.length))
+  expect(storedReplays).toHaveLength(ENDPOINTS * (4 + ids.events.length))
   expect(new Set(storedReplays.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
   expect(
     new Set(
@@ -79,7 +81,7 @@ test('a replay while Temporal is away is refused and leaves nothing, and a new r
   const again = () => replay(run, node.client, ids.events[0]!)
   await vi.waitUntil(async () => (await again()).status === 200, { timeout: 20_000 })
   await run.waitUntilSettled()
-  expect(await replays()).toHaveLength(before.length + run.endpoints)
+  expect(await replays()).toHaveLength(before.length + ENDPOINTS)
 })
 
 test('a replay whose API process is killed between its commit and the start of its workflow is made, without a response', async () => {

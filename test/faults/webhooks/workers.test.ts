@@ -7,13 +7,13 @@ import { sendPaced } from './load.ts'
 import { WORKER_POINTS } from './points.ts'
 import { recipientOf } from './receivers.ts'
 import { killProcessAt } from './worker.ts'
-import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+import { ALIKE, endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
 afterEach(() => run.stop())
 
 test('every dispatch ends when a worker is killed at each point of its work, and an attempt with an unknown outcome is made again', async () => {
-  run = await startWebhookWorld({ endpoints: 3 })
+  run = await startWebhookWorld({ others: ALIKE })
   // Events for recipients of each second letter are never acknowledged.
   const isGood = (post: PostEntry, attempt: number) => attempt > 2 && !/-2@/.test(recipientOf(post))
   const hook = await run.openHook((post, attempt) => ({ status: isGood(post, attempt) ? 200 : 503 }))
@@ -46,7 +46,7 @@ test('every dispatch ends when a worker is killed at each point of its work, and
 
 test('after SIGTERM to a worker and to the API under load, the outcomes of running attempts are stored, and none is unknown', async () => {
   const dice = diceFor('webhook drains')
-  run = await startWebhookWorld({ endpoints: 3 })
+  run = await startWebhookWorld({ others: ALIKE })
   const hook = await run.openHook((_, attempt) => ({
     status: attempt < 2 ? 503 : 200,
     delayMs: dice.between(100, 500),

@@ -10,9 +10,18 @@ export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
 
 interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount'> {
   scheduleMs?: number[]
-  /** How many endpoints an account has. Those beside the first one respond as its receiver does. */
-  endpoints?: number
+  /** The endpoints of an account beside the first one, which asks for all events. They respond as its receiver does. */
+  others?: Filters[]
 }
+
+interface Filters {
+  statuses?: string[]
+}
+
+/** Further endpoints that ask for all events, as the first one. */
+export const ALIKE: Filters[] = [{}, {}]
+/** Further endpoints of which exactly one asks for each event. */
+export const BY_STATUS: Filters[] = [{ statuses: ['bounced', 'rejected'] }, { statuses: ['delivered'] }]
 
 const SETTLE_TIMEOUT_MS = 90_000
 
@@ -22,7 +31,7 @@ const SETTLE_TIMEOUT_MS = 90_000
  * endpoint.
  */
 export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
-  const { scheduleMs = [0, 300, 600, 1_000], endpoints = 1, database, openAccount } = options
+  const { scheduleMs = [0, 300, 600, 1_000], others = [], database, openAccount } = options
   const temporal = await openTemporalPlace()
   const world = await startFaultWorld({
     database,
@@ -86,7 +95,7 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
     world,
     temporal,
     webhooks,
-    endpoints,
+    others,
     posts,
     hookAt: (url: string): Hook => hooks.find((hook) => hook.url === url)!,
     openHook,
@@ -102,7 +111,7 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
  * endpoints of the account.
  */
 export function endpointOf(run: WebhookWorld, account: string) {
-  const { webhooks, endpoints, hookAt, openHook } = run
+  const { webhooks, others, hookAt, openHook } = run
   let current: Omit<EndpointResponse, 'endpoint_id'> = {}
   let endpoint = ''
   let areOthersMade = false
@@ -124,22 +133,33 @@ export function endpointOf(run: WebhookWorld, account: string) {
   }
 
   async function makeOthers(client: Client, first: Hook): Promise<void> {
-    for (let i = 1; i < endpoints; i++) {
+    for (const filters of others) {
       const { url } = await openHook((post, attempt) => first.respond(post, attempt))
-      const { body, times } = await request(client, 'POST', '/webhooks', { url })
-      webhooks.endpoints.push({ account, endpoint: body.endpoint_id!, url, secret: body.secret, ...times })
+      const { body, times } = await request(client, 'POST', '/webhooks', { url, ...filters })
+      const { endpoint_id, secret } = body
+      webhooks.endpoints.push({ account, endpoint: endpoint_id!, url, secret, ...filters, ...times })
     }
   }
 
-  async function put(client: Client, url: string): Promise<void> {
+  /** Disables the last endpoint: it gets no further events, and its waiting dispatches go on. */
+  async function disableLast(client: Client): Promise<string> {
+    const last = webhooks.endpoints.findLast((entry) => entry.account === account && entry.endpoint !== endpoint)!
+    const { times } = await request(client, 'PATCH', `/webhooks/${last.endpoint}`, { disabled: true })
+    webhooks.endpoints.push({ ...last, disabled: true, ...times })
+    return last.endpoint
+  }
+
+  /** Returns the id of the endpoint. */
+  async function put(client: Client, url: string): Promise<string> {
     await change(client, 'PUT', '', { url })
-    if (areOthersMade) return
+    if (!areOthersMade) await makeOthers(client, hookAt(url))
     areOthersMade = true
-    await makeOthers(client, hookAt(url))
+    return endpoint
   }
 
   return {
     put,
+    disableLast,
     rotate: (client: Client) => change(client, 'POST', '/secret/rotate'),
     delete: (client: Client) => change(client, 'DELETE', ''),
   }
