@@ -1,43 +1,103 @@
 import { join, resolve } from 'node:path'
+import { configure } from './load/endpoints.ts'
 import { startHttpLoad } from './load/http.ts'
-import { startProduct } from './load/product.ts'
+import { type Product, startProduct } from './load/product.ts'
+import { type Receiver, startReceiver } from './load/receiver.ts'
+import { sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { sendsOf } from './load/timed-sends.ts'
-import { playPairs, ratio } from './pairs.ts'
+import { until } from './load/until.ts'
+import { playPairs, ratio, round } from './pairs.ts'
 import { atMost, type Report, type RunOptions } from './report.ts'
+import { startFirstAttemptsBench } from './webhooks.ts'
 
 const MESSAGES = 3_000
 const BYTES = 4_000
 const IN_FLIGHT = 64
 const ROUNDS = 15
+/** The thread of first attempts compiles its own machine code. */
+const WARM_UP_EVENTS = 8_000
+const EVENTS = 10_000
+/** How many events are open: committed, and their first attempt has not ended. */
+const OPEN = 1_024
+
+interface Other {
+  startProduct: typeof startProduct
+  startFirstAttemptsBench: typeof startFirstAttemptsBench
+}
 
 /**
- * Whole sends of this checkout against those of another one, such as a worktree of the commit before with its packages.
- * Each has its own API process and PostgreSQL, and the other checkout starts its own with its own code.
+ * This checkout against another one, such as a worktree of the commit before with its packages: whole sends, the same of
+ * an account with an endpoint that acknowledges each event, and first attempts alone. Each side has its own processes
+ * and PostgreSQL, and the other checkout starts its own with its own code.
  */
 export async function run({ against }: RunOptions): Promise<Report> {
   if (against === undefined) throw new Error('Name the folder of the other checkout: --against <folder>')
-  const other: { startProduct: typeof startProduct } = await import(join(resolve(against), 'bench/load/product.ts'))
+  const { startProduct: startOther }: Other = await import(join(resolve(against), 'bench/load/product.ts'))
+  const webhooks: Other = await import(join(resolve(against), 'bench/webhooks.ts'))
   await using sink = await startSink()
   await using http = await startHttpLoad()
+  await using receiver = await startReceiver()
   await using product = await startProduct(sink)
-  await using peer = await other.startProduct(sink)
-  const [ours, theirs] = [product, peer].map((side) => {
+  await using peer = await startOther(sink)
+  const sides = [product, peer]
+
+  const [ours, theirs] = sides.map((side) => {
     const send = sendsOf(side, http, BYTES)
     return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
   })
   for (const send of [ours!, theirs!]) await send(1_000)
-  const pairs = await playPairs(
+  const pairs = await play(
     () => ours!(MESSAGES),
     () => theirs!(MESSAGES),
-    'the other checkout',
-    ROUNDS,
   )
-  const figures = {
-    "sends/s relative to the other's": ratio(pairs, 'perSecond'),
-    "API's CPU relative to the other's": ratio(pairs, 'apiCpuMicros'),
-    "PostgreSQL's CPU relative to the other's": ratio(pairs, 'postgresCpuMicros'),
-    "p50 relative to the other's": ratio(pairs, 'p50Ms'),
+
+  console.log('with an endpoint')
+  const [withOurs, withTheirs] = sides.map((side) => pushedSends(side, receiver))
+  for (const push of [withOurs!, withTheirs!]) await push(WARM_UP_EVENTS)
+  const pushed = await play(
+    () => withOurs!(MESSAGES),
+    () => withTheirs!(MESSAGES),
+  )
+
+  console.log('first attempts')
+  await using first = await startFirstAttemptsBench(receiver)
+  await using otherFirst = await webhooks.startFirstAttemptsBench(receiver)
+  for (const side of [first, otherFirst]) await side.post({ events: WARM_UP_EVENTS, open: OPEN })
+  const attempts = await play(
+    () => first.post({ events: EVENTS, open: OPEN }),
+    () => otherFirst.post({ events: EVENTS, open: OPEN }),
+  )
+
+  return {
+    figures: {
+      "sends/s relative to the other's": ratio(pairs, 'perSecond'),
+      "API's CPU relative to the other's": ratio(pairs, 'apiCpuMicros'),
+      "PostgreSQL's CPU relative to the other's": ratio(pairs, 'postgresCpuMicros'),
+      "p50 relative to the other's": ratio(pairs, 'p50Ms'),
+      'with an endpoint: sends/s': ratio(pushed, 'perSecond'),
+      'first attempts/s': ratio(attempts, 'perSecond'),
+    },
+    bars: [
+      atMost("CPU of a send relative to the other's", ratio(pairs, 'cpuMicros'), 1.03),
+      atMost('CPU of a send with an endpoint', ratio(pushed, 'cpuMicros'), 1.03),
+      atMost('CPU of a first attempt', ratio(attempts, 'cpuMicros'), 1.03),
+    ],
   }
-  return { figures, bars: [atMost("CPU of a send relative to the other's", ratio(pairs, 'cpuMicros'), 1.03)] }
+
+  /** Plays sends of an account with an endpoint, until their events have arrived. */
+  function pushedSends(side: Product, { url, count, take }: Receiver) {
+    return async (requests: number) => {
+      await configure(side, 'PUT', url('bench'))
+      const played = await round([side.apiPid, side.postgresPid], requests, async () => {
+        await http.ask(sendRun(side, { bytes: BYTES, connections: IN_FLIGHT, requests }))
+        await until('every event has arrived', async () => (await count()) >= requests)
+      })
+      await configure(side, 'DELETE')
+      await take()
+      return played
+    }
+  }
 }
+
+const play: typeof playPairs = (ours, theirs) => playPairs(ours, theirs, 'the other checkout', ROUNDS)
