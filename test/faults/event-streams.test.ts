@@ -17,6 +17,12 @@ const KILLS = Number(process.env.STREAM_KILLS ?? 6)
 const EVENTS = Number(process.env.STREAM_EVENTS ?? 5_000)
 const WRITERS = 6
 const HELD_MS = 3_000
+/** The most events of a transaction. */
+const PER_TRANSACTION = 12
+/** About how often the restless reader leaves. */
+const LEAVES = 50
+/** A busy machine reads a thousand events a second. */
+const CAUGHT_UP_MS = 120_000 + EVENTS
 
 let replicas: Awaited<ReturnType<typeof startReplicas>>
 let world: World
@@ -42,7 +48,7 @@ function startWriters(accountId: string) {
   let isRunning = true
   async function write(): Promise<void> {
     while (isRunning || begun < EVENTS) {
-      const ids = Array.from({ length: dice.between(1, 5) }, () => newId(Date.now()))
+      const ids = Array.from({ length: dice.between(1, PER_TRANSACTION) }, () => newId(Date.now()))
       begun += ids.length
       const commit = db.$client.begin(async (tx) => {
         await tx.unsafe(INSERT, [uuidArray(ids), accountId])
@@ -86,7 +92,7 @@ test(`every reader gets each committed event once and in order, over ${KILLS} ki
   const urlOf = () => dice.pick(nodes).api.url
   const readers: Record<string, Reader> = {
     steady: readOverGrpc({ urlOf, key: other.key }),
-    restless: readOverGrpc({ urlOf, key: other.key, leaves: () => dice.chance(0.01) }),
+    restless: readOverGrpc({ urlOf, key: other.key, leaves: () => dice.chance(LEAVES / EVENTS) }),
     rest: readOverRest({ urlOf, key: other.key }),
   }
   const ofSends = readOverGrpc({ urlOf, key: world.account.key })
@@ -116,8 +122,10 @@ test(`every reader gets each committed event once and in order, over ${KILLS} ki
   const [events, sent] = [await committed(other.id), await committed(world.account.id)]
   const all = Object.entries({ ...readers, late }).map(([name, reader]) => ({ name, reader, events }))
   all.push({ name: 'of sends', reader: ofSends, events: sent })
-  for (const { reader, events } of all)
-    await expect.poll(() => reader.received.length, { timeout: 120_000 }).toBeGreaterThanOrEqual(events.length)
+  for (const { name, reader, events } of all)
+    await expect
+      .poll(() => reader.received.length, { timeout: CAUGHT_UP_MS, message: name })
+      .toBeGreaterThanOrEqual(events.length)
   // Time for an event that comes once more.
   await letRun(1_000)
   await Promise.all(all.map(({ reader }) => reader.stop()))

@@ -1,25 +1,25 @@
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, onTestFinished, test } from 'vitest'
-import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { EventService, type StreamEventsRequest } from '../../gen/verdict/v1/events_pb.ts'
 import { letArrive } from '../harness/waits.ts'
-import { startApi } from '../services/api.ts'
+import { type Api, startApi } from '../services/api.ts'
 
-async function openStream(after = 'begin') {
-  const api = await startApi()
+async function openStream(api: Api, request: Partial<StreamEventsRequest> = { after: 'begin' }) {
   const transport = createGrpcTransport({ baseUrl: api.url })
   const ended = new AbortController()
   onTestFinished(() => ended.abort())
   const headers = { authorization: `Bearer ${api.keys.live}` }
-  const messages = createClient(EventService, transport).streamEvents({ after }, { headers, signal: ended.signal })
+  const messages = createClient(EventService, transport).streamEvents(request, { headers, signal: ended.signal })
   const iterator = messages[Symbol.asyncIterator]()
-  return { api, next: async () => (await iterator.next()).value }
+  return { next: async () => (await iterator.next()).value }
 }
 
 const failure = (call: Promise<unknown>) => call.then(undefined, (error) => ConnectError.from(error))
 
 test('a shutdown ends streams and waits at once, with the last position', async () => {
-  const { api, next } = await openStream()
+  const api = await startApi()
+  const { next } = await openStream(api)
   await api.send()
   await next()
   const { position } = await next()
@@ -36,12 +36,19 @@ test('a shutdown ends streams and waits at once, with the last position', async 
   await stopped
 })
 
-test('an idle stream gets a heartbeat with its position within 15 seconds', async () => {
-  const { api, next } = await openStream()
+test('a stream whose filter matches nothing gets a heartbeat with its position within 15 seconds, as an idle one', async () => {
+  const api = await startApi()
   onTestFinished(() => api.stop())
-  const { position } = await next()
+  const { next } = await openStream(api, { tag: 'nothing' })
+  const { position: start } = await next()
   const startMs = performance.now()
-  expect(await next()).toMatchObject({ events: [], position })
+  await api.send()
+  const { events, position } = await next()
   // The promised time.
   expect(performance.now() - startMs).toBeLessThan(15_000)
+  expect(events).toEqual([])
+  // It has passed the event.
+  expect(position).not.toBe(start)
+  const { json } = await api.call('GET', `/api/v1/events/changes?after=${position}`)
+  expect(json.events).toEqual([])
 }, 30_000)

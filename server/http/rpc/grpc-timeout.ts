@@ -8,5 +8,8 @@ export function grpcTimeoutMs(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * UNITS[unit!]!
 }
 
+/** The milliseconds of `connect-timeout-ms`; undefined for text that is none. */
+export const connectTimeoutMs = (text: string) => (/^\d{1,10}$/.test(text) ? Number(text) : undefined)
+
 /** Whether a timeout is longer than any timer, 24 days. It then has no effect. */
 export const isEndless = (timeoutMs: number) => timeoutMs > MAX_TIMER_MS

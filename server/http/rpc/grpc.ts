@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -12,8 +11,8 @@ import { readBody, refuseLarge } from '../body/body.ts'
 import { unpack } from '../body/gunzip.ts'
 import { type Call, shown } from '../call.ts'
 import type { ProtocolParts } from '../rest/rest.ts'
-import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
-import { InProcessRequest, inProcess, messageOf } from './in-process.ts'
+import { connectTimeoutMs, grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
+import { InProcessRequest, inProcess } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 import { BINARY_OPTIONS, COMPRESSED, ENVELOPE_BYTES, encodingOf, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
@@ -37,45 +36,12 @@ export function isPlainGrpc({ raw }: Call): boolean {
 }
 
 /**
- * Serves a method with one request message to calls of plain gRPC. The implementation is called in process, as on REST:
- * the protocol library passes each message through a chain of async iterables, which live as long as a stream.
+ * Serves a unary method to calls of plain gRPC. The implementation is called in process, as on REST: the protocol
+ * library passes each message through a chain of async iterables.
  */
-export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, messageBytes }: RpcParts) {
-  const { method, invoke, open } = inProcess(spec, interceptors)
-  const { input, output } = method
-
-  const messageLimits = { ...limits, maxBytes: messageBytes ?? limits.maxBytes }
-
-  /** A function of its own, so that the bytes are free while the implementation works. */
-  async function readMessage(call: Call): Promise<Message> {
-    const { message, isPacked } = onlyMessage(call, await readBody(call, limits, envelopeSize))
-    refuseLarge(message.length, messageLimits)
-    return parse(input, isPacked ? await unpack(call, message, messageLimits) : message)
-  }
-
-  async function respondOnce(call: Call, request: InProcessRequest): Promise<void> {
-    const response = toBinary(output, await invoke(request))
-    const packed = acceptsGzip(call) ? await packedWhenWorth(response) : undefined
-    if (call.left) return
-    begin(call, request, packed !== undefined)
-    respond(call, OK, request, encodeEnvelope(packed ? COMPRESSED : 0, packed ?? response))
-  }
-
-  async function respondInTurn(call: Call, request: InProcessRequest): Promise<void> {
-    const mayPack = acceptsGzip(call)
-    for await (const message of await open(request)) {
-      const bytes = toBinary(output, messageOf(method, message))
-      const packed = mayPack ? await packedWhenWorth(bytes) : undefined
-      if (call.left) return
-      if (!call.response.headersSent) begin(call, request, mayPack)
-      // The work has begun: nothing holds what it read.
-      call.release?.()
-      await written(call, encodeEnvelope(packed ? COMPRESSED : 0, packed ?? bytes))
-    }
-    respond(call, OK, request)
-  }
-
-  const answer = method.methodKind === 'unary' ? respondOnce : respondInTurn
+export function createGrpcHandler(spec: MethodImplSpec, parts: RpcParts) {
+  const { method, invoke } = inProcess(spec, parts.interceptors)
+  const readMessage = createMessageRead(method.input, parts)
 
   return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.hijack()
@@ -83,13 +49,15 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
     try {
       setDeadline(call)
       request = new InProcessRequest(method, call, await readMessage(call))
-      await answer(call, request)
+      const response = toBinary(method.output, await invoke(request))
+      const packed = acceptsGzip(call) ? await packedWhenWorth(response) : undefined
+      if (!call.left) respond(call, OK, packed ?? response, request, packed !== undefined)
     } catch (error) {
       // What the interceptors let pass is for the caller, such as a deadline.
       const visible = error instanceof ConnectError ? error : shown(error, call)
       if (call.left) return
       call.code = reasonOf(visible) ?? codeToString(visible.code)
-      respond(call, Object.fromEntries(setStatus(new Headers(), visible)), request)
+      respond(call, Object.fromEntries(setStatus(new Headers(), visible)), undefined, request)
     } finally {
       // The work has ended: nothing holds what it read, however slowly its caller takes the response.
       call.release?.()
@@ -97,11 +65,22 @@ export function createGrpcHandler(spec: MethodImplSpec, { interceptors, limits, 
   }
 }
 
-function setDeadline(call: Call): void {
-  const text = call.raw.headers['grpc-timeout']
+/** Returns what reads the one message of a call. Its bytes are free while the implementation works. */
+export function createMessageRead(input: DescMessage, { limits, messageBytes }: RpcParts) {
+  const messageLimits = { ...limits, maxBytes: messageBytes ?? limits.maxBytes }
+  return async (call: Call): Promise<Message> => {
+    const { message, isPacked } = onlyMessage(call, await readBody(call, limits, envelopeSize))
+    refuseLarge(message.length, messageLimits)
+    return parse(input, isPacked ? await unpack(call, message, messageLimits) : message)
+  }
+}
+
+export function setDeadline(call: Call): void {
+  const name = call.protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout'
+  const text = call.raw.headers[name]
   if (text === undefined) return
-  const timeoutMs = grpcTimeoutMs(String(text))
-  if (timeoutMs === undefined) throw fail('invalid_payload', 'The header grpc-timeout is not valid.')
+  const timeoutMs = call.protocol === 'connect' ? connectTimeoutMs(String(text)) : grpcTimeoutMs(String(text))
+  if (timeoutMs === undefined) throw fail('invalid_payload', `The header ${name} is not valid.`)
   if (!isEndless(timeoutMs)) call.expireAfter(timeoutMs)
 }
 
@@ -115,14 +94,18 @@ function onlyMessage(call: Call, body: Buffer): { message: Buffer; isPacked: boo
   if (flags > COMPRESSED) throw fail('invalid_payload', 'The first byte of the message must be 0 or 1.')
   const isPacked = flags === COMPRESSED
   if (isPacked && encodingOf(call) !== 'gzip')
-    throw fail('invalid_payload', 'The message is compressed, but the header "grpc-encoding: gzip" is missing.')
+    throw fail('invalid_payload', 'The message is compressed, but no header says that its encoding is gzip.')
   return { message: body.subarray(ENVELOPE_BYTES), isPacked }
 }
 
-const acceptsGzip = ({ raw }: Call) => /(^|,)\s*gzip\s*(,|$)/.test(String(raw.headers['grpc-accept-encoding'] ?? ''))
+/** Whether the caller takes messages that are packed by gzip. */
+export function acceptsGzip({ protocol, raw: { headers } }: Call): boolean {
+  const name = protocol === 'connect' ? 'connect-accept-encoding' : 'grpc-accept-encoding'
+  return /(^|,)\s*gzip\s*(,|$)/.test(String(headers[name] ?? ''))
+}
 
 /** Returns the message packed by gzip if it becomes smaller. */
-async function packedWhenWorth(message: Uint8Array): Promise<Uint8Array | undefined> {
+export async function packedWhenWorth(message: Uint8Array): Promise<Uint8Array | undefined> {
   if (message.length < WORTH_PACKING_BYTES) return undefined
   const packed = await pack(message)
   return packed.length < message.length ? packed : undefined
@@ -139,32 +122,19 @@ function parse(desc: DescMessage, bytes: Buffer): Message {
 
 const OK = { 'grpc-status': '0' }
 
-function begin({ reply, response }: Call, request: InProcessRequest | undefined, mayPack = false): void {
-  const http2 = response as Http2ServerResponse
-  const encoding = mayPack ? { 'grpc-encoding': 'gzip' } : undefined
-  const head = { ...reply.getHeaders(), ...request?.headers, ...encoding, 'content-type': TYPE }
-  http2.writeHead(200, head as OutgoingHttpHeaders)
-}
-
-/** Resolves when the caller's connection takes more. */
-async function written(call: Call, bytes: Uint8Array): Promise<void> {
-  const { response, signal } = call
-  if ((response as Http2ServerResponse).write(bytes)) return
-  await once(response, 'drain', { signal }).catch((error) => {
-    throw signal.aborted ? signal.reason : error
-  })
-}
-
-/** Ends the response. */
 function respond(
   call: Call,
   status: Record<string, string>,
+  message: Uint8Array | undefined,
   request: InProcessRequest | undefined,
-  lastBytes?: Uint8Array,
+  isPacked = false,
 ): void {
+  const { headers, trailers } = request ?? {}
   const response = call.response as Http2ServerResponse
-  if (!response.headersSent) begin(call, request)
-  response.addTrailers({ ...request?.trailers, ...status })
-  if (lastBytes) response.write(lastBytes)
+  const encoding = isPacked ? { 'grpc-encoding': 'gzip' } : undefined
+  const head = { ...call.reply.getHeaders(), ...headers, ...encoding, 'content-type': TYPE }
+  response.writeHead(200, head as OutgoingHttpHeaders)
+  response.addTrailers({ ...trailers, ...status })
+  if (message) response.write(encodeEnvelope(isPacked ? COMPRESSED : 0, message))
   response.end()
 }

@@ -74,8 +74,8 @@ async function* connectStreamBody({ body }: UniversalServerResponse, call: Call)
   }
 }
 
-/** The last message of a stream that failed. */
-export function endEnvelope(metadata: Headers, error: ConnectError): Buffer {
+/** The last message of a stream of Connect. */
+export function endEnvelope(metadata: Headers, error: ConnectError | undefined): Buffer {
   const message = Buffer.from(JSON.stringify(endStreamToJson(metadata, error, undefined)))
   const head = Buffer.alloc(ENVELOPE_BYTES)
   head.writeUInt8(endStreamFlag)

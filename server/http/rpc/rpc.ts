@@ -11,6 +11,7 @@ import { implementationOf } from './in-process.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { createGuardedHandler } from './rpc-handler.ts'
 import { protocolOf, refuseRpc, tellEncodings } from './rpc-refusal.ts'
+import { createStreamHandler, isPlainStream } from './streams.ts'
 import { countStream } from './streams-of-connection.ts'
 
 /**
@@ -32,7 +33,7 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
     const { method, allowedMethods } = handlers.get(route.url)!
     route.method = [...allowedMethods]
     route.onRequest = admitFirst(route.url, method, parts)
-    route.handler = servePlainGrpc(route.handler, implementationOf(services, method), parts)
+    route.handler = serveInProcess(route.handler, implementationOf(services, method), parts)
   })
   fastify.setErrorHandler(refuseRpc)
   await fastify.register(fastifyConnectPlugin, {
@@ -70,12 +71,16 @@ function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcPart
   }
 }
 
-/** Calls of plain gRPC with one request message are served in process, and all others by the plugin. */
-function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
-  const isServed = spec.kind === 'unary' || spec.kind === 'server_streaming'
-  const handler = isServed ? createGrpcHandler(spec, parts) : undefined
+/** The usual calls with one request message are served in process, and all others by the plugin. */
+function serveInProcess(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
+  const own =
+    spec.kind === 'unary'
+      ? { serves: isPlainGrpc, handler: createGrpcHandler(spec, parts) }
+      : spec.kind === 'server_streaming'
+        ? { serves: isPlainStream, handler: createStreamHandler(spec, parts) }
+        : undefined
   return function (request, reply) {
-    if (handler && isPlainGrpc(request.call)) return handler(request, reply)
+    if (own?.serves(request.call)) return own.handler(request, reply)
     request.body = requestBody(request.call, parts.limits)
     return pluginHandler.call(this, request, reply)
   }

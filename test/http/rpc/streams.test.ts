@@ -6,7 +6,7 @@ import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { fail, reasonOf } from '../../../server/errors.ts'
 import { type Gateway, KEY, type Parts, startGateway } from '../gateway.ts'
 
-// The product serves streams of plain gRPC itself, the protocol library those of the others. Callers see no difference.
+// All protocols show the same of a stream. The usual forms are served in process, others by the protocol library.
 
 const transports = {
   gRPC: createGrpcTransport,
@@ -94,7 +94,7 @@ function silent() {
     async *streamEvents(_, { signal }) {
       try {
         yield { position: 'first' }
-        await once(signal, 'abort')
+        if (!signal.aborted) await once(signal, 'abort')
         throw signal.reason
       } finally {
         ended.resolve(signal.reason)

@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import { toBinary } from '@bufbuild/protobuf'
+import { ConnectError, type MethodImplSpec } from '@connectrpc/connect'
+import { encodeEnvelope } from '@connectrpc/connect/protocol'
+import { codeToString } from '@connectrpc/connect/protocol-connect'
+import { trailerFlag, trailerSerialize } from '@connectrpc/connect/protocol-grpc-web'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { reasonOf } from '../../errors.ts'
+import { type Call, shown } from '../call.ts'
+import { acceptsGzip, createMessageRead, packedWhenWorth, type RpcParts, setDeadline } from './grpc.ts'
+import { InProcessRequest, inProcess, messageOf } from './in-process.ts'
+import { COMPRESSED, encodingOf } from './rpc-body.ts'
+import { endEnvelope, setStatus } from './rpc-faults.ts'
+
+/** How a protocol writes a stream of responses. */
+interface Framing {
+  requestType: RegExp
+  type: string
+  /** The header that names the compression of messages. */
+  encoding: string
+  /** The last bytes of the body. On gRPC trailers follow it instead. */
+  end?(trailers: Headers, error: ConnectError | undefined): Uint8Array
+}
+
+const FRAMINGS: { [protocol in Call['protocol']]?: Framing } = {
+  grpc: {
+    requestType: /^application\/grpc(\+proto)?$/i,
+    type: 'application/grpc+proto',
+    encoding: 'grpc-encoding',
+  },
+  'grpc-web': {
+    requestType: /^application\/grpc-web(\+proto)?$/i,
+    type: 'application/grpc-web+proto',
+    encoding: 'grpc-encoding',
+    end: (trailers, error) => encodeEnvelope(trailerFlag, trailerSerialize(statusOf(trailers, error))),
+  },
+  connect: {
+    requestType: /^application\/connect\+proto$/i,
+    type: 'application/connect+proto',
+    encoding: 'connect-content-encoding',
+    end: endEnvelope,
+  },
+}
+
+/** Whether a call is as most clients speak its protocol: Protobuf, packed by gzip or not at all. gRPC needs HTTP/2. */
+export function isPlainStream(call: Call): boolean {
+  const { protocol, raw } = call
+  const isKnown = ['identity', 'gzip'].includes(encodingOf(call))
+  const hasTrailers = protocol !== 'grpc' || 'stream' in raw
+  return isKnown && hasTrailers && FRAMINGS[protocol]!.requestType.test(raw.headers['content-type'] ?? '')
+}
+
+/**
+ * Serves a method that returns a stream. The implementation is called in process. In the protocol library each message
+ * passes a chain of async iterables, which live as long as the stream and take more memory than all the rest of it.
+ */
+export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
+  const { method, open } = inProcess(spec, parts.interceptors)
+  const readMessage = createMessageRead(method.input, parts)
+
+  async function respond(call: Call, request: InProcessRequest, response: Response): Promise<void> {
+    for await (const message of await open(request)) {
+      const bytes = toBinary(method.output, messageOf(method, message))
+      const packed = response.mayPack ? await packedWhenWorth(bytes) : undefined
+      if (call.left) return
+      // The work has begun: nothing holds what it read.
+      call.release?.()
+      await response.write(encodeEnvelope(packed ? COMPRESSED : 0, packed ?? bytes), request)
+    }
+    if (!call.left) response.end(request)
+  }
+
+  return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    reply.hijack()
+    const response = createResponse(call)
+    let request: InProcessRequest | undefined
+    try {
+      setDeadline(call)
+      request = new InProcessRequest(method, call, await readMessage(call))
+      await respond(call, request, response)
+    } catch (error) {
+      // What the interceptors let pass is for the caller, such as a deadline.
+      const visible = error instanceof ConnectError ? error : shown(error, call)
+      if (call.left) return
+      call.code = reasonOf(visible) ?? codeToString(visible.code)
+      response.end(request, visible)
+    } finally {
+      call.release?.()
+    }
+  }
+}
+
+type Response = ReturnType<typeof createResponse>
+
+function createResponse(call: Call) {
+  const { type, encoding, end } = FRAMINGS[call.protocol]!
+  const raw = call.response as ServerResponse & Http2ServerResponse
+  const mayPack = acceptsGzip(call)
+
+  function begin(request: InProcessRequest | undefined): void {
+    if (raw.headersSent) return
+    const packing = mayPack ? { [encoding]: 'gzip' } : undefined
+    const head = { ...call.reply.getHeaders(), ...request?.headers, ...packing, 'content-type': type }
+    raw.writeHead(200, head as OutgoingHttpHeaders)
+  }
+
+  return {
+    mayPack,
+    /** Resolves when the caller's connection takes more. */
+    async write(bytes: Uint8Array, request: InProcessRequest): Promise<void> {
+      begin(request)
+      if (raw.write(bytes)) return
+      const { signal } = call
+      await once(raw, 'drain', { signal }).catch((error) => {
+        throw signal.aborted ? signal.reason : error
+      })
+    },
+    end(request: InProcessRequest | undefined, error?: ConnectError): void {
+      begin(request)
+      const trailers = new Headers(request?.trailers)
+      if (end) raw.end(end(trailers, error))
+      else {
+        raw.addTrailers(Object.fromEntries(statusOf(trailers, error)))
+        raw.end()
+      }
+    },
+  }
+}
+
+/** Adds the status of a call to its trailers, as gRPC writes it. */
+function statusOf(trailers: Headers, error: ConnectError | undefined): Headers {
+  if (error) return setStatus(trailers, error)
+  trailers.set('grpc-status', '0')
+  return trailers
+}
