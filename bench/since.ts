@@ -27,9 +27,9 @@ interface Other {
 }
 
 /**
- * This checkout against another one, such as a worktree of the commit before with its packages. It plays whole sends, the
- * same for an account with an endpoint that acknowledges each event, and first attempts alone. Each side has its own
- * processes and PostgreSQL, and the other checkout starts its own with its own code.
+ * This checkout against another one, such as a worktree of the commit before with its packages: whole sends, sends
+ * with an endpoint that acknowledges each event, and first attempts alone. Each side has its own processes and
+ * PostgreSQL, and the other checkout starts its own with its own code.
  */
 export async function run({ against }: RunOptions): Promise<Report> {
   if (against === undefined) throw new Error('Name the folder of the other checkout: --against <folder>')
