@@ -27,7 +27,7 @@ import { startSmtpFront } from './process/smtp-front.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { createCallCounter, watchCalls } from './telemetry/count-calls.ts'
-import { watchInstallation, watchOldestTransaction } from './telemetry/installation.ts'
+import { watchInstallation, watchOldestTransaction, watchQuotas } from './telemetry/installation.ts'
 import {
   countWorkflows,
   createAnswerCounter,
@@ -57,6 +57,7 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   watchInstallation(metrics, db)
+  watchQuotas(metrics, db, limits)
   const oldestTransaction = createTransactionWatch(db)
   watchOldestTransaction(metrics, oldestTransaction)
   const resolver = createResolver({

@@ -376,7 +376,9 @@ export type RecipientKind = 'to' | 'cc' | 'bcc'
 
 /** One check of a dry run. */
 export interface Check {
-  /** Name of the check: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`. */
+  /**
+   * Name of the check: `payload`, `domain`, `warm_up`, `quota`, `breaker`, `address`, `suppression` or `recipient_mx`.
+   */
   name: string
   /** True when the check found nothing against the send. */
   passed: boolean
@@ -1735,6 +1737,8 @@ export interface GetLimitsResponse {
   counts?: CountLimits
   /** Daily volume of every domain of the account, ordered by name. */
   domains: DomainVolume[]
+  /** What the account has sent this month, and its quota. */
+  month?: MonthUsage
 }
 
 /** Maximum sizes. A larger request is refused as a whole. */
@@ -1797,6 +1801,33 @@ export interface DomainVolume {
    * through counts; otherwise every email that was `delivered` or `bounced`.
    */
   sent_today: number
+}
+
+/** What an account has sent in a UTC month. */
+export interface MonthUsage {
+  /** First day of the month, such as `2026-01-01`. */
+  from: string
+  /** When the month ends. */
+  ends_at: string
+  /** Emails the account may send in the month. `null` when its tier has no quota. */
+  quota: number | null
+  /**
+   * Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
+   * through counts; otherwise every email that was `delivered` or `bounced`.
+   */
+  used: number
+  /** The month's emails by domain, those with the most first. At most 100. */
+  domains: DomainUsage[]
+}
+
+/** What a domain has sent in a month. */
+export interface DomainUsage {
+  /** Name of the domain. */
+  domain: string
+  /** Emails that were `delivered` or `bounced`. */
+  sent: number
+  /** Emails to the simulator, which are no part of `sent`. */
+  simulated: number
 }
 
 /**

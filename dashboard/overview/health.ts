@@ -1,5 +1,5 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import type { GetOverviewResponse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type { GetOverviewResponse, QuotaUse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
@@ -26,8 +26,21 @@ function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: str
     })
 }
 
+/** The share of a quota from which on it is shown. */
+const NEAR_QUOTA = 0.8
+
 /** What can be wrong, the worst first. */
 const RULES: Rule[] = [
+  ({ quota }) =>
+    quota && quota.used >= quota.quota
+      ? [
+          {
+            tone: 'error',
+            sentence: `The quota of ${countOf(quota.quota)} emails a month is used up. Sending goes on ${dayOf(quota)}, when the month ends (UTC).`,
+            page: 'settings/limits',
+          },
+        ]
+      : [],
   ({ domains }) =>
     domains
       .filter(({ sending }) => sending === SendingState.PAUSED)
@@ -67,6 +80,16 @@ const RULES: Rule[] = [
         sentence: `${domain} is at risk of being paused: too much of its mail bounces or leads to complaints.`,
         page: 'domains',
       })),
+  ({ quota }) =>
+    quota && quota.used >= NEAR_QUOTA * quota.quota && quota.used < quota.quota
+      ? [
+          {
+            tone: 'warning',
+            sentence: `${countOf(quota.used)} of ${countOf(quota.quota)} emails of this month are sent. The month ends ${dayOf(quota)} (UTC).`,
+            page: 'settings/limits',
+          },
+        ]
+      : [],
   ({ inDoubt }) =>
     inDoubt === 0
       ? []
@@ -79,6 +102,9 @@ const RULES: Rule[] = [
           },
         ],
 ]
+
+/** The first day after the month: `on 2026-02-01`. */
+const dayOf = ({ endsAt }: QuotaUse) => `on ${new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)}`
 
 const ALL_GOOD: Finding = { tone: 'delivered', sentence: 'All good.' }
 

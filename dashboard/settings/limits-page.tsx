@@ -7,6 +7,7 @@ import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf, sizeOf } from '../numbers/quantities.ts'
+import { MonthSection } from './month-section.tsx'
 import styles from './settings.module.css'
 
 /** What the account may send, and how much of today's volume is used. */
@@ -47,6 +48,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
           <Rows label="Volume of domains today" columns={VOLUMES} rows={limits.domains} idOf={(row) => row.domain} />
         )}
       </section>
+      <MonthSection month={limits.month!} />
       <section className={styles.section}>
         <h2>One message</h2>
         <p className="soft">A larger request is refused as a whole, before anything is sent.</p>

@@ -214,6 +214,7 @@ export const EXAMPLES: Record<string, Example> = {
         { name: 'payload', passed: true },
         { name: 'domain', passed: true },
         { name: 'warm_up', passed: true },
+        { name: 'quota', passed: true },
         { name: 'breaker', passed: true },
         { name: 'address', passed: true },
         { name: 'suppression', passed: true },

@@ -1,12 +1,13 @@
 import * as feedback from '../../server/inbound/feedback.ts'
 import { LAST_RETRIES, REPORTED } from '../../server/inbound/reported.ts'
-import { CLAIM, CLAIM_FREE, CLAIM_RETRIES } from '../../server/ledger/claim.ts'
+import { CLAIM, CLAIM_FREE, CLAIM_QUOTA, CLAIM_RETRIES } from '../../server/ledger/claim.ts'
 import { MARK } from '../../server/ledger/marker.ts'
 import { RECORD, RECORD_DELIVERED } from '../../server/ledger/record.ts'
 import { RELEASE } from '../../server/ledger/release.ts'
 import { SETTLE, SETTLE_RETRIES } from '../../server/ledger/settle.ts'
 import { SWEEP } from '../../server/ledger/sweep.ts'
 import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/reputation/breaker-state.ts'
+import { MONTHLY_VOLUME } from '../../server/reputation/quota.ts'
 import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
 import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
 import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '../../server/sending/batch-idempotency.ts'
@@ -44,6 +45,11 @@ const SENDING: Statement[] = [
   },
   { name: 'find-retried', does: 'Reads the message that a send retries.', sql: FIND_RETRIED },
   { name: 'daily-volume', does: 'Reads how many emails a warming-up domain has sent today.', sql: DAILY_VOLUME },
+  {
+    name: 'monthly-volume',
+    does: 'Reads how many emails an account with a quota has sent this month.',
+    sql: MONTHLY_VOLUME,
+  },
   { name: 'breaker-states', does: "Reads the circuit breakers of an account's domains.", sql: BREAKER_STATES },
   {
     name: 'change-breaker',
@@ -54,6 +60,11 @@ const SENDING: Statement[] = [
   { name: 'find-suppressions', does: 'Finds the widest suppression entry of each address.', sql: FIND_SUPPRESSIONS },
   { name: 'claim', does: 'Claims sends: message, recipients, idempotency key, warm-up and lease.', sql: CLAIM },
   { name: 'claim-free', does: 'Claims sends that have neither an idempotency key nor a warm-up.', sql: CLAIM_FREE },
+  {
+    name: 'claim-quota',
+    does: 'The same for accounts with a quota: it is locked, checked and counted.',
+    sql: CLAIM_QUOTA,
+  },
   { name: 'claim-retries', does: 'Claims sends that retry recipients of earlier messages.', sql: CLAIM_RETRIES },
   { name: 'marker', does: 'Says, just before the final dot, that recipients may have the message.', sql: MARK },
   { name: 'record', does: 'Ends claimed sends with the outcomes of their recipients.', sql: RECORD },

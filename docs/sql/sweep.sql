@@ -39,10 +39,19 @@ returned_share as (
   where w.account_id = r.account_id and w.domain = r.domain and w.day = r.day
   returning true
 ),
+returned_quota as (
+  update monthly_emails m set emails = m.emails - r.emails
+  from (
+    select account_id, quota_month as month, sum(quota_emails) as emails from released
+    where quota_month is not null group by 1, 2 order by 1, 2
+  ) r
+  where (select count(*) from returned_share) >= 0 and m.account_id = r.account_id and m.month = r.month
+  returning true
+),
 freed_key as (
   delete from idempotency_keys k
   using (select account_id, key_scope, key, id from released order by 1, 2, 3) r
-  where (select count(*) from returned_share) >= 0
+  where (select count(*) from returned_quota) >= 0
     and k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
   returning true
 ),

@@ -18,6 +18,7 @@ import { publicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
+import { readQuotaUse } from '../reputation/quota.ts'
 import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
 import type { Backend } from '../services/backend.ts'
@@ -44,11 +45,12 @@ export function createOverviewService({
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
-      const [statistics, attempts, rates, endpoints] = await Promise.all([
+      const [statistics, attempts, rates, endpoints, quota] = await Promise.all([
         read((db) => readPeriods(db, { accountId: simulated ? simulatedId(accountId) : accountId, ...periods })),
         hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
         ratesOf(db, breaker, accountId),
         endpointStates(db, accountId),
+        readQuotaUse(db, limits, accountId, clock.now()),
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
@@ -58,6 +60,7 @@ export function createOverviewService({
         thresholds: limits.breaker,
         endpoints,
         inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
+        quota: quota && { quota: quota.monthlyLimit, used: quota.used, endsAt: timestampFromMs(quota.endsAtMs) },
       }
     },
 

@@ -57,12 +57,21 @@ function readTiers(value: unknown, pools: Record<string, AddressPool>, report: R
   for (const [name, tier] of Object.entries(fields(value, 'tiers', undefined, report))) {
     const where = `tiers.${name}`
     if (!POOL_OR_TIER.test(name)) report(where, POOL_OR_TIER_RULE)
-    const { requests_per_minute: perMinute, pool } = fields(tier, where, ['requests_per_minute', 'pool'], report)
+    const {
+      requests_per_minute: perMinute,
+      emails_per_month: perMonth,
+      pool,
+    } = fields(tier, where, ['requests_per_minute', 'emails_per_month', 'pool'], report)
     const isPool = pool === undefined || (typeof pool === 'string' && Object.hasOwn(pools, pool))
     if (!isPool) report(`${where}.pool`, 'must be one of pools')
+    const isQuota = perMonth === undefined || isWhole(perMonth, 1, MOST_EMAILS)
+    if (!isQuota) report(`${where}.emails_per_month`, `must be a whole number from 1 to ${MOST_EMAILS}`)
     if (!isWhole(perMinute, 1, MOST_REQUESTS)) {
       report(`${where}.requests_per_minute`, `must be a whole number from 1 to ${MOST_REQUESTS}`)
-    } else tiers.push([name, Object.freeze({ requestsPerMinute: perMinute, ...(isPool && pool ? { pool } : {}) })])
+    } else {
+      const more = { ...(isQuota && perMonth ? { emailsPerMonth: perMonth } : {}), ...(isPool && pool ? { pool } : {}) }
+      tiers.push([name, Object.freeze({ requestsPerMinute: perMinute, ...more })])
+    }
   }
   return Object.fromEntries(tiers) as Record<string, Tier>
 }

@@ -17,6 +17,8 @@ export interface OperatorLimits {
 
 export interface Tier {
   readonly requestsPerMinute: number
+  /** Emails that each of its accounts may send in a UTC month; absent for no limit. */
+  readonly emailsPerMonth?: number
   /** The pool whose addresses its accounts send from; a name in `pools`. */
   readonly pool?: string
 }

@@ -30,6 +30,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['suppressions', 'expires_at <= now()'],
   ['suppression_strikes', `created_at < now() - interval '7 days'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
+  ['monthly_emails', `month < (now() at time zone 'utc')::date - 400`],
   ['dkim_keys', `state = 'retired' and retires_at <= now()`],
   ['feedback', `reported_at < now() - interval '90 days'`],
   ['webhook_hours', `hour < now() - interval '90 days'`],

@@ -209,6 +209,9 @@ export const openMessages = pgTable('open_messages', {
   /** The emails that this send has taken from the warm-up of a day. They are given back when the key is freed. */
   warmUpDay: date('warm_up_day'),
   warmUpEmails: integer('warm_up_emails'),
+  /** The same for the quota of a month, which its first day names. */
+  quotaMonth: date('quota_month'),
+  quotaEmails: integer('quota_emails'),
 })
 
 export const openRecipients = pgTable(
@@ -687,6 +690,17 @@ export const warmUps = pgTable(
     emails: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.domain, t.day] })],
+)
+
+/** The emails of an account whose tier has a quota, by the UTC month, which its first day names. */
+export const monthlyEmails = pgTable(
+  'monthly_emails',
+  {
+    accountId: uuid('account_id').notNull(),
+    month: date().notNull(),
+    emails: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.month] })],
 )
 
 /**

@@ -47,6 +47,7 @@ export interface Claim {
   /** The keys of its recipients, in their order, when it came over SMTP. */
   recipientKeys?: readonly string[]
   warmUp?: WarmUpShare
+  quota?: QuotaShare
   /** The trace that the dispatches of its events continue. */
   traceparent?: string
 }
@@ -64,6 +65,14 @@ export interface WarmUpShare {
   /** The UTC day, `2026-01-31`. Its row exists already: see warm-up.ts. */
   day: string
   dailyLimit: number
+  copies: number
+}
+
+/** What a send takes of the quota of its account. */
+export interface QuotaShare {
+  /** The first day of the UTC month, `2026-01-01`. Its row exists already: see quota.ts. */
+  month: string
+  monthlyLimit: number
   copies: number
 }
 
@@ -90,9 +99,9 @@ export function sendRow(claim: Claim): SendRow {
 
 /**
  * Only `claimed` claims: otherwise the key belongs to another send, another send has retried a recipient, or the day's
- * volume is used up.
+ * volume or the month's quota is used up.
  */
-export type ClaimResult = 'claimed' | 'key_taken' | 'retried' | 'over_warm_up'
+export type ClaimResult = 'claimed' | 'key_taken' | 'retried' | 'over_warm_up' | 'over_quota'
 
 const CLAIM_ROW = {
   ...SEND,
@@ -103,13 +112,15 @@ const CLAIM_ROW = {
   emails: 'int null',
 } as const
 
+const QUOTA_ROW = { month: 'date null', monthly_limit: 'int null' } as const
+
 /** SQL: the CTEs that open the sends in the CTE `sends`. */
-const openSendsOf = (sends: string) => `
+const openSendsOf = (sends: string, quota = false) => `
   message as (
     insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
-      key_scope, key, warm_up_day, warm_up_emails)
+      key_scope, key, warm_up_day, warm_up_emails${quota ? ', quota_month, quota_emails' : ''})
     select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
-      domain, request, key_scope, key, day, emails
+      domain, request, key_scope, key, day, emails${quota ? ', month, emails' : ''}
     from ${sends}
   ),
   recipient as (
@@ -118,23 +129,56 @@ const openSendsOf = (sends: string) => `
     from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(CLAIMED_RECIPIENT)})
   )`
 
-// Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
-// are new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
-// smallest messages are admitted first: once one does not fit, no message after it does.
-const claimOf = (row: Columns, more = '') => `
+// The parts of a quota.
+
+/** The count waits for the locks of the warm-up. */
+const LOCK_QUOTA = `
+  quota as materialized (
+    select m.account_id, m.month, m.emails as used from monthly_emails m
+    where (select count(*) from warm_up) >= 0
+      and (m.account_id, m.month) in (select account_id, month from input where month is not null)
+    order by m.account_id, m.month for update
+  ),`
+
+const MONTH_SO_FAR = `,
+        sum(i.emails) over (partition by i.account_id, i.month order by i.emails, i.id) as month_so_far`
+
+const USED_OF_QUOTA = '(select used from quota q where q.account_id = i.account_id and q.month = i.month)'
+
+const FITS_QUOTA = `)
+      and (i.month is null or i.month_so_far <= i.monthly_limit - ${USED_OF_QUOTA})`
+
+const ADD_TO_QUOTA = `
+  added_to_quota as (
+    update monthly_emails m set emails = m.emails + n.emails
+    from (
+      select account_id, month, sum(emails) as emails from winner where month is not null group by 1, 2
+    ) n
+    where m.account_id = n.account_id and m.month = n.month
+  ),`
+
+const OVER_QUOTA = `
+      when i.emails > i.monthly_limit - ${USED_OF_QUOTA} - coalesce((
+        select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'`
+
+// Locks are taken in this order everywhere: warm-up, quota, keys, each sorted. A release locks its messages before
+// them, which are new here. The rows of the warm-up and of the quota are locked before they are read, so no two
+// statements admit the same email. The smallest messages are admitted first: once one does not fit, no message after it
+// does.
+const claimOf = (row: Columns, { more = '', quota = false } = {}) => `
   with ${inputOf(row)},
   warm_up as materialized (
     select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
     where (w.account_id, w.domain, w.day) in (select account_id, domain, day from input where day is not null)
     order by w.account_id, w.domain, w.day for update
-  ),
+  ),${quota ? LOCK_QUOTA : ''}
   admitted as materialized (
     select * from (
-      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far${quota ? MONTH_SO_FAR : ''}
       from input i
     ) i
-    where i.day is null or i.emails_so_far <= i.daily_limit - (
-      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)
+    where ${quota ? '(' : ''}i.day is null or i.emails_so_far <= i.daily_limit - (
+      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)${quota ? FITS_QUOTA : ''}
   ),
   ${takeKeysOf('admitted')},
   winner as materialized (
@@ -146,12 +190,12 @@ const claimOf = (row: Columns, more = '') => `
       select account_id, domain, day, sum(emails) as emails from winner where day is not null group by 1, 2, 3
     ) n
     where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
-  ),
-  ${openSendsOf('winner')}${more}
+  ),${quota ? ADD_TO_QUOTA : ''}
+  ${openSendsOf('winner', quota)}${more}
   select i.id, case
       when w.id is not null then 'claimed'
-      when a.id is not null then 'key_taken'
-      when i.emails <= i.daily_limit - (
+      when a.id is not null then 'key_taken'${quota ? OVER_QUOTA : ''}
+      when ${quota ? 'i.day is null or ' : ''}i.emails <= i.daily_limit - (
         select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
       ) - coalesce((
         select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
@@ -162,13 +206,16 @@ const claimOf = (row: Columns, more = '') => `
 
 export const CLAIM = claimOf(CLAIM_ROW)
 
-/** The same for sends that retry others, or whose recipients have keys. */
+/** The same for sends of accounts with a quota. No other send pays for it. */
+export const CLAIM_QUOTA = claimOf({ ...CLAIM_ROW, ...QUOTA_ROW }, { quota: true })
+
+/** The same for sends that retry others, or whose recipients have keys, with a quota or without. */
 export const CLAIM_RETRIES = claimOf(
-  { ...CLAIM_ROW, ...RETRIES, ...RECIPIENT_KEYS },
-  `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}`,
+  { ...CLAIM_ROW, ...QUOTA_ROW, ...RETRIES, ...RECIPIENT_KEYS },
+  { quota: true, more: `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}` },
 )
 
-/** The same for sends without a key, of domains that do not warm up: nothing can refuse them. */
+/** The same for sends without a key and a quota, of domains that do not warm up: nothing can refuse them. */
 export const CLAIM_FREE = `
   with ${inputOf(CLAIM_ROW)},
   ${openSendsOf('input')}
@@ -184,6 +231,7 @@ interface ClaimingSend {
   json: string
   id: string
   isFree: boolean
+  hasQuota: boolean
 }
 
 /** A longer wait would be taken from the time of the recipient's server, and blamed on it. */
@@ -203,14 +251,18 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
       },
       { load: db.load, note: db.noteBatch('claim') },
     )
-  const commit = commitWith((rows) => (rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM))
+  const commit = commitWith((rows) => {
+    if (rows.every(({ isFree }) => isFree)) return CLAIM_FREE
+    return rows.some(({ hasQuota }) => hasQuota) ? CLAIM_QUOTA : CLAIM
+  })
   // Apart, because a retry that is taken fails the statement of all its rows.
   const commitRetry = commitWith(() => CLAIM_RETRIES)
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
-    const isFree = claim.key === undefined && claim.warmUp === undefined
-    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree }
+    const hasQuota = claim.quota !== undefined
+    const isFree = claim.key === undefined && claim.warmUp === undefined && !hasQuota
+    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree, hasQuota }
     for (;;) {
       const result = await inTime(claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row), CLAIM_MS).catch(
         retriedOrThrow,
@@ -226,7 +278,7 @@ function retriedOrThrow(error: unknown): 'retried' | 'key_taken' {
   throw error
 }
 
-function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof RETRIES & typeof RECIPIENT_KEYS> {
+function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof QUOTA_ROW & typeof RETRIES & typeof RECIPIENT_KEYS> {
   return {
     ...sendRow(claim),
     retries: retryRows(claim),
@@ -235,6 +287,8 @@ function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof RETRIES & typeo
     lease_ms: claim.leaseMs,
     day: claim.warmUp?.day,
     daily_limit: claim.warmUp?.dailyLimit,
-    emails: claim.warmUp?.copies,
+    month: claim.quota?.month,
+    monthly_limit: claim.quota?.monthlyLimit,
+    emails: (claim.warmUp ?? claim.quota)?.copies,
   }
 }

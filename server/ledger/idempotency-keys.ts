@@ -16,7 +16,8 @@ export const takeKeysOf = (sends: string): string => `
 
 /**
  * SQL: the CTEs that free the keys and the retries of the messages in the CTE `released`, and return what they had
- * taken of a warm-up. They lock in the order of the claims: the warm-up, the keys, the retries. The counts keep it.
+ * taken of a warm-up and of a quota. They lock in the order of the claims: the warm-up, the quota, the keys, the
+ * retries. The counts keep it.
  */
 export const GIVE_BACK = `
   returned_share as (
@@ -28,10 +29,19 @@ export const GIVE_BACK = `
     where w.account_id = r.account_id and w.domain = r.domain and w.day = r.day
     returning true
   ),
+  returned_quota as (
+    update monthly_emails m set emails = m.emails - r.emails
+    from (
+      select account_id, quota_month as month, sum(quota_emails) as emails from released
+      where quota_month is not null group by 1, 2 order by 1, 2
+    ) r
+    where (select count(*) from returned_share) >= 0 and m.account_id = r.account_id and m.month = r.month
+    returning true
+  ),
   freed_key as (
     delete from idempotency_keys k
     using (select account_id, key_scope, key, id from released order by 1, 2, 3) r
-    where (select count(*) from returned_share) >= 0
+    where (select count(*) from returned_quota) >= 0
       and k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
     returning true
   ),

@@ -30,6 +30,7 @@ export function houseParts(parts: SendParts): SendParts {
     ...parts,
     senderDomains: { find: (_, name) => findVerified(parts, name) },
     breaker: NO_BREAKER,
+    hasQuotas: false,
     suppressed: (query) => parts.suppressed({ ...query, accountId: EVERYBODY }),
     storeContent: false,
   }

@@ -17,6 +17,7 @@ import { createSenderDomains } from '../domains/sender.ts'
 import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts-offer.ts'
 import { createSendHouseMail, houseParts, type SendHouseMail } from '../notices/house.ts'
 import type { Breaker } from '../reputation/breaker.ts'
+import { createMonthlyVolume } from '../reputation/quota.ts'
 import { createSuppressionLookup } from '../reputation/suppression.ts'
 import { createDailyVolume } from '../reputation/warm-up.ts'
 import { createSend, type Send, type SendParts } from '../sending/send.ts'
@@ -90,6 +91,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
     poolSources: createPoolSources({ pools: () => limits.pools, isOwn, warmUp: createAddressWarmUp(db) }),
     limits,
     dailyVolume: createDailyVolume(db),
+    monthlyVolume: createMonthlyVolume(db),
     breaker,
     suppressed: createSuppressionLookup(db, sealer),
   }

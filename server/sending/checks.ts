@@ -13,6 +13,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
+import type { MonthlyVolume, MonthQuota } from '../reputation/quota.ts'
 import type { createSuppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
 import { bounced, inTenths, rejected } from './outcome.ts'
@@ -48,6 +49,8 @@ export interface CheckContext extends Rules {
   domain: SenderDomain
   /** The day of a domain that warms up. */
   warmUp?: WarmUpDay
+  /** The quota of the account's month, when its tier has one. */
+  quota?: MonthQuota
   /** When the send began, on the clock of `performance.now()`. */
   startedAtMs: number
   sendBudgetMs: number
@@ -62,6 +65,8 @@ export interface Rules {
   hasStaticRoute(domain: string): boolean
   /** Emails of a domain on a day so far. */
   dailyVolume: DailyVolume
+  /** Emails of an account with a quota in a month so far. */
+  monthlyVolume: MonthlyVolume
   breaker: Breaker
   suppressed: ReturnType<typeof createSuppressionLookup>
 }
@@ -97,6 +102,24 @@ export const warmUpAllows: Check = async (recipients, context) => {
   return []
 }
 
+/** Refuses a message that would exceed the quota of its account. The claim makes the limit exact. */
+export const quotaAllows: Check = async (recipients, context) => {
+  const { accountId, quota, clock, monthlyVolume } = context
+  const copies = countedRecipients(recipients)
+  if (!quota || copies === 0) return []
+  if ((await monthlyVolume(accountId, quota.month)) + copies > quota.monthlyLimit) throw overQuota(quota, clock)
+  return []
+}
+
+export function overQuota({ monthlyLimit, endsAtMs }: MonthQuota, clock: DatabaseClock) {
+  const end = new Date(endsAtMs).toISOString().slice(0, 10)
+  return fail(
+    'rate_limit_exceeded',
+    `The quota of this account is ${monthlyLimit} emails a month, and this message would exceed it. The month ends at ${end} 00:00 UTC. Nothing was sent. See GET /api/v1/limits.`,
+    { retryAfterSeconds: Math.max(1, Math.ceil((endsAtMs - clock.now()) / 1_000)) },
+  )
+}
+
 export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock: DatabaseClock) {
   return fail(
     'rate_limit_exceeded',
@@ -121,7 +144,7 @@ export const breakerAllows: Check = async (recipients, context) => {
   )
 }
 
-/** The simulator's addresses count in no warm-up and no breaker. */
+/** The simulator's addresses count in no warm-up, no quota and no breaker. */
 export const countedRecipients = (recipients: CheckedRecipient[]) =>
   recipients.filter(({ outcome, simulated }) => !outcome && !simulated).length
 

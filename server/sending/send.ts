@@ -14,6 +14,7 @@ import type { FirstAttempts } from '../ledger/first-attempts-offer.ts'
 import { createMarker } from '../ledger/marker.ts'
 import { release } from '../ledger/release.ts'
 import type { Retry } from '../ledger/retries.ts'
+import { monthQuota } from '../reputation/quota.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { step, type Trace } from '../telemetry/tracing.ts'
 import {
@@ -25,7 +26,9 @@ import {
   countedRecipients,
   domainIsVerified,
   exchangerIsKnown,
+  overQuota,
   overWarmUp,
+  quotaAllows,
   type Rules,
   type SimulatorRoute,
   warmUpAllows,
@@ -74,6 +77,8 @@ export interface SendParts extends Rules {
   senderDomains: SenderDomains
   /** Makes the first attempts of a send's events. */
   firstAttempts: FirstAttempts
+  /** Whether the quotas of tiers hold; true by default. */
+  hasQuotas?: boolean
   /** Read at each send: the operator may change them. */
   limits: Pick<OperatorLimits, 'warmUp' | 'tiers' | 'defaultTier'>
   /** The addresses of a pool that mail may leave from; throws when there are none. */
@@ -89,6 +94,7 @@ export interface SendParts extends Rules {
 const CHECKS = [
   { name: 'domain', check: domainIsVerified },
   { name: 'warm_up', check: warmUpAllows },
+  { name: 'quota', check: quotaAllows },
   { name: 'breaker', check: breakerAllows },
   { name: 'address', check: addressCanBeMailed },
   { name: 'suppression', check: addressIsNotSuppressed },
@@ -102,7 +108,7 @@ const CHECKS = [
  * OutcomeUnknown when the outcome cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
-  const { db, engine } = parts
+  const { db, engine, hasQuotas = true } = parts
   const claimSend = createClaim(db)
   const mark = createMarker(db)
   const record = createRecordUntilStored(db, parts.firstAttempts)
@@ -129,13 +135,14 @@ export function createSend(parts: SendParts): Send {
     const claimOf = () => newClaim(parts, message, options, sandbox ? undefined : retry)
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
+    const quota = hasQuotas ? monthQuota(domain.tier, parts.limits, parts.clock.now()) : undefined
 
     const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({
       ...recipient,
       simulated: parts.simulated(recipient.address),
     }))
     const { tenantId } = message
-    const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, startedAtMs, signal }
+    const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, quota, startedAtMs, signal }
     const checks = await runChecks(recipients, context, trace)
     const claim = claimOf()
 
@@ -148,12 +155,14 @@ export function createSend(parts: SendParts): Send {
     const sources = pool === undefined ? undefined : await parts.poolSources(pool)
     const copies = countedRecipients(recipients)
     if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
+    if (quota && copies > 0) claim.quota = { month: quota.month, monthlyLimit: quota.monthlyLimit, copies }
     const leaseUntilMs = performance.now() + claim.leaseMs
     const claimed = step(trace, 'claim', () => claimSend(claim))
     const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
     if (claiming.status === 'rejected') throw claiming.reason
     if (claiming.value === 'key_taken') return undefined
     if (claiming.value === 'retried') return 'retried'
+    if (claiming.value === 'over_quota') throw overQuota(quota!, parts.clock)
     if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
     if (composing.status === 'rejected') {
       await undo(claim)

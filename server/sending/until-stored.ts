@@ -69,7 +69,7 @@ const UNIQUE_VIOLATION = '23505'
 export function createSettleUntilStored(
   db: Database,
   firstAttempts: FirstAttempts,
-): (claim: Claim, settled: SettledSend) => Promise<Exclude<ClaimResult, 'over_warm_up'>> {
+): (claim: Claim, settled: SettledSend) => Promise<Exclude<ClaimResult, 'over_warm_up' | 'over_quota'>> {
   const settle = createSettle(db, firstAttempts)
   return (claim, { outcomes: complete, sandbox, checks }) => {
     let outcomes = complete

@@ -1,3 +1,4 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { accountOf } from '../caller.ts'
@@ -7,6 +8,8 @@ import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
+import { monthOf } from '../reputation/quota.ts'
+import { simulatedIdOf } from '../reputation/simulated.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { MESSAGE_LIMITS } from '../sending/message.ts'
 import type { Backend } from './backend.ts'
@@ -41,11 +44,49 @@ export function createLimitsService({ db, limits }: Pick<Backend, 'db' | 'limits
     async getLimits(_, context) {
       const accountId = accountOf(context)
       const [account] = await db.select({ tier: accounts.tier }).from(accounts).where(eq(accounts.id, accountId))
-      const { name, requestsPerMinute } = tierOf(limits, account!.tier)
+      const { name, requestsPerMinute, emailsPerMonth } = tierOf(limits, account!.tier)
       const domains = await volumes(db, accountId, limits.warmUp)
-      return { tier: name, requestsPerMinute, sizes: SIZES, counts: COUNTS, domains }
+      const month = await usageOf(db, accountId, emailsPerMonth)
+      return { tier: name, requestsPerMinute, sizes: SIZES, counts: COUNTS, domains, month }
     },
   }
+}
+
+interface Usage {
+  /** The database's time, in Unix milliseconds. */
+  now: number
+  /** Emails counted for a quota; null when there is none yet. */
+  counted: number | null
+  sent: number
+  domains: { domain: string; sent: number; simulated: number }[]
+}
+
+const MOST_DOMAINS = 100
+
+const USAGE = `
+  with domain as (
+    select domain, (sum(${SENT}) filter (where account_id = $1))::int4 as sent,
+      (sum(${SENT}) filter (where account_id <> $1))::int4 as simulated
+    from hourly_stats
+    where account_id in ($1, ${simulatedIdOf('$1::uuid')}) and tenant_id = '' and hour >= date_trunc('month', now(), 'UTC')
+    group by domain having sum(${SENT}) > 0
+  ),
+  largest as (
+    select domain, coalesce(sent, 0) as sent, coalesce(simulated, 0) as simulated from domain
+    order by 2 desc, 3 desc, 1 limit ${MOST_DOMAINS}
+  )
+  select (extract(epoch from now()) * 1000)::float8 as now,
+    (select emails from monthly_emails
+      where account_id = $1 and month = date_trunc('month', now() at time zone 'UTC')::date) as counted,
+    coalesce((select sum(sent) from domain), 0)::int4 as sent,
+    coalesce((select json_agg(l order by l.sent desc, l.simulated desc, l.domain) from largest l), '[]') as domains`
+
+/** Reads what the account has sent this month, the UTC month by the database's clock. */
+async function usageOf(db: Database, accountId: string, quota: number | undefined) {
+  const [usage] = await run<Usage>(db, USAGE, [accountId])
+  const { now, counted, sent, domains } = usage!
+  const { month: from, endsAtMs } = monthOf(now)
+  return { from, endsAt: timestampFromMs(endsAtMs), quota, used: quota === undefined ? sent : (counted ?? 0), domains }
 }
 
 interface Volume {

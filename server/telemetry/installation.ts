@@ -1,4 +1,5 @@
 import { inTime } from '../async/timeout.ts'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
 import { run } from '../db/statement.ts'
@@ -123,6 +124,39 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   metrics.slowedSites.read(show(({ slowedSite }) => [[{}, slowedSite]]))
   metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
+}
+
+const QUOTAS = `
+  select count(*) filter (where m.emails >= 0.8 * t.quota and m.emails < t.quota)::int as near,
+    count(*) filter (where m.emails >= t.quota)::int as "usedUp"
+  from monthly_emails m
+  join accounts a on a.id = m.account_id
+  join json_to_recordset($1::json) as t(name text, quota int)
+    on t.name = coalesce((select name from json_to_recordset($1::json) as known(name text) where name = a.tier), $2)
+  where m.month = date_trunc('month', now() at time zone 'UTC')::date`
+
+/** Shows how many accounts are near their quota, read at scrapes and at most every ten seconds. */
+export function watchQuotas(
+  metrics: Metrics,
+  db: Database,
+  limits: Pick<OperatorLimits, 'tiers' | 'defaultTier'>,
+): void {
+  const none = { near: 0, usedUp: 0 }
+  const fresh = keepFresh(async () => {
+    const tiers = Object.entries(limits.tiers).map(([name, { emailsPerMonth: quota }]) => ({ name, quota }))
+    if (tiers.every(({ quota }) => quota === undefined)) return none
+    const parameters = [JSON.stringify(tiers), limits.defaultTier]
+    return (await inTime(run<typeof none>(db, QUOTAS, parameters), READ_MS))[0]!
+  }, undefined)
+  metrics.refresh(fresh.renew)
+  metrics.quotaAccounts.read(() => {
+    const counts = fresh.value()
+    if (!counts) return []
+    return [
+      [{ state: 'near' }, counts.near],
+      [{ state: 'used_up' }, counts.usedUp],
+    ]
+  })
 }
 
 /** Shows the age of the oldest transaction, read at scrapes and at most every ten seconds. */

@@ -266,7 +266,8 @@ test('stats and limits say what a count of zero leaves out', async () => {
   expect((await run(['stats'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
 
   const domains = [{ domain: 'shop.example', daily_limit: 500, sent_today: 0 }]
-  using _limits = await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains })
+  const month = { from: 'a', ends_at: '2026-12-01T00:00:00Z', quota: null, used: 0, domains: [] }
+  using _limits = await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains, month })
   expect((await run(['limits'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
 })
 
@@ -288,14 +289,22 @@ test('limits shows the rate limit, the limits of a request and the volume of dom
       { domain: 'shop.example', daily_limit: 500, sent_today: 42 },
       { domain: 'old.example', daily_limit: null, sent_today: 12_034 },
     ],
+    month: {
+      from: '2026-11-01',
+      ends_at: '2026-12-01T00:00:00Z',
+      quota: 3_000,
+      used: 2_500,
+      domains: [{ domain: 'old.example', sent: 2_500, simulated: 7 }],
+    },
   })
   expect((await run(['limits'])).text).toBe(`Tier pro: 600 requests a minute
+This month: 2500 of 3000 emails (83 %), until 2026-12-01 00:00 UTC
 
 LIMIT OF A REQUEST  MOST
 recipients          50
 request bytes       15728640
 
-DOMAIN        SENT TODAY  DAILY LIMIT
-shop.example  42          500
-old.example   12034       no limit`)
+DOMAIN        SENT TODAY  DAILY LIMIT  SENT THIS MONTH  SIMULATED
+shop.example  42          500          0                0
+old.example   12034       no limit     2500             7`)
 })

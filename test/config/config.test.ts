@@ -528,7 +528,7 @@ test('TIERS_FILE names pools of addresses, the pool of a tier, and the limits of
   const TIERS_FILE = file(
     'pools.json',
     JSON.stringify({
-      tiers: { pro: { requests_per_minute: 600, pool: 'main' } },
+      tiers: { pro: { requests_per_minute: 600, emails_per_month: 3_000, pool: 'main' } },
       pools: {
         main: { addresses: ['192.0.2.25', '2001:db8::25'] },
         fresh: { addresses: ['192.0.2.26'], warm_up: true },
@@ -541,7 +541,7 @@ test('TIERS_FILE names pools of addresses, the pool of a tier, and the limits of
     }),
   )
   expect(config({ TIERS_FILE }).limits).toMatchObject({
-    tiers: { pro: { requestsPerMinute: 600, pool: 'main' } },
+    tiers: { pro: { requestsPerMinute: 600, pool: 'main', emailsPerMonth: 3_000 } },
     pools: {
       main: { addresses: ['192.0.2.25', '2001:db8::25'], warmsUp: false },
       fresh: { addresses: ['192.0.2.26'], warmsUp: true },
@@ -564,6 +564,10 @@ test.each([
   ['{"pools": {"main": {"address": "192.0.2.1"}}}', 'pools.main has no field "address"; there are addresses, warm_up'],
   ['{"tiers": {"pro": {"requests_per_minute": 1, "pool": "main"}}}', 'tiers.pro.pool must be one of pools'],
   ['{"tiers": {"pro": {"requests_per_minute": 1, "pool": "toString"}}}', 'tiers.pro.pool must be one of pools'],
+  [
+    '{"tiers": {"pro": {"requests_per_minute": 1, "emails_per_month": 0}}}',
+    'tiers.pro.emails_per_month must be a whole number from 1 to 1000000000',
+  ],
   ['{"shaping": {}}', 'shaping must be a list of at most 1000 sites'],
   ['{"shaping": [7]}', 'shaping[0] must be an object'],
   ['{"shaping": [{"connections": 1}]}', 'shaping[0].site must be the end of a mail exchanger name, or a domain'],

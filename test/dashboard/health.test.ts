@@ -52,6 +52,22 @@ test('the overview names an endpoint that fails from its first failure on', () =
   ])
 })
 
+const withQuota = (used: number) =>
+  healthOf(
+    create(GetOverviewResponseSchema, {
+      quota: { quota: 3_000, used, endsAt: timestampFromMs(Date.UTC(2026, 11, 1)) },
+    }),
+    {},
+    NOW,
+  )
+
+test('the overview warns from 80 % of the quota on, and says when the month ends', () => {
+  expect(withQuota(2_399)).toMatchObject([{ sentence: 'All good.' }])
+  expect(withQuota(2_400)).toMatchObject([{ tone: 'warning', page: 'settings/limits' }])
+  expect(withQuota(2_400)[0]!.sentence).toMatch(/^2.400 of 3.000 emails of this month are sent\. .* on 2026-12-01/)
+  expect(withQuota(3_000)).toMatchObject([{ tone: 'error', sentence: expect.stringContaining('is used up') }])
+})
+
 const READY = { database: 'ok', migrations: 'ok', temporal: 'ok', worker: 'polling' }
 
 test.each<[fault: Checks, words: string[]]>([

@@ -216,6 +216,7 @@ test('a dry run opens no SMTP connection, lists its checks and has the status of
     'payload true',
     'domain true',
     'warm_up true',
+    'quota true',
     'breaker true',
     'address true',
     'suppression true',

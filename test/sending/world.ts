@@ -14,6 +14,7 @@ import { makeReturnPath, readReturnPath } from '../../server/domains/return-path
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
+import { createMonthlyVolume } from '../../server/reputation/quota.ts'
 import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { createDailyVolume } from '../../server/reputation/warm-up.ts'
 import { type Message, readSendRequest } from '../../server/sending/message.ts'
@@ -83,6 +84,7 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
     limits: DEFAULT_LIMITS,
     poolSources: () => Promise.reject(new Error('no domain of these tests has a pool')),
     dailyVolume: createDailyVolume(db),
+    monthlyVolume: createMonthlyVolume(db),
     breaker: createBreaker({ db, limits: DEFAULT_LIMITS }),
     suppressed: createSuppressionLookup(db, sealer),
     ...more,

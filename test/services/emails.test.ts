@@ -227,6 +227,7 @@ test('the sandbox header and a test key each make a dry run', async () => {
       'payload',
       'domain',
       'warm_up',
+      'quota',
       'breaker',
       'address',
       'suppression',

@@ -6,13 +6,18 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { accounts, domains, hourlyStats, rateWindows, warmUps } from '../../server/db/schema.ts'
+import { accounts, domains, hourlyStats, monthlyEmails, rateWindows, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
+import { simulatedId } from '../../server/reputation/simulated.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
 beforeAll(async () => {
-  api = await startApi(undefined, { ...DEFAULT_LIMITS, defaultTier: 'scale' })
+  api = await startApi(undefined, {
+    ...DEFAULT_LIMITS,
+    tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: 3_000 } },
+    defaultTier: 'scale',
+  })
 })
 afterAll(() => api.stop())
 
@@ -26,6 +31,8 @@ async function newAccount(tier: string): Promise<{ id: string; key: string }> {
   const { key } = await createKey(db, clock, { accountId: id, name: 'a key', kind: 'live', scopes: ['events.read'] })
   return { id, key }
 }
+
+const month = () => new Date(api.world.clock.now()).toISOString().replace(/-\d\dT.*/, '-01')
 
 test('every valid key can read the limits of its account, whatever its scopes', async () => {
   const { db, clock, account } = api.world
@@ -59,6 +66,7 @@ test('every valid key can read the limits of its account, whatever its scopes', 
       metadata_pairs: 20,
     },
     domains: expect.any(Array),
+    month: { from: month(), ends_at: expect.any(String), quota: null, used: 0, domains: [] },
   })
   expect((await get('/api/v1/limits', 'svc_live_wrong')).status).toBe(401)
 })
@@ -107,6 +115,46 @@ test('a domain shows the volume of its day of warm-up, and none when it does not
     { domain: 'first.example', daily_limit: 500, sent_today: 42 },
     { domain: 'pending.example', daily_limit: null, sent_today: 0 },
   ])
+})
+
+test('the month shows what each domain has sent, mail to the simulator apart, and the quota with what counts for it', async () => {
+  const { db } = api.world
+  const [{ id, key }, small] = [await newAccount('pro'), await newAccount('small')]
+  const thisMonth = sql<Date>`date_trunc('month', now(), 'UTC')`
+  const row = { tenantId: '', hour: thisMonth }
+  const ofMonth = (domain: string, counts: Record<string, number>, more = {}) => ({
+    ...row,
+    accountId: id,
+    domain,
+    ...counts,
+    ...more,
+  })
+  const simulated = { accountId: simulatedId(id) }
+  await db
+    .insert(hourlyStats)
+    .values([
+      ofMonth('one.example', { delivered: 5, mailbox_full: 2, suppression_list: 9 }),
+      ofMonth('two.example', { delivered: 40 }),
+      ofMonth('two.example', { delivered: 40 }, { tenantId: 'tenant' }),
+      ofMonth('two.example', { delivered: 1_000 }, { hour: sql`${thisMonth} - interval '1 hour'` }),
+      ofMonth('one.example', { delivered: 3 }, simulated),
+      ofMonth('three.example', { delivered: 1 }, simulated),
+    ])
+  const { json } = await get('/api/v1/limits', key)
+  expect(json.month).toMatchObject({
+    quota: null,
+    used: 47,
+    domains: [
+      { domain: 'two.example', sent: 40, simulated: 0 },
+      { domain: 'one.example', sent: 7, simulated: 3 },
+      { domain: 'three.example', sent: 0, simulated: 1 },
+    ],
+  })
+  expect(new Date(json.month.ends_at).getUTCDate()).toBe(1)
+  const quotaOf = async () => (await get('/api/v1/limits', small.key)).json.month
+  expect(await quotaOf()).toMatchObject({ quota: 3_000, used: 0 })
+  await db.insert(monthlyEmails).values({ accountId: small.id, month: month(), emails: 2_500 })
+  expect(await quotaOf()).toMatchObject({ quota: 3_000, used: 2_500 })
 })
 
 test('every 2xx of every endpoint has the three headers, integers, also in sandbox', async () => {

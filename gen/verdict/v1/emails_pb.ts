@@ -315,7 +315,7 @@ export const SendResponseSchema: GenMessage<SendResponse> = /*@__PURE__*/
  */
 export type Check = Message<"verdict.v1.Check"> & {
   /**
-   * Name of the check: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`.
+   * Name of the check: `payload`, `domain`, `warm_up`, `quota`, `breaker`, `address`, `suppression` or `recipient_mx`.
    *
    * @generated from field: string name = 1;
    */

@@ -7,6 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_verdict_v1_options } from "./options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/limits.proto.
  */
 export const file_verdict_v1_limits: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2xpbWl0cy5wcm90bxIKdmVyZGljdC52MSISChBHZXRMaW1pdHNSZXF1ZXN0Is4BChFHZXRMaW1pdHNSZXNwb25zZRIMCgR0aWVyGAEgASgJEjAKE3JlcXVlc3RzX3Blcl9taW51dGUYAiABKA1SE3JlcXVlc3RzX3Blcl9taW51dGUSJQoFc2l6ZXMYAyABKAsyFi52ZXJkaWN0LnYxLlNpemVMaW1pdHMSJwoGY291bnRzGAQgASgLMhcudmVyZGljdC52MS5Db3VudExpbWl0cxIpCgdkb21haW5zGAUgAygLMhgudmVyZGljdC52MS5Eb21haW5Wb2x1bWUiuAQKClNpemVMaW1pdHMSJAoNcmVxdWVzdF9ieXRlcxgBIAEoDVINcmVxdWVzdF9ieXRlcxIeCgpodG1sX2J5dGVzGAIgASgNUgpodG1sX2J5dGVzEh4KCnRleHRfYnl0ZXMYAyABKA1SCnRleHRfYnl0ZXMSLAoRYXR0YWNobWVudHNfYnl0ZXMYBCABKA1SEWF0dGFjaG1lbnRzX2J5dGVzEi4KEnN1YmplY3RfY2hhcmFjdGVycxgFIAEoDVISc3ViamVjdF9jaGFyYWN0ZXJzEjgKF2hlYWRlcl92YWx1ZV9jaGFyYWN0ZXJzGAYgASgNUhdoZWFkZXJfdmFsdWVfY2hhcmFjdGVycxIyChR0ZW5hbnRfaWRfY2hhcmFjdGVycxgHIAEoDVIUdGVuYW50X2lkX2NoYXJhY3RlcnMSJgoObWV0YWRhdGFfYnl0ZXMYCCABKA1SDm1ldGFkYXRhX2J5dGVzEjgKF21ldGFkYXRhX2tleV9jaGFyYWN0ZXJzGAkgASgNUhdtZXRhZGF0YV9rZXlfY2hhcmFjdGVycxI8ChltZXRhZGF0YV92YWx1ZV9jaGFyYWN0ZXJzGAogASgNUhltZXRhZGF0YV92YWx1ZV9jaGFyYWN0ZXJzEiYKDnRhZ19jaGFyYWN0ZXJzGAsgASgNUg50YWdfY2hhcmFjdGVycxIwChNmaWxlbmFtZV9jaGFyYWN0ZXJzGAwgASgNUhNmaWxlbmFtZV9jaGFyYWN0ZXJzItsBCgtDb3VudExpbWl0cxISCgpyZWNpcGllbnRzGAEgASgNEhMKC2F0dGFjaG1lbnRzGAIgASgNEg8KB2hlYWRlcnMYAyABKA0SIgoMYmF0Y2hfZW1haWxzGAQgASgNUgxiYXRjaF9lbWFpbHMSKgoQaW1wb3J0X2FkZHJlc3NlcxgFIAEoDVIQaW1wb3J0X2FkZHJlc3NlcxIaCghyZXBseV90bxgGIAEoDVIIcmVwbHlfdG8SJgoObWV0YWRhdGFfcGFpcnMYByABKA1SDm1ldGFkYXRhX3BhaXJzIn0KDERvbWFpblZvbHVtZRIOCgZkb21haW4YASABKAkSLQoLZGFpbHlfbGltaXQYAiABKA1CBoq1GAIYAUgAUgtkYWlseV9saW1pdIgBARIeCgpzZW50X3RvZGF5GAMgASgNUgpzZW50X3RvZGF5Qg4KDF9kYWlseV9saW1pdDJ4Cg1MaW1pdHNTZXJ2aWNlEmcKCUdldExpbWl0cxIcLnZlcmRpY3QudjEuR2V0TGltaXRzUmVxdWVzdBodLnZlcmRpY3QudjEuR2V0TGltaXRzUmVzcG9uc2UiHZK1GANhbnmC0+STAhASDi9hcGkvdjEvbGltaXRzYgZwcm90bzM", [file_google_api_annotations, file_verdict_v1_options]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2xpbWl0cy5wcm90bxIKdmVyZGljdC52MSISChBHZXRMaW1pdHNSZXF1ZXN0IvUBChFHZXRMaW1pdHNSZXNwb25zZRIMCgR0aWVyGAEgASgJEjAKE3JlcXVlc3RzX3Blcl9taW51dGUYAiABKA1SE3JlcXVlc3RzX3Blcl9taW51dGUSJQoFc2l6ZXMYAyABKAsyFi52ZXJkaWN0LnYxLlNpemVMaW1pdHMSJwoGY291bnRzGAQgASgLMhcudmVyZGljdC52MS5Db3VudExpbWl0cxIpCgdkb21haW5zGAUgAygLMhgudmVyZGljdC52MS5Eb21haW5Wb2x1bWUSJQoFbW9udGgYBiABKAsyFi52ZXJkaWN0LnYxLk1vbnRoVXNhZ2UirgEKCk1vbnRoVXNhZ2USDAoEZnJvbRgBIAEoCRI0CgdlbmRzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdBIaCgVxdW90YRgDIAEoDUIGirUYAhgBSACIAQESDAoEdXNlZBgEIAEoDRIoCgdkb21haW5zGAUgAygLMhcudmVyZGljdC52MS5Eb21haW5Vc2FnZUIICgZfcXVvdGEiPgoLRG9tYWluVXNhZ2USDgoGZG9tYWluGAEgASgJEgwKBHNlbnQYAiABKA0SEQoJc2ltdWxhdGVkGAMgASgNIrgECgpTaXplTGltaXRzEiQKDXJlcXVlc3RfYnl0ZXMYASABKA1SDXJlcXVlc3RfYnl0ZXMSHgoKaHRtbF9ieXRlcxgCIAEoDVIKaHRtbF9ieXRlcxIeCgp0ZXh0X2J5dGVzGAMgASgNUgp0ZXh0X2J5dGVzEiwKEWF0dGFjaG1lbnRzX2J5dGVzGAQgASgNUhFhdHRhY2htZW50c19ieXRlcxIuChJzdWJqZWN0X2NoYXJhY3RlcnMYBSABKA1SEnN1YmplY3RfY2hhcmFjdGVycxI4ChdoZWFkZXJfdmFsdWVfY2hhcmFjdGVycxgGIAEoDVIXaGVhZGVyX3ZhbHVlX2NoYXJhY3RlcnMSMgoUdGVuYW50X2lkX2NoYXJhY3RlcnMYByABKA1SFHRlbmFudF9pZF9jaGFyYWN0ZXJzEiYKDm1ldGFkYXRhX2J5dGVzGAggASgNUg5tZXRhZGF0YV9ieXRlcxI4ChdtZXRhZGF0YV9rZXlfY2hhcmFjdGVycxgJIAEoDVIXbWV0YWRhdGFfa2V5X2NoYXJhY3RlcnMSPAoZbWV0YWRhdGFfdmFsdWVfY2hhcmFjdGVycxgKIAEoDVIZbWV0YWRhdGFfdmFsdWVfY2hhcmFjdGVycxImCg50YWdfY2hhcmFjdGVycxgLIAEoDVIOdGFnX2NoYXJhY3RlcnMSMAoTZmlsZW5hbWVfY2hhcmFjdGVycxgMIAEoDVITZmlsZW5hbWVfY2hhcmFjdGVycyLbAQoLQ291bnRMaW1pdHMSEgoKcmVjaXBpZW50cxgBIAEoDRITCgthdHRhY2htZW50cxgCIAEoDRIPCgdoZWFkZXJzGAMgASgNEiIKDGJhdGNoX2VtYWlscxgEIAEoDVIMYmF0Y2hfZW1haWxzEioKEGltcG9ydF9hZGRyZXNzZXMYBSABKA1SEGltcG9ydF9hZGRyZXNzZXMSGgoIcmVwbHlfdG8YBiABKA1SCHJlcGx5X3RvEiYKDm1ldGFkYXRhX3BhaXJzGAcgASgNUg5tZXRhZGF0YV9wYWlycyJ9CgxEb21haW5Wb2x1bWUSDgoGZG9tYWluGAEgASgJEi0KC2RhaWx5X2xpbWl0GAIgASgNQgaKtRgCGAFIAFILZGFpbHlfbGltaXSIAQESHgoKc2VudF90b2RheRgDIAEoDVIKc2VudF90b2RheUIOCgxfZGFpbHlfbGltaXQyeAoNTGltaXRzU2VydmljZRJnCglHZXRMaW1pdHMSHC52ZXJkaWN0LnYxLkdldExpbWl0c1JlcXVlc3QaHS52ZXJkaWN0LnYxLkdldExpbWl0c1Jlc3BvbnNlIh2StRgDYW55gtPkkwIQEg4vYXBpL3YxL2xpbWl0c2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -72,6 +74,13 @@ export type GetLimitsResponse = Message<"verdict.v1.GetLimitsResponse"> & {
    * @generated from field: repeated verdict.v1.DomainVolume domains = 5;
    */
   domains: DomainVolume[];
+
+  /**
+   * What the account has sent this month, and its quota.
+   *
+   * @generated from field: verdict.v1.MonthUsage month = 6;
+   */
+  month?: MonthUsage | undefined;
 };
 
 /**
@@ -80,6 +89,91 @@ export type GetLimitsResponse = Message<"verdict.v1.GetLimitsResponse"> & {
  */
 export const GetLimitsResponseSchema: GenMessage<GetLimitsResponse> = /*@__PURE__*/
   messageDesc(file_verdict_v1_limits, 1);
+
+/**
+ * What an account has sent in a UTC month.
+ *
+ * @generated from message verdict.v1.MonthUsage
+ */
+export type MonthUsage = Message<"verdict.v1.MonthUsage"> & {
+  /**
+   * First day of the month, such as `2026-01-01`.
+   *
+   * @generated from field: string from = 1;
+   */
+  from: string;
+
+  /**
+   * When the month ends.
+   *
+   * @generated from field: google.protobuf.Timestamp ends_at = 2 [json_name = "ends_at"];
+   */
+  endsAt?: Timestamp | undefined;
+
+  /**
+   * Emails the account may send in the month. `null` when its tier has no quota.
+   *
+   * @generated from field: optional uint32 quota = 3;
+   */
+  quota?: number | undefined;
+
+  /**
+   * Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
+   * through counts; otherwise every email that was `delivered` or `bounced`.
+   *
+   * @generated from field: uint32 used = 4;
+   */
+  used: number;
+
+  /**
+   * The month's emails by domain, those with the most first. At most 100.
+   *
+   * @generated from field: repeated verdict.v1.DomainUsage domains = 5;
+   */
+  domains: DomainUsage[];
+};
+
+/**
+ * Describes the message verdict.v1.MonthUsage.
+ * Use `create(MonthUsageSchema)` to create a new message.
+ */
+export const MonthUsageSchema: GenMessage<MonthUsage> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_limits, 2);
+
+/**
+ * What a domain has sent in a month.
+ *
+ * @generated from message verdict.v1.DomainUsage
+ */
+export type DomainUsage = Message<"verdict.v1.DomainUsage"> & {
+  /**
+   * Name of the domain.
+   *
+   * @generated from field: string domain = 1;
+   */
+  domain: string;
+
+  /**
+   * Emails that were `delivered` or `bounced`.
+   *
+   * @generated from field: uint32 sent = 2;
+   */
+  sent: number;
+
+  /**
+   * Emails to the simulator, which are no part of `sent`.
+   *
+   * @generated from field: uint32 simulated = 3;
+   */
+  simulated: number;
+};
+
+/**
+ * Describes the message verdict.v1.DomainUsage.
+ * Use `create(DomainUsageSchema)` to create a new message.
+ */
+export const DomainUsageSchema: GenMessage<DomainUsage> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_limits, 3);
 
 /**
  * Maximum sizes. A larger request is refused as a whole.
@@ -177,7 +271,7 @@ export type SizeLimits = Message<"verdict.v1.SizeLimits"> & {
  * Use `create(SizeLimitsSchema)` to create a new message.
  */
 export const SizeLimitsSchema: GenMessage<SizeLimits> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_limits, 2);
+  messageDesc(file_verdict_v1_limits, 4);
 
 /**
  * Maximum counts in one request.
@@ -240,7 +334,7 @@ export type CountLimits = Message<"verdict.v1.CountLimits"> & {
  * Use `create(CountLimitsSchema)` to create a new message.
  */
 export const CountLimitsSchema: GenMessage<CountLimits> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_limits, 3);
+  messageDesc(file_verdict_v1_limits, 5);
 
 /**
  * Daily volume of a domain.
@@ -277,7 +371,7 @@ export type DomainVolume = Message<"verdict.v1.DomainVolume"> & {
  * Use `create(DomainVolumeSchema)` to create a new message.
  */
 export const DomainVolumeSchema: GenMessage<DomainVolume> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_limits, 4);
+  messageDesc(file_verdict_v1_limits, 6);
 
 /**
  * Limits of an account.

@@ -135,6 +135,14 @@ export const INSTALLATION = {
     process: 'api',
     isOfInstallation: true,
   },
+  quotaAccounts: {
+    kind: 'gauge',
+    name: 'verdict_quota_accounts',
+    help: 'Accounts that have used at least 80 % of their quota of the month, and all of it.',
+    labels: { state: ['near', 'used_up'] },
+    process: 'api',
+    isOfInstallation: true,
+  },
   slowedSites: {
     kind: 'gauge',
     name: 'verdict_slowed_site_seconds',

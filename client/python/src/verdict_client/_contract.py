@@ -487,7 +487,9 @@ class Check(TypedDict):
     """One check of a dry run."""
 
     name: str
-    """Name of the check: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`."""
+    """Name of the check: `payload`, `domain`, `warm_up`, `quota`, `breaker`, `address`, `suppression` or
+    `recipient_mx`.
+    """
     passed: bool
     """True when the check found nothing against the send."""
     detail: NotRequired[str]
@@ -2345,6 +2347,8 @@ class GetLimitsResponse(TypedDict):
     """Maximum counts in one request."""
     domains: list[DomainVolume]
     """Daily volume of every domain of the account, ordered by name."""
+    month: NotRequired[MonthUsage]
+    """What the account has sent this month, and its quota."""
 
 
 class SizeLimits(TypedDict):
@@ -2408,6 +2412,37 @@ class DomainVolume(TypedDict):
     """Emails counted today (UTC), without dry runs and mail to the simulator. During the warm-up every email that
     was let through counts; otherwise every email that was `delivered` or `bounced`.
     """
+
+
+_MonthUsageKeywords = TypedDict("_MonthUsageKeywords", {"from": str})
+
+
+class MonthUsage(_MonthUsageKeywords):
+    """What an account has sent in a UTC month.
+    `from`: First day of the month, such as `2026-01-01`.
+    """
+
+    ends_at: str
+    """When the month ends."""
+    quota: int | None
+    """Emails the account may send in the month. `null` when its tier has no quota."""
+    used: int
+    """Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
+    through counts; otherwise every email that was `delivered` or `bounced`.
+    """
+    domains: list[DomainUsage]
+    """The month's emails by domain, those with the most first. At most 100."""
+
+
+class DomainUsage(TypedDict):
+    """What a domain has sent in a month."""
+
+    domain: str
+    """Name of the domain."""
+    sent: int
+    """Emails that were `delivered` or `bounced`."""
+    simulated: int
+    """Emails to the simulator, which are no part of `sent`."""
 
 
 @final

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/overview.proto.
  */
 export const file_verdict_admin_v1_overview: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIqcBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eRIRCglzaW11bGF0ZWQYBCABKAgiuQIKE0dldE92ZXJ2aWV3UmVzcG9uc2USMQoHcGVyaW9kcxgBIAMoCzIgLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QSMgoKbGF0ZW5jeV9tcxgCIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzEi4KB2RvbWFpbnMYAyADKAsyHS52ZXJkaWN0LmFkbWluLnYxLkRvbWFpblJhdGVzEjcKCnRocmVzaG9sZHMYBCABKAsyIy52ZXJkaWN0LmFkbWluLnYxLkJyZWFrZXJUaHJlc2hvbGRzEjEKCWVuZHBvaW50cxgHIAMoCzIeLnZlcmRpY3QuYWRtaW4udjEuV2ViaG9va1N0YXRlEhAKCGluX2RvdWJ0GAYgASgNSgQIBRAGUgd3ZWJob29rIuwCCg5PdmVydmlld1BlcmlvZBIqCgZwZXJpb2QYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEhAKCGluX2RvdWJ0GAUgASgNEj4KB3JlYXNvbnMYBiADKAsyLS52ZXJkaWN0LmFkbWluLnYxLk92ZXJ2aWV3UGVyaW9kLlJlYXNvbnNFbnRyeRIyCgpsYXRlbmN5X21zGAcgASgLMh4udmVyZGljdC52MS5MYXRlbmN5UGVyY2VudGlsZXMSEgoKY29tcGxhaW50cxgIIAEoDRIUCgxhY2tub3dsZWRnZWQYCSABKA0SGAoQbm90X2Fja25vd2xlZGdlZBgKIAEoDRouCgxSZWFzb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4ASKFAQoLRG9tYWluUmF0ZXMSDgoGZG9tYWluGAEgASgJEikKB3NlbmRpbmcYAiABKA4yGC52ZXJkaWN0LnYxLlNlbmRpbmdTdGF0ZRIOCgZlbWFpbHMYAyABKA0SEwoLYm91bmNlX3JhdGUYBCABKAESFgoOY29tcGxhaW50X3JhdGUYBSABKAEigQEKEUJyZWFrZXJUaHJlc2hvbGRzEhIKCm1pbl9lbWFpbHMYASABKA0SEwoLYm91bmNlX3dhcm4YAiABKAESEwoLYm91bmNlX29wZW4YAyABKAESFgoOY29tcGxhaW50X3dhcm4YBCABKAESFgoOY29tcGxhaW50X29wZW4YBSABKAEigwMKDFdlYmhvb2tTdGF0ZRILCgN1cmwYASABKAkSDwoHd2FpdGluZxgCIAEoDRI3Cg5vbGRlc3Rfd2FpdGluZxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARI9ChRsYXN0X2Fja25vd2xlZGdlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARI3Cg5sYXN0X2ZhaWxlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIUCgxmYWlsZWRfc2luY2UYBiABKA0SEwoLZW5kcG9pbnRfaWQYByABKAkSGAoLZGVzY3JpcHRpb24YCCABKAlIA4gBARIQCghkaXNhYmxlZBgJIAEoCEIRCg9fb2xkZXN0X3dhaXRpbmdCFwoVX2xhc3RfYWNrbm93bGVkZ2VkX2F0QhEKD19sYXN0X2ZhaWxlZF9hdEIOCgxfZGVzY3JpcHRpb24iEQoPR2V0U2V0VXBSZXF1ZXN0IrMBChBHZXRTZXRVcFJlc3BvbnNlEhwKD3ZlcmlmaWVkX2RvbWFpbhgBIAEoCUgAiAEBEg8KB2hhc19rZXkYAiABKAgSHQoQZmlyc3RfbWVzc2FnZV9pZBgDIAEoCUgBiAEBEhgKC3dlYmhvb2tfdXJsGAQgASgJSAKIAQFCEgoQX3ZlcmlmaWVkX2RvbWFpbkITChFfZmlyc3RfbWVzc2FnZV9pZEIOCgxfd2ViaG9va191cmwyzAEKD092ZXJ2aWV3U2VydmljZRJgCgtHZXRPdmVydmlldxIkLnZlcmRpY3QuYWRtaW4udjEuR2V0T3ZlcnZpZXdSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1Jlc3BvbnNlIgSYtRgDElcKCEdldFNldFVwEiEudmVyZGljdC5hZG1pbi52MS5HZXRTZXRVcFJlcXVlc3QaIi52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVzcG9uc2UiBJi1GANiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
+  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIqcBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eRIRCglzaW11bGF0ZWQYBCABKAgi8wIKE0dldE92ZXJ2aWV3UmVzcG9uc2USMQoHcGVyaW9kcxgBIAMoCzIgLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QSMgoKbGF0ZW5jeV9tcxgCIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzEi4KB2RvbWFpbnMYAyADKAsyHS52ZXJkaWN0LmFkbWluLnYxLkRvbWFpblJhdGVzEjcKCnRocmVzaG9sZHMYBCABKAsyIy52ZXJkaWN0LmFkbWluLnYxLkJyZWFrZXJUaHJlc2hvbGRzEjEKCWVuZHBvaW50cxgHIAMoCzIeLnZlcmRpY3QuYWRtaW4udjEuV2ViaG9va1N0YXRlEhAKCGluX2RvdWJ0GAYgASgNEi4KBXF1b3RhGAggASgLMhoudmVyZGljdC5hZG1pbi52MS5RdW90YVVzZUgAiAEBQggKBl9xdW90YUoECAUQBlIHd2ViaG9vayJUCghRdW90YVVzZRINCgVxdW90YRgBIAEoDRIMCgR1c2VkGAIgASgNEisKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuwCCg5PdmVydmlld1BlcmlvZBIqCgZwZXJpb2QYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEhAKCGluX2RvdWJ0GAUgASgNEj4KB3JlYXNvbnMYBiADKAsyLS52ZXJkaWN0LmFkbWluLnYxLk92ZXJ2aWV3UGVyaW9kLlJlYXNvbnNFbnRyeRIyCgpsYXRlbmN5X21zGAcgASgLMh4udmVyZGljdC52MS5MYXRlbmN5UGVyY2VudGlsZXMSEgoKY29tcGxhaW50cxgIIAEoDRIUCgxhY2tub3dsZWRnZWQYCSABKA0SGAoQbm90X2Fja25vd2xlZGdlZBgKIAEoDRouCgxSZWFzb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4ASKFAQoLRG9tYWluUmF0ZXMSDgoGZG9tYWluGAEgASgJEikKB3NlbmRpbmcYAiABKA4yGC52ZXJkaWN0LnYxLlNlbmRpbmdTdGF0ZRIOCgZlbWFpbHMYAyABKA0SEwoLYm91bmNlX3JhdGUYBCABKAESFgoOY29tcGxhaW50X3JhdGUYBSABKAEigQEKEUJyZWFrZXJUaHJlc2hvbGRzEhIKCm1pbl9lbWFpbHMYASABKA0SEwoLYm91bmNlX3dhcm4YAiABKAESEwoLYm91bmNlX29wZW4YAyABKAESFgoOY29tcGxhaW50X3dhcm4YBCABKAESFgoOY29tcGxhaW50X29wZW4YBSABKAEigwMKDFdlYmhvb2tTdGF0ZRILCgN1cmwYASABKAkSDwoHd2FpdGluZxgCIAEoDRI3Cg5vbGRlc3Rfd2FpdGluZxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARI9ChRsYXN0X2Fja25vd2xlZGdlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARI3Cg5sYXN0X2ZhaWxlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIUCgxmYWlsZWRfc2luY2UYBiABKA0SEwoLZW5kcG9pbnRfaWQYByABKAkSGAoLZGVzY3JpcHRpb24YCCABKAlIA4gBARIQCghkaXNhYmxlZBgJIAEoCEIRCg9fb2xkZXN0X3dhaXRpbmdCFwoVX2xhc3RfYWNrbm93bGVkZ2VkX2F0QhEKD19sYXN0X2ZhaWxlZF9hdEIOCgxfZGVzY3JpcHRpb24iEQoPR2V0U2V0VXBSZXF1ZXN0IrMBChBHZXRTZXRVcFJlc3BvbnNlEhwKD3ZlcmlmaWVkX2RvbWFpbhgBIAEoCUgAiAEBEg8KB2hhc19rZXkYAiABKAgSHQoQZmlyc3RfbWVzc2FnZV9pZBgDIAEoCUgBiAEBEhgKC3dlYmhvb2tfdXJsGAQgASgJSAKIAQFCEgoQX3ZlcmlmaWVkX2RvbWFpbkITChFfZmlyc3RfbWVzc2FnZV9pZEIOCgxfd2ViaG9va191cmwyzAEKD092ZXJ2aWV3U2VydmljZRJgCgtHZXRPdmVydmlldxIkLnZlcmRpY3QuYWRtaW4udjEuR2V0T3ZlcnZpZXdSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1Jlc3BvbnNlIgSYtRgDElcKCEdldFNldFVwEiEudmVyZGljdC5hZG1pbi52MS5HZXRTZXRVcFJlcXVlc3QaIi52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVzcG9uc2UiBJi1GANiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
 
 /**
  * Range of the overview.
@@ -108,6 +108,13 @@ export type GetOverviewResponse = Message<"verdict.admin.v1.GetOverviewResponse"
    * @generated from field: uint32 in_doubt = 6;
    */
   inDoubt: number;
+
+  /**
+   * How much of its quota the account has used this month. Absent when its tier has none.
+   *
+   * @generated from field: optional verdict.admin.v1.QuotaUse quota = 8;
+   */
+  quota?: QuotaUse | undefined;
 };
 
 /**
@@ -116,6 +123,41 @@ export type GetOverviewResponse = Message<"verdict.admin.v1.GetOverviewResponse"
  */
 export const GetOverviewResponseSchema: GenMessage<GetOverviewResponse> = /*@__PURE__*/
   messageDesc(file_verdict_admin_v1_overview, 1);
+
+/**
+ * How much of its quota an account has used.
+ *
+ * @generated from message verdict.admin.v1.QuotaUse
+ */
+export type QuotaUse = Message<"verdict.admin.v1.QuotaUse"> & {
+  /**
+   * Emails the account may send in the month.
+   *
+   * @generated from field: uint32 quota = 1;
+   */
+  quota: number;
+
+  /**
+   * Emails that count so far.
+   *
+   * @generated from field: uint32 used = 2;
+   */
+  used: number;
+
+  /**
+   * When the month ends.
+   *
+   * @generated from field: google.protobuf.Timestamp ends_at = 3;
+   */
+  endsAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.admin.v1.QuotaUse.
+ * Use `create(QuotaUseSchema)` to create a new message.
+ */
+export const QuotaUseSchema: GenMessage<QuotaUse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_overview, 2);
 
 /**
  * One period of the overview.
@@ -199,7 +241,7 @@ export type OverviewPeriod = Message<"verdict.admin.v1.OverviewPeriod"> & {
  * Use `create(OverviewPeriodSchema)` to create a new message.
  */
 export const OverviewPeriodSchema: GenMessage<OverviewPeriod> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 2);
+  messageDesc(file_verdict_admin_v1_overview, 3);
 
 /**
  * The rates of a domain, as its circuit breaker evaluates them.
@@ -248,7 +290,7 @@ export type DomainRates = Message<"verdict.admin.v1.DomainRates"> & {
  * Use `create(DomainRatesSchema)` to create a new message.
  */
 export const DomainRatesSchema: GenMessage<DomainRates> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 3);
+  messageDesc(file_verdict_admin_v1_overview, 4);
 
 /**
  * Rates at which the circuit breaker acts, as fractions.
@@ -297,7 +339,7 @@ export type BreakerThresholds = Message<"verdict.admin.v1.BreakerThresholds"> & 
  * Use `create(BreakerThresholdsSchema)` to create a new message.
  */
 export const BreakerThresholdsSchema: GenMessage<BreakerThresholds> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 4);
+  messageDesc(file_verdict_admin_v1_overview, 5);
 
 /**
  * The state of a webhook endpoint.
@@ -374,7 +416,7 @@ export type WebhookState = Message<"verdict.admin.v1.WebhookState"> & {
  * Use `create(WebhookStateSchema)` to create a new message.
  */
 export const WebhookStateSchema: GenMessage<WebhookState> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 5);
+  messageDesc(file_verdict_admin_v1_overview, 6);
 
 /**
  * The request has no fields: the call names the account.
@@ -389,7 +431,7 @@ export type GetSetUpRequest = Message<"verdict.admin.v1.GetSetUpRequest"> & {
  * Use `create(GetSetUpRequestSchema)` to create a new message.
  */
 export const GetSetUpRequestSchema: GenMessage<GetSetUpRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 6);
+  messageDesc(file_verdict_admin_v1_overview, 7);
 
 /**
  * Which steps of the set-up are done.
@@ -431,7 +473,7 @@ export type GetSetUpResponse = Message<"verdict.admin.v1.GetSetUpResponse"> & {
  * Use `create(GetSetUpResponseSchema)` to create a new message.
  */
 export const GetSetUpResponseSchema: GenMessage<GetSetUpResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 7);
+  messageDesc(file_verdict_admin_v1_overview, 8);
 
 /**
  * What the first page of the dashboard shows.

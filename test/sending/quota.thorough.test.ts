@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
+import { connect } from '../../server/db/connect.ts'
+import { sql } from '../../server/db/drizzle.ts'
+import { newId } from '../../server/db/ids.ts'
+import { statusNames } from '../../server/db/outcome-names.ts'
+import { idempotencyKeys, monthlyEmails, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { type Claim, createClaim } from '../../server/ledger/claim.ts'
+import { sweep } from '../../server/ledger/sweep.ts'
+import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
+import { newClaim } from '../harness/claim.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
+
+const QUOTA = 3_000
+/** Without a warm-up, so that the quota alone decides. */
+const LIMITS: OperatorLimits = {
+  ...DEFAULT_LIMITS,
+  warmUp: [],
+  tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: QUOTA } },
+  defaultTier: 'small',
+}
+
+let world: World
+beforeAll(async () => {
+  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
+})
+afterAll(() => world.stop())
+beforeEach(async () => {
+  await world.db.delete(monthlyEmails)
+  await world.db.delete(warmUps)
+})
+
+const options = (more: { sandbox?: boolean } = {}) => ({
+  accountId: world.account.id,
+  sandbox: false,
+  signal: new AbortController().signal,
+  ...more,
+})
+const month = () => monthOf(world.clock.now()).month
+const sentThisMonth = async () => (await world.db.select().from(monthlyEmails))[0]?.emails ?? 0
+async function used(emails: number): Promise<void> {
+  await world.db
+    .insert(monthlyEmails)
+    .values({ accountId: world.account.id, month: month(), emails })
+    .onConflictDoUpdate({ target: [monthlyEmails.accountId, monthlyEmails.month], set: { emails } })
+}
+const sender = (more = {}) => world.sendAlone({ limits: LIMITS, ...more })
+/** `delivered`, or the error code. */
+const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
+  sending.then(
+    ({ status }) => statusNames.name(status) as string,
+    (error) => reasonOf(error),
+  )
+
+test('quota: it is that of the tier, from the first day of the UTC month to its end', () => {
+  const at = (time: string) => monthQuota(null, LIMITS, Date.parse(time))
+  expect(at('2026-01-31T23:59:59.999Z')).toEqual({
+    month: '2026-01-01',
+    endsAtMs: Date.parse('2026-02-01T00:00:00Z'),
+    monthlyLimit: QUOTA,
+  })
+  expect(at('2026-12-01T00:00:00Z')).toMatchObject({ month: '2026-12-01', endsAtMs: Date.parse('2027-01-01') })
+  expect(monthQuota('pro', LIMITS, 0)).toBeUndefined()
+})
+
+test('quota: the limit is exact with 1,000 concurrent sends over two nodes', async () => {
+  await used(QUOTA - 10)
+  const other = connect(world.database.url)
+  const nodes = [sender(), sender({ db: other, monthlyVolume: createMonthlyVolume(other) })]
+  const words = await Promise.all(
+    Array.from({ length: 1_000 }, (_, i) =>
+      resultOf(nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options())),
+    ),
+  )
+  await other.$client.end()
+  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
+  expect(words.filter((word) => word === 'rate_limit_exceeded')).toHaveLength(990)
+  expect(await sentThisMonth()).toBe(QUOTA)
+})
+
+test('quota: the claim alone is exact, whatever the check before it read', async () => {
+  await used(QUOTA - 10)
+  const blind = sender({ monthlyVolume: async () => 0 })
+  const words = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => resultOf(blind(message({ to: [`bob${i}@example.net`] }), options()))),
+  )
+  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
+  expect(await sentThisMonth()).toBe(QUOTA)
+})
+
+test('quota: a message that would exceed it is 429 as a whole, and says how many and when the month ends', async () => {
+  await used(QUOTA - 1)
+  const error = await sender()(message({ to: ['a@example.net', 'b@example.net'] }), options()).catch((error) => error)
+  expect(reasonOf(error)).toBe('rate_limit_exceeded')
+  const { endsAtMs } = monthOf(world.clock.now())
+  expect(error.rawMessage).toContain('3000 emails a month')
+  expect(error.rawMessage).toContain(`${new Date(endsAtMs).toISOString().slice(0, 10)} 00:00 UTC`)
+  const { seconds } = error.details.find(({ desc }: { desc: { name: string } }) => desc.name === 'RetryInfo').value
+    .retryDelay
+  expect(Math.abs(Number(seconds) - (endsAtMs - world.clock.now()) / 1_000)).toBeLessThan(3)
+  expect(await resultOf(sender()(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
+  expect(await sentThisMonth()).toBe(QUOTA)
+})
+
+test('quota: an account without one sends, and nothing is counted', async () => {
+  expect(await resultOf(world.sendAlone()(message(), options()))).toBe('delivered')
+  expect(await world.db.$count(monthlyEmails)).toBe(0)
+})
+
+test('quota: sends that never reach SMTP, dry runs and the simulator do not count', async () => {
+  const send = sender()
+  await send(message({ to: ['a@gone.org'] }), options())
+  await send(message(), options({ sandbox: true }))
+  await send(message({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] }), options())
+  expect(await sentThisMonth()).toBe(0)
+  await used(QUOTA)
+  expect(await resultOf(send(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
+  expect(await resultOf(send(message(), options({ sandbox: true })))).toBe('rate_limit_exceeded')
+})
+
+interface Share {
+  emails: number
+  day?: number
+  key?: string
+}
+
+/** A claim of emails. Among claims of the same number, those with a larger `i` are admitted later. */
+function claimOf({ emails, day, key }: Share, i: number): Claim {
+  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
+  return newClaim({
+    accountId: world.account.id,
+    leaseMs: 0,
+    createdAtMs: world.clock.now() + i,
+    to: Array.from({ length: emails }, () => 'ann@example.net'),
+    warmUp: day === undefined ? undefined : { day: today, dailyLimit: day, copies: emails },
+    quota: { month: month(), monthlyLimit: 500, copies: emails },
+    key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
+  })
+}
+const claimAll = (shares: Share[]) => {
+  const claim = createClaim(world.db)
+  // The first is claimed alone, and those that wait for it are claimed together.
+  return Promise.all(shares.map((share, i) => claim(claimOf(share, i))))
+}
+
+test('quota: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {
+  await used(494)
+  expect(await claimAll([{ emails: 1 }, { emails: 6 }, { emails: 1 }])).toEqual(['claimed', 'over_quota', 'claimed'])
+  expect(await sentThisMonth()).toBe(496)
+  await sweep(world.db)
+})
+
+test('quota: a message that loses its key to another takes no place from those that are claimed with it', async () => {
+  await used(496)
+  expect(await claimAll([{ emails: 1, key: 'taken' }])).toEqual(['claimed'])
+  const shares = [{ emails: 1 }, { emails: 1, key: 'taken' }, { emails: 1, key: 'twice' }, { emails: 1, key: 'twice' }]
+  expect(await claimAll([...shares, { emails: 1 }])).toEqual([
+    'claimed',
+    'key_taken',
+    'claimed',
+    'key_taken',
+    'claimed',
+  ])
+  expect(await claimAll([{ emails: 1 }])).toEqual(['over_quota'])
+  expect(await sentThisMonth()).toBe(500)
+  await sweep(world.db)
+})
+
+test('quota: beside a warm-up each limit holds, and a message that one of them refuses takes nothing of the other', async () => {
+  await used(490)
+  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
+  const row = { accountId: world.account.id, domain: 'example.test', day: today }
+  await world.db.insert(warmUps).values({ ...row, emails: 0 })
+  expect(
+    await claimAll([
+      { emails: 1, day: 4 },
+      // The day has 3 left, the month 9: the first of these takes 2 of both.
+      { emails: 2, day: 4 },
+      { emails: 3, day: 4 },
+      { emails: 4 },
+      { emails: 5 },
+    ]),
+  ).toEqual(['claimed', 'claimed', 'over_warm_up', 'claimed', 'over_quota'])
+  expect(await sentThisMonth()).toBe(497)
+  expect(await world.db.select().from(warmUps)).toMatchObject([{ emails: 3 }])
+  await sweep(world.db)
+  expect(await sentThisMonth()).toBe(490)
+  expect(await world.db.select().from(warmUps)).toMatchObject([{ emails: 0 }])
+})
+
+test('quota: only the commit that deletes a claim returns its emails', async () => {
+  const goesOn = Promise.withResolvers<void>()
+  script(world, { data: { after: goesOn.promise, act: '354 go ahead' } })
+  const leaving = new AbortController()
+  const send = sender()
+  const [left, stayed] = [send(message(), { ...options(), signal: leaving.signal }), send(message(), options())]
+  await expect.poll(sentThisMonth, { interval: 10 }).toBe(2)
+  leaving.abort(new Error('left'))
+  expect(await resultOf(left)).toBe('transient_failure')
+  expect(await sentThisMonth()).toBe(1)
+  goesOn.resolve()
+  expect(await resultOf(stayed)).toBe('delivered')
+  expect(await sentThisMonth()).toBe(1)
+})
+
+test('quota: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
+  await used(100)
+  for (const isMarked of [false, false, true]) {
+    const id = newId(Date.now())
+    const lease = { claim: id, leaseUntil: sql`now() - interval '1 second'` }
+    const request = { from: '', to: [], subject: '', headers: [], attachments: [] }
+    const stored = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
+    const quota = { quotaMonth: month(), quotaEmails: 7 }
+    await world.db.insert(openMessages).values({ ...stored, ...lease, ...quota, request })
+    const recipient = { messageId: id, position: 0, eventId: id, email: 'a@example.net' }
+    await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: isMarked ? sql`now()` : null })
+  }
+  expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
+  expect(await sentThisMonth()).toBe(86)
+})
+
+const WAITING = `
+  select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
+test('quota: a claim and a return lock the quota after the warm-up and before any key', async () => {
+  await used(100)
+  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
+  await world.db.insert(warmUps).values({ accountId: world.account.id, domain: 'example.test', day: today, emails: 0 })
+  const claiming = (key: string) => claimAll([{ emails: 1, day: 10, key }])
+  await world.db.$client.begin(async (holding) => {
+    await holding`select from warm_ups for update`
+    const claimed = claiming('first')
+    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
+    expect(await holding`select from monthly_emails for update skip locked`).toHaveLength(1)
+    return { claimed }
+  })
+  await expect.poll(sentThisMonth).toBe(101)
+  await world.db.$client.begin(async (holding) => {
+    await holding`select from monthly_emails for update`
+    const swept = sweep(world.db)
+    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
+    expect(await holding`select from idempotency_keys for update skip locked`).toHaveLength(1)
+    return { swept }
+  })
+  await expect.poll(() => world.db.$count(idempotencyKeys)).toBe(0)
+  expect(await sentThisMonth()).toBe(100)
+})
