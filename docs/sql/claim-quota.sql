@@ -63,8 +63,9 @@ message as (
   from winner
 ),
 recipient as (
-  insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
-  select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
+  insert into open_recipients (message_id, account_id, position, event_id, email, kind, claim, lease_until)
+  select w.id, w.account_id, r.position, r.event_id, r.email, r.kind, w.claim,
+    now() + w.lease_ms * interval '1 millisecond'
   from winner w, json_to_recordset(w.recipients) as r(position smallint, event_id uuid, email text, kind text)
 )
 select i.id, case

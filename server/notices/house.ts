@@ -22,8 +22,8 @@ export const HOUSE = '00000000-0000-0000-0000-000000000001'
 
 /**
  * The recipe of a send for the mails of the house. The domain may belong to any account, because NOTIFY_FROM is the
- * operator's choice. Warm-up and circuit breaker are left out, because these mails are few. So are suppressions that
- * their own bounces made, because no person could lift these.
+ * operator's choice. Warm-up, quota and circuit breaker are left out, because these mails are few. So are suppressions
+ * that their own bounces made, because no person could lift these.
  */
 export function houseParts(parts: SendParts): SendParts {
   return {

@@ -215,7 +215,7 @@ test('quota: the sweeper returns the emails of crashed sends without a marker, a
     const stored = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
     const quota = { quotaMonth: month(), quotaEmails: 7 }
     await world.db.insert(openMessages).values({ ...stored, ...lease, ...quota, request })
-    const recipient = { messageId: id, position: 0, eventId: id, email: 'a@example.net' }
+    const recipient = { messageId: id, accountId: world.account.id, position: 0, eventId: id, email: 'a@example.net' }
     await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: isMarked ? sql`now()` : null })
   }
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
