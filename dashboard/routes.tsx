@@ -40,6 +40,18 @@ const oidc = createRoute({
   component: lazyRouteComponent(() => import('./session/oidc-page.tsx'), 'OidcPage'),
 })
 
+const forgot = createRoute({
+  getParentRoute: () => root,
+  path: 'forgot',
+  component: lazyRouteComponent(() => import('./session/forgot-page.tsx'), 'ForgotPage'),
+})
+
+const reset = createRoute({
+  getParentRoute: () => root,
+  path: 'reset/$token',
+  component: lazyRouteComponent(() => import('./session/reset-page.tsx'), 'ResetPage'),
+})
+
 const invitation = createRoute({
   getParentRoute: () => root,
   path: 'invitation/$token',
@@ -215,6 +227,8 @@ const audit = createRoute({
 const tree = root.addChildren([
   first,
   signIn,
+  forgot,
+  reset,
   oidc,
   invitation,
   findMessage,

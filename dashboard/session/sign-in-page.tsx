@@ -1,6 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { useQueryClient } from '@tanstack/react-query'
-import { useRouter, useSearch } from '@tanstack/react-router'
+import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { NarrowPage } from '../frame/narrow-page.tsx'
@@ -14,7 +14,7 @@ export function SignInPage() {
   const [needsCode, setNeedsCode] = useState(false)
   const enter = useEntry()
   const { back } = useSearch({ from: '/sign-in' })
-  const issuerHost = useQuery(SignInService.method.getSignInMethods).data?.issuerHost
+  const { issuerHost, passwordReset } = useQuery(SignInService.method.getSignInMethods).data ?? {}
   if (needsCode) {
     return (
       <NarrowPage title="Enter a code">
@@ -26,13 +26,22 @@ export function SignInPage() {
     <NarrowPage title="Sign in to Verdict">
       <p className="soft">Transactional email that answers with the recipient server's own verdict.</p>
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
+      {passwordReset && (
+        <p className="soft">
+          <Link to="/forgot" className="text-link">
+            Forgot password?
+          </Link>
+        </p>
+      )}
       {issuerHost !== undefined && <IssuerButton host={issuerHost} purpose="sign-in" back={back} />}
       <details className="soft">
-        <summary>No sign-in yet, or the password is lost?</summary>
+        <summary>{passwordReset ? 'No sign-in yet?' : 'No sign-in yet, or the password is lost?'}</summary>
         <p>
           In a new installation, open the set-up link that <code>npm start</code> printed;{' '}
           <code>npx verdict people set-up</code> prints a new one. In an account that others use, ask an owner for an
-          invitation. When the password is lost, the owner removes you first, and the invitation sets a new one.
+          invitation.{' '}
+          {!passwordReset &&
+            'When the password is lost, the owner removes you first, and the invitation sets a new one.'}
         </p>
       </details>
     </NarrowPage>

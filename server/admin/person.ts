@@ -1,6 +1,6 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
-import type { PersonService, SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { authorIn } from '../access/audit/change-as.ts'
 import { recordForPerson } from '../access/audit/record-for-person.ts'
 import { requesterOf } from '../access/audit/requester.ts'
@@ -95,11 +95,6 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       return {}
     },
   }
-}
-
-/** Says how people sign in, to pages without a session. */
-export function createSignInService({ issuer }: Pick<PersonServiceParts, 'issuer'>): ServiceImpl<typeof SignInService> {
-  return { getSignInMethods: () => ({ issuerHost: issuer?.host }) }
 }
 
 async function shownMethods({ db }: PersonServiceParts, personId: string) {

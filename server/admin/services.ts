@@ -18,8 +18,9 @@ import { createKeyService } from './keys.ts'
 import { createNotificationService, type NotificationServiceParts } from './notifications.ts'
 import { createOverviewService } from './overview.ts'
 import { createPeopleService } from './people.ts'
-import { createPersonService, createSignInService, type PersonServiceParts } from './person.ts'
+import { createPersonService, type PersonServiceParts } from './person.ts'
 import { createReplayService } from './replays.ts'
+import { createSignInService } from './sign-in.ts'
 
 export interface AdminParts
   extends Backend,

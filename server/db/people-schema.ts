@@ -29,7 +29,7 @@ export const people = pgTable(
     name: text().notNull(),
     /** In lower case. */
     email: text().notNull(),
-    /** Whether the person has proven that the address is theirs: an issuer has verified it. */
+    /** Whether the person has proven that the address is theirs: an issuer or a mailed link has verified it. */
     emailVerified: boolean('email_verified').notNull().default(false),
     image: text(),
     twoFactorEnabled: boolean('two_factor_enabled').default(false),

@@ -1,10 +1,10 @@
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { LinkTokens } from '../access/people/mail-links.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import type { Post, PostResult } from '../webhooks/post.ts'
 import { endTry, leaseDue, type NoticeRow, type TryEnd } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
-import type { LinkTokens } from './links.ts'
 import type { NotificationUrls } from './notification-urls.ts'
 import { chatBody, resetMail, troubleMail, troubleText } from './texts.ts'
 

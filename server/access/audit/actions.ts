@@ -25,6 +25,7 @@ export const ACTIONS = [
   'person.remove',
   'person.end_session',
   'person.change_password',
+  'person.reset_password',
   'person.second_factor',
   'person.make_backup_codes',
   'person.use_backup_code',

@@ -40,3 +40,28 @@ async function endOthers(tx: Transaction, { personId, sessionId }: Changer): Pro
   // better-auth stores the person's id as the value of what it remembers between two requests.
   await tx.delete(verifications).where(eq(verifications.value, personId))
 }
+
+/**
+ * Sets the password of a person who opened the link of a mail. Every session ends. The link proves the address: an
+ * identity that was linked before the first proof may be that of another person, and is unlinked.
+ */
+export async function resetPassword(
+  tx: Transaction,
+  { personId, email, remoteAddress }: Omit<Changer, 'sessionId'>,
+  hash: string,
+): Promise<void> {
+  const ofPerson = eq(credentials.userId, personId)
+  const [proven] = await tx
+    .update(people)
+    .set({ emailVerified: true })
+    .where(and(eq(people.id, personId), eq(people.emailVerified, false)))
+    .returning({ id: people.id })
+  if (proven) await tx.delete(credentials).where(and(ofPerson, ne(credentials.providerId, PASSWORD_PROVIDER)))
+  await tx
+    .update(credentials)
+    .set({ password: hash })
+    .where(and(ofPerson, eq(credentials.providerId, PASSWORD_PROVIDER)))
+  await tx.delete(sessions).where(eq(sessions.userId, personId))
+  await tx.delete(verifications).where(eq(verifications.value, personId))
+  await recordForPerson(tx, { personId, email, remoteAddress, action: 'person.reset_password' })
+}

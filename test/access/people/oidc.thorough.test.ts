@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
@@ -8,8 +9,10 @@ import { invite } from '../../../server/access/people/invitations.ts'
 import { peopleWithoutSignIn } from '../../../server/access/people/oidc/identities.ts'
 import { createInvitationService } from '../../../server/admin/invitations.ts'
 import { createPeopleService } from '../../../server/admin/people.ts'
-import { createPersonService, createSignInService } from '../../../server/admin/person.ts'
+import { createPersonService } from '../../../server/admin/person.ts'
+import { createSignInService } from '../../../server/admin/sign-in.ts'
 import { and, eq, inArray } from '../../../server/db/drizzle.ts'
+import { createSealer } from '../../../server/db/encryption.ts'
 import { auditEntries, credentials, members, people, sessions } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { type TestAccount, testAccount } from '../../harness/account.ts'
@@ -32,7 +35,9 @@ beforeAll(async () => {
   const issuer = { url: provider.config.issuer, host: new URL(provider.config.issuer).host }
   const about = { version: 'test', region: 'eu' }
   const parts = { db, clock, about, publicUrl: () => PUBLIC_URL, issuer }
+  const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
   dashboard = await startDashboard({
+    sealer,
     db,
     clock,
     publicUrl: PUBLIC_URL,
@@ -46,7 +51,7 @@ beforeAll(async () => {
         InvitationService,
         createInvitationService({ ...parts, ...people }),
       ),
-      createServiceImplSpec<typeof SignInService>(SignInService, createSignInService(parts)),
+      createServiceImplSpec<typeof SignInService>(SignInService, createSignInService({ ...parts, ...people, sealer })),
     ],
   })
 })

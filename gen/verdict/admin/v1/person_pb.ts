@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/person.proto.
  */
 export const file_verdict_admin_v1_person: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3BlcnNvbi5wcm90bxIQdmVyZGljdC5hZG1pbi52MSIZChdHZXRTaWduSW5NZXRob2RzUmVxdWVzdCJEChhHZXRTaWduSW5NZXRob2RzUmVzcG9uc2USGAoLaXNzdWVyX2hvc3QYASABKAlIAIgBAUIOCgxfaXNzdWVyX2hvc3QiEgoQR2V0UGVyc29uUmVxdWVzdCLUAgoRR2V0UGVyc29uUmVzcG9uc2USEQoJcGVyc29uX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFZW1haWwYAyABKAkSFQoNc2Vjb25kX2ZhY3RvchgEIAEoCBIuCghhY2NvdW50cxgFIAMoCzIcLnZlcmRpY3QuYWRtaW4udjEuTWVtYmVyc2hpcBI0CgxpbnN0YWxsYXRpb24YBiABKAsyHi52ZXJkaWN0LmFkbWluLnYxLkluc3RhbGxhdGlvbhI4Cg9jb25maXJtZWRfdW50aWwYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESFAoMaGFzX3Bhc3N3b3JkGAggASgIEi4KCmlkZW50aXRpZXMYCSADKAsyGi52ZXJkaWN0LmFkbWluLnYxLklkZW50aXR5QhIKEF9jb25maXJtZWRfdW50aWwiSQoISWRlbnRpdHkSDgoGaXNzdWVyGAEgASgJEi0KCWxpbmtlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoKTWVtYmVyc2hpcBISCgphY2NvdW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSJAoEcm9sZRgDIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSKkAQoMSW5zdGFsbGF0aW9uEg8KB3ZlcnNpb24YASABKAkSDgoGcmVnaW9uGAIgASgJEhIKCnB1YmxpY191cmwYAyABKAkSDQoFaW5ib3gYBCABKAgSHAoPdGVtcG9yYWxfdWlfdXJsGAUgASgJSACIAQESEwoGaXNzdWVyGAYgASgJSAGIAQFCEgoQX3RlbXBvcmFsX3VpX3VybEIJCgdfaXNzdWVyIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQwoUTGlzdFNlc3Npb25zUmVzcG9uc2USKwoIc2Vzc2lvbnMYASADKAsyGS52ZXJkaWN0LmFkbWluLnYxLlNlc3Npb24i7AEKB1Nlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdjdXJyZW50GAIgASgIEhIKCnVzZXJfYWdlbnQYAyABKAkSFgoOcmVtb3RlX2FkZHJlc3MYBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCInChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIhQKEkVuZFNlc3Npb25SZXNwb25zZSIqChZDb25maXJtUGFzc3dvcmRSZXF1ZXN0EhAKCHBhc3N3b3JkGAEgASgJIicKFVVubGlua0lkZW50aXR5UmVxdWVzdBIOCgZpc3N1ZXIYASABKAkiGAoWVW5saW5rSWRlbnRpdHlSZXNwb25zZSJOChdDb25maXJtUGFzc3dvcmRSZXNwb25zZRIzCg9jb25maXJtZWRfdW50aWwYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMowECg1QZXJzb25TZXJ2aWNlEloKCUdldFBlcnNvbhIiLnZlcmRpY3QuYWRtaW4udjEuR2V0UGVyc29uUmVxdWVzdBojLnZlcmRpY3QuYWRtaW4udjEuR2V0UGVyc29uUmVzcG9uc2UiBJi1GAISYwoMTGlzdFNlc3Npb25zEiUudmVyZGljdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIEmLUYAhJdCgpFbmRTZXNzaW9uEiMudmVyZGljdC5hZG1pbi52MS5FbmRTZXNzaW9uUmVxdWVzdBokLnZlcmRpY3QuYWRtaW4udjEuRW5kU2Vzc2lvblJlc3BvbnNlIgSYtRgCEmwKD0NvbmZpcm1QYXNzd29yZBIoLnZlcmRpY3QuYWRtaW4udjEuQ29uZmlybVBhc3N3b3JkUmVxdWVzdBopLnZlcmRpY3QuYWRtaW4udjEuQ29uZmlybVBhc3N3b3JkUmVzcG9uc2UiBJi1GAISbQoOVW5saW5rSWRlbnRpdHkSJy52ZXJkaWN0LmFkbWluLnYxLlVubGlua0lkZW50aXR5UmVxdWVzdBooLnZlcmRpY3QuYWRtaW4udjEuVW5saW5rSWRlbnRpdHlSZXNwb25zZSIImLUYAqC1GAEygAEKDVNpZ25JblNlcnZpY2USbwoQR2V0U2lnbkluTWV0aG9kcxIpLnZlcmRpY3QuYWRtaW4udjEuR2V0U2lnbkluTWV0aG9kc1JlcXVlc3QaKi52ZXJkaWN0LmFkbWluLnYxLkdldFNpZ25Jbk1ldGhvZHNSZXNwb25zZSIEmLUYAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
+  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3BlcnNvbi5wcm90bxIQdmVyZGljdC5hZG1pbi52MSIZChdHZXRTaWduSW5NZXRob2RzUmVxdWVzdCJcChhHZXRTaWduSW5NZXRob2RzUmVzcG9uc2USGAoLaXNzdWVyX2hvc3QYASABKAlIAIgBARIWCg5wYXNzd29yZF9yZXNldBgCIAEoCEIOCgxfaXNzdWVyX2hvc3QiLAobUmVxdWVzdFBhc3N3b3JkUmVzZXRSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJIh4KHFJlcXVlc3RQYXNzd29yZFJlc2V0UmVzcG9uc2UiKAoXR2V0UGFzc3dvcmRSZXNldFJlcXVlc3QSDQoFdG9rZW4YASABKAkiWQoYR2V0UGFzc3dvcmRSZXNldFJlc3BvbnNlEg0KBWVtYWlsGAEgASgJEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjcKFFJlc2V0UGFzc3dvcmRSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJIiYKFVJlc2V0UGFzc3dvcmRSZXNwb25zZRINCgVlbWFpbBgBIAEoCSISChBHZXRQZXJzb25SZXF1ZXN0ItQCChFHZXRQZXJzb25SZXNwb25zZRIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIVCg1zZWNvbmRfZmFjdG9yGAQgASgIEi4KCGFjY291bnRzGAUgAygLMhwudmVyZGljdC5hZG1pbi52MS5NZW1iZXJzaGlwEjQKDGluc3RhbGxhdGlvbhgGIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuSW5zdGFsbGF0aW9uEjgKD2NvbmZpcm1lZF91bnRpbBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARIUCgxoYXNfcGFzc3dvcmQYCCABKAgSLgoKaWRlbnRpdGllcxgJIAMoCzIaLnZlcmRpY3QuYWRtaW4udjEuSWRlbnRpdHlCEgoQX2NvbmZpcm1lZF91bnRpbCJJCghJZGVudGl0eRIOCgZpc3N1ZXIYASABKAkSLQoJbGlua2VkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJUCgpNZW1iZXJzaGlwEhIKCmFjY291bnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIkCgRyb2xlGAMgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlIqQBCgxJbnN0YWxsYXRpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZyZWdpb24YAiABKAkSEgoKcHVibGljX3VybBgDIAEoCRINCgVpbmJveBgEIAEoCBIcCg90ZW1wb3JhbF91aV91cmwYBSABKAlIAIgBARITCgZpc3N1ZXIYBiABKAlIAYgBAUISChBfdGVtcG9yYWxfdWlfdXJsQgkKB19pc3N1ZXIiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJDChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIrCghzZXNzaW9ucxgBIAMoCzIZLnZlcmRpY3QuYWRtaW4udjEuU2Vzc2lvbiLsAQoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB2N1cnJlbnQYAiABKAgSEgoKdXNlcl9hZ2VudBgDIAEoCRIWCg5yZW1vdGVfYWRkcmVzcxgEIAEoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKEUVuZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIioKFkNvbmZpcm1QYXNzd29yZFJlcXVlc3QSEAoIcGFzc3dvcmQYASABKAkiJwoVVW5saW5rSWRlbnRpdHlSZXF1ZXN0Eg4KBmlzc3VlchgBIAEoCSIYChZVbmxpbmtJZGVudGl0eVJlc3BvbnNlIk4KF0NvbmZpcm1QYXNzd29yZFJlc3BvbnNlEjMKD2NvbmZpcm1lZF91bnRpbBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAyjAQKDVBlcnNvblNlcnZpY2USWgoJR2V0UGVyc29uEiIudmVyZGljdC5hZG1pbi52MS5HZXRQZXJzb25SZXF1ZXN0GiMudmVyZGljdC5hZG1pbi52MS5HZXRQZXJzb25SZXNwb25zZSIEmLUYAhJjCgxMaXN0U2Vzc2lvbnMSJS52ZXJkaWN0LmFkbWluLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgSYtRgCEl0KCkVuZFNlc3Npb24SIy52ZXJkaWN0LmFkbWluLnYxLkVuZFNlc3Npb25SZXF1ZXN0GiQudmVyZGljdC5hZG1pbi52MS5FbmRTZXNzaW9uUmVzcG9uc2UiBJi1GAISbAoPQ29uZmlybVBhc3N3b3JkEigudmVyZGljdC5hZG1pbi52MS5Db25maXJtUGFzc3dvcmRSZXF1ZXN0GikudmVyZGljdC5hZG1pbi52MS5Db25maXJtUGFzc3dvcmRSZXNwb25zZSIEmLUYAhJtCg5VbmxpbmtJZGVudGl0eRInLnZlcmRpY3QuYWRtaW4udjEuVW5saW5rSWRlbnRpdHlSZXF1ZXN0GigudmVyZGljdC5hZG1pbi52MS5VbmxpbmtJZGVudGl0eVJlc3BvbnNlIgiYtRgCoLUYATLWAwoNU2lnbkluU2VydmljZRJvChBHZXRTaWduSW5NZXRob2RzEikudmVyZGljdC5hZG1pbi52MS5HZXRTaWduSW5NZXRob2RzUmVxdWVzdBoqLnZlcmRpY3QuYWRtaW4udjEuR2V0U2lnbkluTWV0aG9kc1Jlc3BvbnNlIgSYtRgBEnsKFFJlcXVlc3RQYXNzd29yZFJlc2V0Ei0udmVyZGljdC5hZG1pbi52MS5SZXF1ZXN0UGFzc3dvcmRSZXNldFJlcXVlc3QaLi52ZXJkaWN0LmFkbWluLnYxLlJlcXVlc3RQYXNzd29yZFJlc2V0UmVzcG9uc2UiBJi1GAESbwoQR2V0UGFzc3dvcmRSZXNldBIpLnZlcmRpY3QuYWRtaW4udjEuR2V0UGFzc3dvcmRSZXNldFJlcXVlc3QaKi52ZXJkaWN0LmFkbWluLnYxLkdldFBhc3N3b3JkUmVzZXRSZXNwb25zZSIEmLUYARJmCg1SZXNldFBhc3N3b3JkEiYudmVyZGljdC5hZG1pbi52MS5SZXNldFBhc3N3b3JkUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuUmVzZXRQYXNzd29yZFJlc3BvbnNlIgSYtRgBYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
 
 /**
  * The request has no fields.
@@ -45,6 +45,13 @@ export type GetSignInMethodsResponse = Message<"verdict.admin.v1.GetSignInMethod
    * @generated from field: optional string issuer_host = 1;
    */
   issuerHost?: string | undefined;
+
+  /**
+   * Whether a link that sets a new password can be mailed.
+   *
+   * @generated from field: bool password_reset = 2;
+   */
+  passwordReset: boolean;
 };
 
 /**
@@ -53,6 +60,140 @@ export type GetSignInMethodsResponse = Message<"verdict.admin.v1.GetSignInMethod
  */
 export const GetSignInMethodsResponseSchema: GenMessage<GetSignInMethodsResponse> = /*@__PURE__*/
   messageDesc(file_verdict_admin_v1_person, 1);
+
+/**
+ * Asks for a link.
+ *
+ * @generated from message verdict.admin.v1.RequestPasswordResetRequest
+ */
+export type RequestPasswordResetRequest = Message<"verdict.admin.v1.RequestPasswordResetRequest"> & {
+  /**
+   * Email address that the person signs in with.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.RequestPasswordResetRequest.
+ * Use `create(RequestPasswordResetRequestSchema)` to create a new message.
+ */
+export const RequestPasswordResetRequestSchema: GenMessage<RequestPasswordResetRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 2);
+
+/**
+ * The response has no fields, whether or not a mail is sent.
+ *
+ * @generated from message verdict.admin.v1.RequestPasswordResetResponse
+ */
+export type RequestPasswordResetResponse = Message<"verdict.admin.v1.RequestPasswordResetResponse"> & {
+};
+
+/**
+ * Describes the message verdict.admin.v1.RequestPasswordResetResponse.
+ * Use `create(RequestPasswordResetResponseSchema)` to create a new message.
+ */
+export const RequestPasswordResetResponseSchema: GenMessage<RequestPasswordResetResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 3);
+
+/**
+ * The secret of a link.
+ *
+ * @generated from message verdict.admin.v1.GetPasswordResetRequest
+ */
+export type GetPasswordResetRequest = Message<"verdict.admin.v1.GetPasswordResetRequest"> & {
+  /**
+   * The last part of the link.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.GetPasswordResetRequest.
+ * Use `create(GetPasswordResetRequestSchema)` to create a new message.
+ */
+export const GetPasswordResetRequestSchema: GenMessage<GetPasswordResetRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 4);
+
+/**
+ * Whose password a link sets.
+ *
+ * @generated from message verdict.admin.v1.GetPasswordResetResponse
+ */
+export type GetPasswordResetResponse = Message<"verdict.admin.v1.GetPasswordResetResponse"> & {
+  /**
+   * Email address to sign in with.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * When the link stops working.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 2;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.admin.v1.GetPasswordResetResponse.
+ * Use `create(GetPasswordResetResponseSchema)` to create a new message.
+ */
+export const GetPasswordResetResponseSchema: GenMessage<GetPasswordResetResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 5);
+
+/**
+ * Sets a new password.
+ *
+ * @generated from message verdict.admin.v1.ResetPasswordRequest
+ */
+export type ResetPasswordRequest = Message<"verdict.admin.v1.ResetPasswordRequest"> & {
+  /**
+   * The last part of the link.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * The new password, 12 to 128 characters.
+   *
+   * @generated from field: string password = 2;
+   */
+  password: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.ResetPasswordRequest.
+ * Use `create(ResetPasswordRequestSchema)` to create a new message.
+ */
+export const ResetPasswordRequestSchema: GenMessage<ResetPasswordRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 6);
+
+/**
+ * A new password.
+ *
+ * @generated from message verdict.admin.v1.ResetPasswordResponse
+ */
+export type ResetPasswordResponse = Message<"verdict.admin.v1.ResetPasswordResponse"> & {
+  /**
+   * Email address to sign in with.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.ResetPasswordResponse.
+ * Use `create(ResetPasswordResponseSchema)` to create a new message.
+ */
+export const ResetPasswordResponseSchema: GenMessage<ResetPasswordResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_person, 7);
 
 /**
  * The request has no fields: the session identifies the person.
@@ -67,7 +208,7 @@ export type GetPersonRequest = Message<"verdict.admin.v1.GetPersonRequest"> & {
  * Use `create(GetPersonRequestSchema)` to create a new message.
  */
 export const GetPersonRequestSchema: GenMessage<GetPersonRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 2);
+  messageDesc(file_verdict_admin_v1_person, 8);
 
 /**
  * The person who is signed in.
@@ -144,7 +285,7 @@ export type GetPersonResponse = Message<"verdict.admin.v1.GetPersonResponse"> & 
  * Use `create(GetPersonResponseSchema)` to create a new message.
  */
 export const GetPersonResponseSchema: GenMessage<GetPersonResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 3);
+  messageDesc(file_verdict_admin_v1_person, 9);
 
 /**
  * An identity of OpenID Connect that is linked to a person.
@@ -172,7 +313,7 @@ export type Identity = Message<"verdict.admin.v1.Identity"> & {
  * Use `create(IdentitySchema)` to create a new message.
  */
 export const IdentitySchema: GenMessage<Identity> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 4);
+  messageDesc(file_verdict_admin_v1_person, 10);
 
 /**
  * An account that a person belongs to.
@@ -207,7 +348,7 @@ export type Membership = Message<"verdict.admin.v1.Membership"> & {
  * Use `create(MembershipSchema)` to create a new message.
  */
 export const MembershipSchema: GenMessage<Membership> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 5);
+  messageDesc(file_verdict_admin_v1_person, 11);
 
 /**
  * What an installation offers.
@@ -263,7 +404,7 @@ export type Installation = Message<"verdict.admin.v1.Installation"> & {
  * Use `create(InstallationSchema)` to create a new message.
  */
 export const InstallationSchema: GenMessage<Installation> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 6);
+  messageDesc(file_verdict_admin_v1_person, 12);
 
 /**
  * The request has no fields: the session identifies the person.
@@ -278,7 +419,7 @@ export type ListSessionsRequest = Message<"verdict.admin.v1.ListSessionsRequest"
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 7);
+  messageDesc(file_verdict_admin_v1_person, 13);
 
 /**
  * The sessions of a person.
@@ -299,7 +440,7 @@ export type ListSessionsResponse = Message<"verdict.admin.v1.ListSessionsRespons
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 8);
+  messageDesc(file_verdict_admin_v1_person, 14);
 
 /**
  * A browser in which a person is signed in.
@@ -362,7 +503,7 @@ export type Session = Message<"verdict.admin.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 9);
+  messageDesc(file_verdict_admin_v1_person, 15);
 
 /**
  * Names the session to end.
@@ -383,7 +524,7 @@ export type EndSessionRequest = Message<"verdict.admin.v1.EndSessionRequest"> & 
  * Use `create(EndSessionRequestSchema)` to create a new message.
  */
 export const EndSessionRequestSchema: GenMessage<EndSessionRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 10);
+  messageDesc(file_verdict_admin_v1_person, 16);
 
 /**
  * The response has no fields.
@@ -398,7 +539,7 @@ export type EndSessionResponse = Message<"verdict.admin.v1.EndSessionResponse"> 
  * Use `create(EndSessionResponseSchema)` to create a new message.
  */
 export const EndSessionResponseSchema: GenMessage<EndSessionResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 11);
+  messageDesc(file_verdict_admin_v1_person, 17);
 
 /**
  * The password of the person.
@@ -419,7 +560,7 @@ export type ConfirmPasswordRequest = Message<"verdict.admin.v1.ConfirmPasswordRe
  * Use `create(ConfirmPasswordRequestSchema)` to create a new message.
  */
 export const ConfirmPasswordRequestSchema: GenMessage<ConfirmPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 12);
+  messageDesc(file_verdict_admin_v1_person, 18);
 
 /**
  * Names the identity to unlink.
@@ -440,7 +581,7 @@ export type UnlinkIdentityRequest = Message<"verdict.admin.v1.UnlinkIdentityRequ
  * Use `create(UnlinkIdentityRequestSchema)` to create a new message.
  */
 export const UnlinkIdentityRequestSchema: GenMessage<UnlinkIdentityRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 13);
+  messageDesc(file_verdict_admin_v1_person, 19);
 
 /**
  * The response has no fields.
@@ -455,7 +596,7 @@ export type UnlinkIdentityResponse = Message<"verdict.admin.v1.UnlinkIdentityRes
  * Use `create(UnlinkIdentityResponseSchema)` to create a new message.
  */
 export const UnlinkIdentityResponseSchema: GenMessage<UnlinkIdentityResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 14);
+  messageDesc(file_verdict_admin_v1_person, 20);
 
 /**
  * The password was right.
@@ -476,7 +617,7 @@ export type ConfirmPasswordResponse = Message<"verdict.admin.v1.ConfirmPasswordR
  * Use `create(ConfirmPasswordResponseSchema)` to create a new message.
  */
 export const ConfirmPasswordResponseSchema: GenMessage<ConfirmPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_person, 15);
+  messageDesc(file_verdict_admin_v1_person, 21);
 
 /**
  * The person who is signed in: accounts, sessions and the password. Signing in and out, OpenID Connect and
@@ -553,6 +694,38 @@ export const SignInService: GenService<{
     methodKind: "unary";
     input: typeof GetSignInMethodsRequestSchema;
     output: typeof GetSignInMethodsResponseSchema;
+  },
+  /**
+   * Mails a link that sets a new password to a person with this address. The response is the same when there is no such
+   * person. Fails with `wrong_state` when this installation sends no mail (`NOTIFY_FROM`).
+   *
+   * @generated from rpc verdict.admin.v1.SignInService.RequestPasswordReset
+   */
+  requestPasswordReset: {
+    methodKind: "unary";
+    input: typeof RequestPasswordResetRequestSchema;
+    output: typeof RequestPasswordResetResponseSchema;
+  },
+  /**
+   * Returns whose password a link sets. Fails with `not_found` for a link that is unknown, used or older than an hour.
+   *
+   * @generated from rpc verdict.admin.v1.SignInService.GetPasswordReset
+   */
+  getPasswordReset: {
+    methodKind: "unary";
+    input: typeof GetPasswordResetRequestSchema;
+    output: typeof GetPasswordResetResponseSchema;
+  },
+  /**
+   * Sets a new password. The link then no longer works, and every session of the person ends. The second factor stays.
+   * Sign in afterwards.
+   *
+   * @generated from rpc verdict.admin.v1.SignInService.ResetPassword
+   */
+  resetPassword: {
+    methodKind: "unary";
+    input: typeof ResetPasswordRequestSchema;
+    output: typeof ResetPasswordResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_verdict_admin_v1_person, 1);

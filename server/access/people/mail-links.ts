@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Sealer } from '../db/encryption.ts'
+import type { Sealer } from '../../db/encryption.ts'
 
 // The links that only a mail contains. A link names a row and proves it with a code, so no token is stored, and a mail
 // that is sent again after a crash has the same link.
 
-/** `reset`: of a notice. */
-export type LinkPurpose = 'reset'
+/** `reset`: the id is that of a notice. `invitation`: that of an invitation. */
+export type LinkPurpose = 'reset' | 'invitation'
 
 export interface LinkTokens {
   tokenOf(id: string): string

@@ -1,0 +1,78 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button, Stack, TextInput } from '@mantine/core'
+import { useMutation as useReactMutation } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { NarrowPage } from '../frame/narrow-page.tsx'
+import { Moment } from '../time/ago.tsx'
+import { signIn } from './auth-calls.ts'
+import { PasswordField } from './password-field.tsx'
+
+/** What the link of a mail opens: a new password. */
+export function ResetPage() {
+  const { token } = useParams({ from: '/reset/$token' })
+  const found = useQuery(SignInService.method.getPasswordReset, { token })
+  if (reasonOf(found.error) === 'not_found') {
+    return (
+      <NarrowPage title="This link no longer works">
+        <p className="soft">
+          It was used, it is older than an hour, or a newer one was used.{' '}
+          <Link to="/forgot" className="text-link">
+            Ask for a new one
+          </Link>
+          .
+        </p>
+      </NarrowPage>
+    )
+  }
+  return (
+    <NarrowPage title="Set a new password">
+      {found.data ? (
+        <>
+          <p className="soft">
+            It ends your sessions in every browser. Your second factor stays. This link works once, until{' '}
+            <Moment at={found.data.expiresAt!} />.
+          </p>
+          <ResetForm token={token} email={found.data.email} />
+        </>
+      ) : found.error ? (
+        <ErrorState error={found.error} retry={() => void found.refetch()} />
+      ) : (
+        <LoadingBlock height={200} />
+      )}
+    </NarrowPage>
+  )
+}
+
+function ResetForm({ token, email }: { token: string; email: string }) {
+  const [password, setPassword] = useState('')
+  const navigate = useNavigate()
+  const enter = useReactMutation({
+    mutationFn: (address: string) => signIn(address, password),
+    onSuccess: ({ needsCode }) => void navigate({ to: needsCode ? '/sign-in' : '/' }),
+    onError: () => void navigate({ to: '/sign-in' }),
+  })
+  const reset = useMutation(SignInService.method.resetPassword, { onSuccess: (done) => enter.mutate(done.email) })
+  const fault = fieldFaults(reset.error).get('password')
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        reset.mutate({ token, password })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput label="Email address" type="email" autoComplete="username" value={email} readOnly />
+        <PasswordField isNew value={password} onChange={setPassword} error={fault} data-autofocus />
+        {!fault && <CallFault error={reset.error} />}
+        <Button type="submit" loading={reset.isPending || enter.isPending}>
+          Set password
+        </Button>
+      </Stack>
+    </form>
+  )
+}
