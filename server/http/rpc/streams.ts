@@ -60,7 +60,7 @@ export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
   const { method, open } = inProcess(spec, parts.interceptors)
   const readMessage = createMessageRead(method.input, parts)
 
-  async function respond(call: Call, request: InProcessRequest, response: Response): Promise<void> {
+  async function respond(call: Call, request: InProcessRequest, response: StreamResponse): Promise<void> {
     for await (const message of await open(request)) {
       const bytes = toBinary(method.output, messageOf(method, message))
       const packed = response.mayPack ? await packedWhenWorth(bytes) : undefined
@@ -74,7 +74,7 @@ export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
 
   return async ({ call }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.hijack()
-    const response = createResponse(call)
+    const response = createStreamResponse(call)
     let request: InProcessRequest | undefined
     try {
       setDeadline(call)
@@ -92,9 +92,9 @@ export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
   }
 }
 
-type Response = ReturnType<typeof createResponse>
+type StreamResponse = ReturnType<typeof createStreamResponse>
 
-function createResponse(call: Call) {
+function createStreamResponse(call: Call) {
   const { type, encoding, end } = FRAMINGS[call.protocol]!
   const raw = call.response as ServerResponse & Http2ServerResponse
   const mayPack = acceptsGzip(call)
