@@ -7,10 +7,10 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { FirstAccount } from './account/first-account.tsx'
-import { EVENT_FILTERS, type EventSearch, REPLAY_FILTERS, type ReplaySearch } from './events/event-filters.ts'
+import { EVENT_PARAMETERS, type EventSearch, REPLAY_PARAMETERS, type ReplaySearch } from './events/event-filters.ts'
 import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
 import { readFilters } from './lists/read-filters.ts'
-import { MESSAGE_FILTERS, type MessageSearch } from './messages/message-filters.ts'
+import { MESSAGE_PARAMETERS, type MessageSearch } from './messages/message-filters.ts'
 import type { OverviewSearch } from './overview/range.ts'
 import { SUPPRESSION_FILTERS, type SuppressionSearch } from './suppressions/suppressions.ts'
 
@@ -85,7 +85,7 @@ const overview = createRoute({
 const messages = createRoute({
   getParentRoute: () => account,
   path: 'messages',
-  validateSearch: (search): MessageSearch => readFilters(MESSAGE_FILTERS, search),
+  validateSearch: (search): MessageSearch => readFilters(MESSAGE_PARAMETERS, search),
   component: lazyRouteComponent(() => import('./messages/messages-page.tsx'), 'MessagesPage'),
 })
 
@@ -131,7 +131,7 @@ const inboxMessage = createRoute({
 const events = createRoute({
   getParentRoute: () => account,
   path: 'events',
-  validateSearch: (search): EventSearch => readFilters(EVENT_FILTERS, search),
+  validateSearch: (search): EventSearch => readFilters(EVENT_PARAMETERS, search),
   component: lazyRouteComponent(() => import('./events/events-page.tsx'), 'EventsPage'),
 })
 
@@ -144,7 +144,7 @@ const event = createRoute({
 const replayRange = createRoute({
   getParentRoute: () => account,
   path: 'events/replay',
-  validateSearch: (search): ReplaySearch => readFilters(REPLAY_FILTERS, search),
+  validateSearch: (search): ReplaySearch => readFilters(REPLAY_PARAMETERS, search),
   component: lazyRouteComponent(() => import('./events/replay-page.tsx'), 'ReplayPage'),
 })
 

@@ -638,6 +638,8 @@ interface ListedRecipientFields {
   reason?: Reason
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
+  /** Host name of the mail exchanger that decided the outcome. Absent when none was asked. */
+  mx?: string
 }
 
 /** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */

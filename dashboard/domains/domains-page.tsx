@@ -1,7 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Domain, DomainService, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
@@ -10,6 +9,7 @@ import { ReaderNote } from '../account/reader-note.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingRows } from '../feedback/loading.tsx'
+import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { Pill } from '../status/status-pill.tsx'
@@ -22,7 +22,7 @@ const REFRESH_MS = 15_000
 /** The domains of the account, and the state of each. */
 export function DomainsPage() {
   const domains = useQuery(DomainService.method.listDomains, {}, { refetchInterval: REFRESH_MS })
-  const [adding, { open, close }] = useDisclosure()
+  const [adding, { open, close }] = useAddressedDialog('add')
   const add = useMay(Role.MEMBER) && (
     <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
       Add domain

@@ -1,5 +1,7 @@
+import { Fragment } from 'react'
 import { type Domain, type DomainRecord, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
+import { type Column, Rows } from '../lists/rows.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -14,85 +16,103 @@ interface RecordsProps {
 
 /** The records to publish, each beside what DNS has and with what to do. */
 export function Records({ domain, isChecking }: RecordsProps) {
+  const columns: Column<DomainRecord>[] = [
+    { head: 'Record', bare: true, cell: (record) => <Purpose {...record} /> },
+    { head: 'Host', cell: ({ host }) => <Host host={host} domain={domain.domain} /> },
+    { head: 'Value', wide: true, cell: (record) => <Value {...record} /> },
+    { head: 'State', cell: (record) => <State record={record} domain={domain} isChecking={isChecking} /> },
+  ]
   return (
-    <ol className={styles.records}>
-      {domain.records.map((record) => (
-        <li key={`${record.host} ${record.type}`} className={styles.record}>
-          <RecordView domain={domain} record={record} isChecking={isChecking} />
-        </li>
-      ))}
-    </ol>
+    <div className={styles.records}>
+      <Rows label="DNS records" columns={columns} rows={domain.records} idOf={({ host, type }) => `${host} ${type}`} />
+    </div>
   )
 }
 
-const CHECKING = { tone: 'waiting', word: 'Checking' } as const
-
-function RecordView({ domain, record, isChecking }: RecordsProps & { record: DomainRecord }) {
-  const { record: purpose, required, status, error, lastCheckedAt, observed } = record
-  const state = isChecking ? CHECKING : stateOfRecord(record, domain.status)
+function Purpose({ record, type, required }: DomainRecord) {
   return (
-    <>
-      <header className={styles.recordHead}>
-        <h3>{purpose.replace('_', '-')}</h3>
-        <span className="faint">{record.type}</span>
-        {!required && <span className="faint">not required</span>}
-        <span className={styles.recordState} aria-live="polite">
-          <Pill tone={state.tone} word={state.word} />
-        </span>
-      </header>
-      <p className="soft">{RECORD_PURPOSES[purpose]}</p>
-      <dl className={styles.facts}>
-        <Host host={record.host} domain={domain.domain} />
-        <dt>Value</dt>
-        <dd>{record.value ? <Copied text={record.value} label={`${purpose} value`} /> : 'Not known yet'}</dd>
-        {observed.length > 0 && <dt>In DNS now</dt>}
-        {observed.length > 0 && (
-          <dd>
-            {observed.map((value) => (
-              <div key={value}>
-                <OutsideText text={value} mono />
-              </div>
-            ))}
-          </dd>
-        )}
-      </dl>
+    <div className={styles.purpose}>
+      <h3>{record.replace('_', '-')}</h3>
+      <span className="faint">
+        {type}
+        {!required && ', not required'}
+      </span>
+      <p className={`soft ${styles.why}`}>{RECORD_PURPOSES[record]}</p>
+    </div>
+  )
+}
+
+/** As most DNS providers want it, without their zone at its end, and whole. */
+function Host({ host, domain }: { host: string; domain: string }) {
+  return (
+    <div className={styles.cell}>
+      {namesInZones(host, domain).map(({ zone, name }) => (
+        <div key={zone}>
+          <Copied text={name} label={`host in the zone ${zone}`} />
+          <p className="faint">in the zone {zone}</p>
+        </div>
+      ))}
+      <div>
+        <Copied text={host} label="whole host" />
+        <p className="faint">whole</p>
+      </div>
+    </div>
+  )
+}
+
+function Value({ record, value, observed, error, status }: DomainRecord) {
+  return (
+    <div className={styles.cell}>
+      {value ? <Copied text={value} label={`${record} value`} /> : <span className="faint">Not known yet</span>}
+      {observed.length > 0 && (
+        <div>
+          <p className="faint">In DNS now</p>
+          {observed.map((text) => (
+            <div key={text}>
+              <OutsideText text={text} mono />
+            </div>
+          ))}
+        </div>
+      )}
       {error && status !== RecordStatus.VERIFIED && (
         <p className={styles.advice}>
           <OutsideText text={error} />
         </p>
       )}
-      {lastCheckedAt && (
-        <p className="faint">
-          Checked <Ago at={lastCheckedAt} />
-        </p>
-      )}
-    </>
+    </div>
   )
 }
 
-function Host({ host, domain }: { host: string; domain: string }) {
-  const names = namesInZones(host, domain)
+const CHECKING = { tone: 'waiting', word: 'Checking' } as const
+
+function State({ record, domain, isChecking }: RecordsProps & { record: DomainRecord }) {
+  const state = isChecking ? CHECKING : stateOfRecord(record, domain.status)
   return (
-    <>
-      <dt>Host</dt>
-      <dd>
-        <Copied text={host} label="whole host" />
-        {names.length > 0 && <p className="faint">Most providers want the name without their zone at its end.</p>}
-        {names.map(({ zone, name }) => (
-          <div key={zone} className={styles.relative}>
-            <span className="faint">In the zone {zone}:</span>
-            <Copied text={name} label={`host in the zone ${zone}`} />
-          </div>
-        ))}
-      </dd>
-    </>
+    <div className={styles.cell} aria-live="polite">
+      <Pill tone={state.tone} word={state.word} />
+      {record.lastCheckedAt && (
+        <p className="faint">
+          Checked <Ago at={record.lastCheckedAt} />
+        </p>
+      )}
+    </div>
   )
 }
+
+/** A name may continue in the next line before each of its dots. */
+const atDots = (text: string) =>
+  text.split(/(?=\.)/).map((part, i) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no other identity
+    <Fragment key={i}>
+      <wbr />
+      {part}
+    </Fragment>
+  ))
 
 function Copied({ text, label }: { text: string; label: string }) {
   return (
     <span className={styles.copied}>
-      <code>{text}</code>
+      <code>{atDots(text)}</code>
       <CopyButton text={text} label={label} />
     </span>
   )

@@ -12,10 +12,11 @@ import {
   TENANT_FILTER,
 } from '../lists/outcome-filters.ts'
 import { timestampOf } from '../lists/read-filters.ts'
+import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
 
 /** The filters of the list as the address of the page has them. */
-export interface EventSearch {
+export interface EventSearch extends RangeSearch {
   event?: string
   status?: string
   reason?: string
@@ -23,8 +24,6 @@ export interface EventSearch {
   message?: string
   tag?: string
   tenant?: string
-  from?: string
-  to?: string
   sandbox?: string
 }
 
@@ -36,11 +35,6 @@ const KIND: Filter = {
     ['email.feedback', 'Late bounce or complaint'],
   ],
 }
-const TIMES: Filter[] = [
-  { name: 'from', label: 'After', kind: 'time' },
-  { name: 'to', label: 'Before', kind: 'time' },
-]
-
 export const EVENT_FILTERS: Filter[] = [
   KIND,
   STATUS_FILTER,
@@ -49,9 +43,11 @@ export const EVENT_FILTERS: Filter[] = [
   { name: 'message', label: 'Message', placeholder: 'msg_...' },
   TAG_FILTER,
   TENANT_FILTER,
-  ...TIMES,
   DRY_RUN_FILTER,
 ]
+
+/** What the address of the page may have. */
+export const EVENT_PARAMETERS: Filter[] = [...EVENT_FILTERS, ...RANGE_PARAMETERS]
 
 /** The request for the events that match. */
 export function requestOf(search: EventSearch): MessageInitShape<typeof ListEventsRequestSchema> {
@@ -71,7 +67,8 @@ export function requestOf(search: EventSearch): MessageInitShape<typeof ListEven
 }
 
 /** The filters that a replay of a range takes. */
-export interface ReplaySearch extends Pick<EventSearch, 'event' | 'status' | 'tag' | 'tenant' | 'from' | 'to'> {
+export interface ReplaySearch
+  extends Pick<EventSearch, 'event' | 'status' | 'tag' | 'tenant' | 'range' | 'from' | 'to'> {
   missed?: string
 }
 
@@ -84,7 +81,7 @@ export const REPLAY_CHIPS: Filter[] = [
   { name: 'missed', label: 'Webhook', choices: [['true', 'Not acknowledged']] },
 ]
 
-export const REPLAY_FILTERS: Filter[] = [...TIMES, ...REPLAY_CHIPS]
+export const REPLAY_PARAMETERS: Filter[] = [...REPLAY_CHIPS, ...RANGE_PARAMETERS]
 
 /** Which events a replay sends again. */
 export function replayFilterOf(search: ReplaySearch) {

@@ -10,9 +10,13 @@ import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
+import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
+import { SavedViews } from '../lists/saved-views.tsx'
 import { Address } from '../outside-text/address.tsx'
+import { RangePicker } from '../range/range-picker.tsx'
+import { useTimes } from '../range/use-times.ts'
 import { EventPill } from '../status/event-pill.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago, Countdown } from '../time/ago.tsx'
@@ -27,9 +31,11 @@ export function EventsPage() {
   const params = { account: membership.accountId }
   const search = useSearch({ from: '/$account/events' })
   const navigate = useNavigate({ from: '/$account/events' })
+  const times = useTimes(search)
+  const input = requestOf(times)
   const list = useCursorList({
     method: EventService.method.listEvents,
-    input: requestOf(search),
+    input,
     read: ({ events, nextCursor }) => ({ rows: events, next: nextCursor }),
     idOf,
   })
@@ -38,13 +44,13 @@ export function EventsPage() {
   const mayReplay = useMay(Role.MEMBER)
   const actions = (
     <>
-      <ExportEvents filters={requestOf(search)} />
+      <ExportEvents filters={input} />
       {mayReplay && (
         <Button
           variant="default"
           size="sm"
           leftSection={<IconRepeat size={16} aria-hidden />}
-          renderRoot={(props) => <Link {...props} to="/$account/events/replay" params={params} search={search} />}
+          renderRoot={(props) => <Link {...props} to="/$account/events/replay" params={params} search={times} />}
         >
           Replay a range
         </Button>
@@ -55,8 +61,22 @@ export function EventsPage() {
     <Page title="Events" actions={actions}>
       <EndpointState />
       <DeliveryViews />
-      <div className={styles.filters}>
+      <div className={filterStyles.bar}>
         <FilterChips filters={EVENT_FILTERS} values={{ ...search }} onChange={setFilter} />
+        <div className={filterStyles.tools}>
+          <RangePicker
+            value={search}
+            all="Any time"
+            onChange={({ range, from, to }) =>
+              void navigate({ search: (current: EventSearch) => ({ ...current, range, from, to }), replace: true })
+            }
+          />
+          <SavedViews
+            list="events"
+            search={{ ...search }}
+            onOpen={(next) => void navigate({ search: next, replace: true })}
+          />
+        </div>
       </div>
       <List
         list={list}

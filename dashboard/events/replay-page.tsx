@@ -13,6 +13,8 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { Address } from '../outside-text/address.tsx'
+import { withTimes } from '../range/presets.ts'
+import { RangePicker } from '../range/range-picker.tsx'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -20,10 +22,10 @@ import { lengthOf } from '../time/times.ts'
 import { type EventCount, useEventCount } from './event-count.ts'
 import { REPLAY_CHIPS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
 import styles from './events.module.css'
-import { RangeFields } from './range-fields.tsx'
 import { shownReplay } from './replay-states.ts'
 import { StartButton } from './start-button.tsx'
 
+const NO_RANGE = { range: undefined, from: undefined, to: undefined }
 const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 
@@ -44,13 +46,9 @@ export function ReplayPage() {
       void navigate({ to: '/$account/events/replays/$replay', params: { ...params, replay: replay!.replayId } })
     },
   })
-  const setFilter = (name: string, value: string | undefined) =>
-    void navigate({
-      to: '/$account/events/replay',
-      params,
-      search: (current: ReplaySearch) => ({ ...current, [name]: value }),
-      replace: true,
-    })
+  const setSearch = (next: ReplaySearch) =>
+    void navigate({ to: '/$account/events/replay', params, search: next, replace: true })
+  const setFilter = (name: string, value: string | undefined) => setSearch({ ...search, [name]: value })
   return (
     <Page title="Replay a range">
       <ReaderNote />
@@ -60,7 +58,12 @@ export function ReplayPage() {
           sent again. Your endpoint should accept an event twice: its id stays the same.
         </p>
         <LeftOut />
-        <RangeFields from={search.from} to={search.to} onChange={setFilter} />
+        <RangePicker
+          value={search}
+          all="All kept"
+          // A replay has a fixed start, so that the count and the replay mean the same events.
+          onChange={(next) => setSearch(withTimes({ ...search, ...NO_RANGE, ...next }, Date.now()))}
+        />
         <FilterChips filters={REPLAY_CHIPS} values={{ ...search }} onChange={setFilter} />
         <p role="status" className={styles.count}>
           {count.error ? null : <Matching {...count} perSecond={perSecond} />}

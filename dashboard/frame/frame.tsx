@@ -6,13 +6,15 @@ import { SearchBox } from './search-box.tsx'
 import { useFrameKeys } from './use-frame-keys.ts'
 
 const RailSheet = lazy(async () => ({ default: (await import('./rail-sheet.tsx')).RailSheet }))
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
 
 /** The frame of every page of an account. On a narrow screen the rail is a sheet behind a button. */
 export function Frame({ children }: { children: ReactNode }) {
   const [railOpen, setRailOpen] = useState(false)
   const [keysOpen, setKeysOpen] = useState(false)
-  useFrameKeys({ showKeys: () => setKeysOpen(true) })
+  const [paletteOpen, setPaletteOpen] = useState(false)
+  useFrameKeys({ showKeys: () => setKeysOpen(true), showPalette: () => setPaletteOpen(true) })
   return (
     <div className={styles.frame}>
       <a href="#page" className={styles.skip}>
@@ -48,6 +50,7 @@ export function Frame({ children }: { children: ReactNode }) {
       </div>
       <Suspense>
         {railOpen && <RailSheet onClose={() => setRailOpen(false)} />}
+        {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} onShowKeys={() => setKeysOpen(true)} />}
         {keysOpen && <KeyList onClose={() => setKeysOpen(false)} />}
       </Suspense>
     </div>

@@ -4,6 +4,7 @@ import { RAIL_ENTRIES } from './rail-entries.ts'
 
 const KEYS: [keys: string, does: string][] = [
   ['/', 'Search'],
+  ['Ctrl K', 'Go to a page, search, or do something'],
   ['j', 'Next row'],
   ['k', 'Previous row'],
   ['Enter', 'Open the row'],

@@ -7,7 +7,7 @@ import { RAIL_ENTRIES } from './rail-entries.ts'
 const SEQUENCE_MS = 1200
 
 /** The keys of every page. They do nothing while one types, in a dialog, or with a modifier. */
-export function useFrameKeys({ showKeys }: { showKeys(): void }): void {
+export function useFrameKeys({ showKeys, showPalette }: { showKeys(): void; showPalette(): void }): void {
   const { membership, person } = useAccount()
   const navigate = useNavigate()
 
@@ -24,9 +24,16 @@ export function useFrameKeys({ showKeys }: { showKeys(): void }): void {
     return key === '?'
   })
 
+  const openPalette = useEffectEvent(() => showPalette())
+
   useEffect(() => {
     let goneAt = Number.NEGATIVE_INFINITY
     const listen = (event: KeyboardEvent) => {
+      if (opensPalette(event)) {
+        event.preventDefault()
+        openPalette()
+        return
+      }
       if (isElsewhere(event)) return
       const follows = event.timeStamp - goneAt < SEQUENCE_MS
       goneAt = event.key === 'g' && !follows ? event.timeStamp : Number.NEGATIVE_INFINITY
@@ -35,6 +42,12 @@ export function useFrameKeys({ showKeys }: { showKeys(): void }): void {
     document.addEventListener('keydown', listen)
     return () => document.removeEventListener('keydown', listen)
   }, [])
+}
+
+/** Ctrl+K or Command+K, also while one types. A dialog stays alone. */
+function opensPalette({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
+  const isKey = key.toLowerCase() === 'k' && (ctrlKey || metaKey) && !altKey && !shiftKey
+  return isKey && document.querySelector('[role="dialog"]') === null
 }
 
 function isElsewhere(event: KeyboardEvent): boolean {

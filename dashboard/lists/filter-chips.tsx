@@ -1,9 +1,10 @@
 import { Button, Popover, Stack, TextInput } from '@mantine/core'
 import { IconFilterPlus, IconX } from '@tabler/icons-react'
-import { useState } from 'react'
-import { minuteOf } from '../time/times.ts'
+import { lazy, Suspense, useState } from 'react'
 import type { Filter } from './filter.ts'
 import styles from './filters.module.css'
+
+const Suggestions = lazy(async () => ({ default: (await import('./suggestions.tsx')).Suggestions }))
 
 interface FilterChipsProps {
   filters: Filter[]
@@ -46,8 +47,7 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
   )
 }
 
-function wordOf({ choices, kind }: Filter, value: string): string {
-  if (kind === 'time') return minuteOf(Date.parse(value))
+function wordOf({ choices }: Filter, value: string): string {
   return choices?.find(([choice]) => choice === value)?.[1] ?? value
 }
 
@@ -108,18 +108,16 @@ function Choices({ choices, onChoose }: { choices: [string, string][]; onChoose(
 
 function TypedValue({ filter, onApply }: { filter: Filter; onApply(value: string): void }) {
   const [value, setValue] = useState('')
-  const isTime = filter.kind === 'time'
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onApply(isTime && value ? new Date(value).toISOString() : value.trim())
+        onApply(value.trim())
       }}
     >
       <Stack gap={8}>
         <TextInput
           label={filter.label}
-          type={isTime ? 'datetime-local' : 'text'}
           placeholder={filter.placeholder}
           pattern={filter.pattern}
           title={filter.patternWords}
@@ -128,6 +126,11 @@ function TypedValue({ filter, onApply }: { filter: Filter; onApply(value: string
           spellCheck={false}
           autoFocus
         />
+        {filter.known !== undefined && (
+          <Suspense>
+            <Suggestions by={filter.known} text={value} onChoose={onApply} />
+          </Suspense>
+        )}
         <Button type="submit" size="xs">
           Apply
         </Button>

@@ -1,4 +1,5 @@
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { GroupBy } from '../../gen/verdict/v1/stats_pb.ts'
 import { REASON_WORDS, REASONS, reasonCode } from '../status/reasons.ts'
 import type { Filter } from './filter.ts'
 
@@ -40,8 +41,9 @@ export const RECIPIENT_DOMAIN_FILTER: Filter = {
   name: 'recipient_domain',
   label: 'Recipient domain',
   placeholder: 'example.com',
+  known: GroupBy.RECIPIENT_DOMAIN,
 }
-export const TAG_FILTER: Filter = { name: 'tag', label: 'Tag', placeholder: 'password-reset' }
+export const TAG_FILTER: Filter = { name: 'tag', label: 'Tag', placeholder: 'password-reset', known: GroupBy.TAG }
 export const SUBJECT_FILTER: Filter = { name: 'subject', label: 'Subject has', placeholder: 'order 4102' }
 /** One pair: its key, and its value after the first `=`. */
 export const METADATA_FILTER: Filter = {
@@ -51,7 +53,7 @@ export const METADATA_FILTER: Filter = {
   pattern: String.raw`[A-Za-z0-9_.\-]{1,40}=.*`,
   patternWords: 'A key, = and the whole value: order=4102',
 }
-export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placeholder: 'shop-7' }
+export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placeholder: 'shop-7', known: GroupBy.TENANT }
 
 /** The status that the address of a page names. */
 export const statusOfName = (name: string | undefined) => (name === undefined ? undefined : STATUSES[name])

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/a11y/noRedundantRoles: in the style sheet's cards, `display` takes the roles of a table away.
 import { createLink } from '@tanstack/react-router'
 import type { ComponentProps, MouseEvent, ReactNode } from 'react'
+import { useCompactRows } from './compact-rows.ts'
 import styles from './lists.module.css'
 
 export interface Column<Row> {
@@ -14,8 +15,13 @@ export interface Column<Row> {
   bare?: boolean | 'corner'
   /** Takes the width that is left; a long content is cut. */
   wide?: boolean
+  /** A long content is cut. */
+  capped?: boolean
   cell(row: Row): ReactNode
 }
+
+/** A table with more columns takes all the width of the page, and scrolls where that is too little. */
+const MOST_COLUMNS = 6
 
 interface RowsProps<Row> {
   label: string
@@ -26,8 +32,16 @@ interface RowsProps<Row> {
 
 /** A table, which shows a card for each row on a narrow screen. A row opens with the `RowLink` in it. */
 export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
-  return (
-    <table className={styles.table} role="table" aria-label={label}>
+  const [compact] = useCompactRows()
+  const many = columns.length > MOST_COLUMNS
+  const table = (
+    <table
+      className={styles.table}
+      role="table"
+      aria-label={label}
+      data-compact={compact || undefined}
+      data-many={many || undefined}
+    >
       <thead role="rowgroup">
         <tr role="row">
           {columns.map(({ head, quiet, numbers, wide }) => (
@@ -46,7 +60,7 @@ export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={idOf(row)} role="row" onClick={openRow}>
-            {columns.map(({ head, quiet, numbers, bare, wide, cell }) => (
+            {columns.map(({ head, quiet, numbers, bare, wide, capped, cell }) => (
               <td
                 key={head}
                 role="cell"
@@ -54,6 +68,7 @@ export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
                 data-head={quiet || bare ? undefined : head}
                 data-corner={bare === 'corner' || undefined}
                 data-wide={wide || undefined}
+                data-capped={capped || undefined}
               >
                 {cell(row)}
               </td>
@@ -63,6 +78,7 @@ export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
       </tbody>
     </table>
   )
+  return many ? <div className={styles.scroll}>{table}</div> : table
 }
 
 /** Opens the row's link, unless the click was on something of its own or has selected text. */

@@ -1,3 +1,4 @@
+import { GroupBy } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
@@ -13,6 +14,7 @@ import {
   TENANT_FILTER,
 } from '../lists/outcome-filters.ts'
 import { timestampOf } from '../lists/read-filters.ts'
+import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
 
 /** `in_doubt` is no status of the API, where such an email is bounced. A person takes it for one. */
@@ -23,7 +25,7 @@ const MESSAGE_STATUS: Filter = { ...STATUS_FILTER, choices: [...STATUS_FILTER.ch
 export const DOUBTFUL: MessageSearch = { status: IN_DOUBT }
 
 /** The filters of the list as the address of the page has them. */
-export interface MessageSearch {
+export interface MessageSearch extends RangeSearch {
   recipient?: string
   recipient_domain?: string
   status?: string
@@ -34,9 +36,9 @@ export interface MessageSearch {
   domain?: string
   tag?: string
   tenant?: string
-  from?: string
-  to?: string
   sandbox?: string
+  /** The further columns, as `from,tag`. */
+  columns?: string
 }
 
 export const MESSAGE_FILTERS: Filter[] = [
@@ -46,12 +48,17 @@ export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_DOMAIN_FILTER,
   SUBJECT_FILTER,
   METADATA_FILTER,
-  { name: 'domain', label: 'From domain', placeholder: 'example.com' },
+  { name: 'domain', label: 'From domain', placeholder: 'example.com', known: GroupBy.DOMAIN },
   TAG_FILTER,
   TENANT_FILTER,
-  { name: 'from', label: 'Sent after', kind: 'time' },
-  { name: 'to', label: 'Sent before', kind: 'time' },
   DRY_RUN_FILTER,
+]
+
+/** What the address of the page may have. */
+export const MESSAGE_PARAMETERS: Filter[] = [
+  ...MESSAGE_FILTERS,
+  ...RANGE_PARAMETERS,
+  { name: 'columns', label: 'Columns', pattern: '[a-z]+(,[a-z]+)*' },
 ]
 
 /** The request for the emails that match. */

@@ -1,6 +1,7 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import {
   EmailService,
@@ -11,16 +12,22 @@ import {
 import { useAccount } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
+import { type ColumnChoice, ColumnMenu, columnsText, useColumns } from '../lists/column-menu.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
+import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
+import { SavedViews } from '../lists/saved-views.tsx'
 import { Address } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
+import { RangePicker } from '../range/range-picker.tsx'
+import { useTimes } from '../range/use-times.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { lengthOf } from '../time/times.ts'
 import { ExportMessages } from './export-messages.tsx'
 import { MESSAGE_FILTERS, type MessageSearch, requestOf } from './message-filters.ts'
 import styles from './messages.module.css'
@@ -34,7 +41,8 @@ const LONGEST_SEND_MS = 120_000
 export function MessagesPage() {
   const search = useSearch({ from: '/$account/messages' })
   const navigate = useNavigate({ from: '/$account/messages' })
-  const input = requestOf(search)
+  const input = requestOf(useTimes(search))
+  const { shown, setStored } = useColumns('messages', COLUMN_CHOICES, search.columns)
   const list = useCursorList({
     method: EmailService.method.listEmails,
     input,
@@ -48,15 +56,37 @@ export function MessagesPage() {
     void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
   return (
     <Page title="Messages" actions={<ExportMessages filters={input} />}>
-      <div className={styles.filters}>
+      <div className={filterStyles.bar}>
         <FilterChips filters={MESSAGE_FILTERS} values={{ ...search }} onChange={setFilter} />
+        <div className={filterStyles.tools}>
+          <RangePicker
+            value={search}
+            all="Any time"
+            onChange={({ range, from, to }) =>
+              void navigate({ search: (current) => ({ ...current, range, from, to }), replace: true })
+            }
+          />
+          <ColumnMenu
+            choices={COLUMN_CHOICES}
+            shown={shown}
+            onChange={(next) => {
+              setStored(columnsText(next))
+              setFilter('columns', columnsText(next))
+            }}
+          />
+          <SavedViews
+            list="messages"
+            search={{ ...search }}
+            onOpen={(next) => void navigate({ search: next, replace: true })}
+          />
+        </div>
       </div>
       <List
         list={list}
         label="Messages"
-        columns={columnsFor(input)}
+        columns={columnsFor(input, shown)}
         idOf={idOf}
-        empty={Object.keys(search).length > 0 ? <NoMatch search={search} /> : <NoMessage />}
+        empty={Object.keys(search).some((name) => name !== 'columns') ? <NoMatch search={search} /> : <NoMessage />}
       />
     </Page>
   )
@@ -72,14 +102,40 @@ function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestO
   return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
 }
 
-function columnsFor(filters: ReturnType<typeof requestOf>): Column<ListedEmail>[] {
+/** The columns that a person may add, in their order. */
+const COLUMN_CHOICES: readonly ColumnChoice[] = [
+  ['from', 'From'],
+  ['tag', 'Tag'],
+  ['tenant', 'Tenant'],
+  ['server', 'Server'],
+  ['time', 'Time taken'],
+]
+
+function columnsFor(filters: ReturnType<typeof requestOf>, chosen: readonly string[]): Column<ListedEmail>[] {
   const shown = (row: ListedEmail) => ({ row, recipient: shownRecipient(row, filters) })
   return [
     { head: 'Status', bare: true, cell: (row) => <Status {...shown(row)} /> },
     { head: 'To', bare: true, cell: (row) => <Recipients {...shown(row)} /> },
     { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
+    ...COLUMN_CHOICES.filter(([name]) => chosen.includes(name)).map(([name, head]) => ({
+      head,
+      capped: true,
+      numbers: name === 'time',
+      cell: FURTHER_CELLS[name]!,
+    })),
     { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
   ]
+}
+
+const FURTHER_CELLS: Record<string, (row: ListedEmail) => ReactNode> = {
+  from: ({ from }) => <OutsideText text={from} line />,
+  tag: ({ tag }) => tag && <OutsideText text={tag} line />,
+  tenant: ({ tenantId }) => tenantId && <OutsideText text={tenantId} line />,
+  server: ({ recipients }) => {
+    const mx = recipients.find(({ mx }) => mx !== undefined)?.mx
+    return mx && <OutsideText text={mx} line />
+  },
+  time: ({ createdAt, completedAt }) => lengthOf(timestampMs(completedAt!) - timestampMs(createdAt!)),
 }
 
 interface CellProps {
@@ -116,7 +172,7 @@ function NoMatch({ search }: { search: MessageSearch }) {
   return <EmptyState title="No message matches">{noMatchWords(search)}</EmptyState>
 }
 
-function noMatchWords({ tag, subject, ...others }: MessageSearch): string {
+function noMatchWords({ tag, subject, columns: _, ...others }: MessageSearch): string {
   const isAlone = Object.keys(others).length === 0
   if (isAlone && tag !== undefined && subject === undefined) return 'Searched as a tag. For an address, type it whole.'
   if (isAlone && subject !== undefined && tag === undefined)

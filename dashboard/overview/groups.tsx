@@ -102,7 +102,7 @@ function GroupTable({ grouping, groups, messages }: GroupTableProps) {
     )
   }
   const columns: Column<StatsGroup>[] = [
-    { head: label, wide: true, cell: ({ key }) => name(key) },
+    { head: label, bare: true, wide: true, cell: ({ key }) => name(key) },
     { head: 'Sent', numbers: true, cell: ({ sent }) => countOf(sent) },
     {
       head: 'Delivered',

@@ -8,6 +8,8 @@ import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
+import type { RangeSearch } from '../range/presets.ts'
+import { RangePicker } from '../range/range-picker.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Charts } from './charts.tsx'
 import { Figures } from './figures.tsx'
@@ -16,8 +18,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { Groups } from './groups.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
-import { type OverviewSearch, type Range, rangeOf, SIMULATED_MESSAGES } from './range.ts'
-import { RangePicker } from './range-picker.tsx'
+import { DEFAULT_PRESET, type OverviewSearch, type Range, rangeOf, SIMULATED_MESSAGES, timesOf } from './range.ts'
 import { faultsOf, readChecks } from './readiness.ts'
 
 const REFRESH_MS = 15_000
@@ -52,10 +53,20 @@ export function OverviewPage() {
       search: { ...times, ...(simulated && SIMULATED_MESSAGES) },
     })
   }
+  // Without a valid range in the address, the page shows the default one.
+  const isOwn = search.from !== undefined && search.to !== undefined
+  const shownRange = isOwn ? timesOf(range) : { range: search.range ?? DEFAULT_PRESET }
+  const show = (next: RangeSearch) =>
+    void navigate({
+      to: '/$account',
+      params: { account },
+      search: ({ simulated }) => ({ ...next, simulated }),
+      replace: true,
+    })
   const actions = (
     <>
       {(person.installation?.inbox || simulated) && <SimulatorSwitch search={search} />}
-      <RangePicker search={search} range={range} />
+      <RangePicker value={shownRange} onChange={show} />
     </>
   )
   return (

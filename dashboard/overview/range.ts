@@ -1,25 +1,11 @@
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { presetLength, type RangeSearch } from '../range/presets.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** The ranges to choose from. Times are in Unix milliseconds. */
-export const PRESETS = [
-  ['1h', '1 hour', HOUR],
-  ['24h', '24 hours', DAY],
-  ['7d', '7 days', 7 * DAY],
-  ['30d', '30 days', 30 * DAY],
-] as const
-
 export const DEFAULT_PRESET = '24h'
-
-/** The parameters of the page's address: a preset, or two times. */
-export interface RangeSearch {
-  range?: string
-  from?: string
-  to?: string
-}
 
 export interface OverviewSearch extends RangeSearch {
   /** `true` shows emails to the simulator, which are counted apart from all others. */
@@ -47,7 +33,7 @@ const MAX_HOURS = 7 * 24
 export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range {
   const own = [Date.parse(from ?? ''), Date.parse(to ?? '')] as const
   if (own[0] < own[1]) return inPeriods(own[0], own[1], nowMs)
-  const [, , lengthMs] = PRESETS.find(([name]) => name === range) ?? PRESETS.find(([name]) => name === DEFAULT_PRESET)!
+  const lengthMs = presetLength(range) ?? presetLength(DEFAULT_PRESET)!
   return inPeriods(nowMs - lengthMs, nowMs, nowMs)
 }
 

@@ -5,7 +5,7 @@ import { TroubleMark } from '../frame/trouble-mark.tsx'
 import styles from '../tabs/tabs.module.css'
 
 /** The pages of the settings, in order, and the lowest role that can read each. */
-const PAGES = [
+export const SETTINGS_PAGES = [
   ['API keys', '/$account/settings/keys', Role.READER],
   ['Webhook', '/$account/settings/webhook', Role.READER],
   ['Notifications', '/$account/settings/notifications', Role.READER],
@@ -18,7 +18,7 @@ const PAGES = [
 /** The frame of every page of the settings. */
 export function SettingsPages() {
   const { membership } = useAccount()
-  const pages = PAGES.filter(([, , role]) => membership.role >= role)
+  const pages = SETTINGS_PAGES.filter(([, , role]) => membership.role >= role)
   return (
     <>
       <nav aria-label="Settings" className={styles.tabs}>

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
 import { IconFileImport, IconPlus } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -14,6 +13,7 @@ import { ReaderNote } from '../account/reader-note.tsx'
 import { ExportList } from '../export/export-list.tsx'
 import { nameOf } from '../export/outcome-cells.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
+import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
@@ -33,7 +33,7 @@ export function SuppressionsPage() {
   const search = useSearch({ from: '/$account/suppressions' })
   const navigate = useNavigate()
   const mayChange = useMay(Role.MEMBER)
-  const [adding, { open, close }] = useDisclosure()
+  const [adding, { open, close }] = useAddressedDialog('add')
   const asked = {
     method: SuppressionService.method.list,
     input: { email: search.email, reason: reasonOfName(search.reason), tenantId: search.tenant },

@@ -209,6 +209,7 @@ async function outcomesOf(db: Database, ids: string[]) {
             status: recipients.status,
             reason: recipients.reason,
             inDoubt: recipients.inDoubt,
+            mx: sql<string | null>`${recipients.smtp} ->> 'mx'`,
           })
           .from(recipients)
           .where(inArray(recipients.messageId, ids))
@@ -231,6 +232,7 @@ function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
       kind: kindNames.value(outcome.kind),
       ...outcomeOf(outcome),
       inDoubt: outcome.inDoubt || undefined,
+      mx: outcome.mx ?? undefined,
     })),
     inDoubt: outcomes.some(({ inDoubt }) => inDoubt) || undefined,
     tag: row.tag ?? undefined,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readFilters } from '../../dashboard/lists/read-filters.ts'
-import { DOUBTFUL, MESSAGE_FILTERS, requestOf } from '../../dashboard/messages/message-filters.ts'
+import { DOUBTFUL, MESSAGE_FILTERS, MESSAGE_PARAMETERS, requestOf } from '../../dashboard/messages/message-filters.ts'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 test('the address of the page becomes the request', () => {
@@ -52,9 +52,11 @@ test('what is no value of a filter is left out', () => {
     tag: '',
     to: 7,
     other: 'x',
+    range: '2y',
+    columns: 'from;tag',
   }
-  expect(readFilters(MESSAGE_FILTERS, search)).toEqual({})
-  expect(readFilters(MESSAGE_FILTERS, { status: 'bounced', reason: 'spam_blocked', to: '2026-01-31' })).toEqual({
+  expect(readFilters(MESSAGE_PARAMETERS, search)).toEqual({})
+  expect(readFilters(MESSAGE_PARAMETERS, { status: 'bounced', reason: 'spam_blocked', to: '2026-01-31' })).toEqual({
     status: 'bounced',
     reason: 'spam_blocked',
     to: '2026-01-31',

@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useMutation } from '@connectrpc/connect-query'
-import { Checkbox, Input, NativeSelect, SegmentedControl, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Input, NativeSelect, Radio, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type CreateKeyResponse, KeyService, type ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
@@ -8,7 +8,7 @@ import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
 import styles from './keys.module.css'
-import { sentenceOf, USUAL_SCOPES } from './scopes.ts'
+import { ACCESSES, type Access, scopesOf, sentenceOf, USUAL_SCOPES } from './scopes.ts'
 
 const EXPIRIES = [
   { value: '', label: 'Never' },
@@ -28,6 +28,7 @@ interface CreateKeyFormProps {
 export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps) {
   const [name, setName] = useState('')
   const [kind, setKind] = useState<'live' | 'test'>('live')
+  const [access, setAccess] = useState<Access>('usual')
   const [chosen, setChosen] = useState(USUAL_SCOPES)
   const [days, setDays] = useState('')
   const refresh = useRefresh()
@@ -38,7 +39,7 @@ export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps)
     },
   })
   const offered = kind === 'live' ? list.liveScopes : list.testScopes
-  const scopes = chosen.filter((scope) => offered.includes(scope))
+  const scopes = scopesOf(access, offered, chosen)
   const faults = fieldFaults(create.error)
   return (
     <form
@@ -83,13 +84,31 @@ export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps)
             mb={4}
           />
         </Input.Wrapper>
-        <Checkbox.Group label="What the key may do" value={scopes} onChange={setChosen} error={faults.get('scopes')}>
+        <Radio.Group
+          label="What the key may do"
+          value={access}
+          onChange={(value) => {
+            // The boxes begin with what was chosen before.
+            setChosen(scopes)
+            setAccess(value as Access)
+          }}
+          error={faults.get('scopes')}
+        >
           <div className={styles.scopeList}>
-            {offered.map((scope) => (
-              <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={sentenceOf(scope)} />
+            {ACCESSES.map(([value, label, description]) => (
+              <Radio key={value} value={value} label={label} description={description} />
             ))}
           </div>
-        </Checkbox.Group>
+        </Radio.Group>
+        {access === 'chosen' && (
+          <Checkbox.Group aria-label="Scopes" value={scopes} onChange={setChosen}>
+            <div className={styles.scopeList}>
+              {offered.map((scope) => (
+                <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={sentenceOf(scope)} />
+              ))}
+            </div>
+          </Checkbox.Group>
+        )}
         <NativeSelect
           label="Expires"
           data={EXPIRIES}

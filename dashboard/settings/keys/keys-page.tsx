@@ -8,6 +8,7 @@ import { ReaderNote } from '../../account/reader-note.tsx'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingRows } from '../../feedback/loading.tsx'
+import { useAddressedDialog } from '../../frame/addressed-dialog.ts'
 import { Page } from '../../frame/page.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { Ago } from '../../time/ago.tsx'
@@ -19,10 +20,10 @@ import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
 /** The API keys of the account. */
 export function KeysPage() {
   const list = useQuery(KeyService.method.listKeys)
-  const [creating, setCreating] = useState(false)
+  const [creating, { open, close }] = useAddressedDialog('create')
   const mayCreate = useMay(Role.MEMBER)
   const create = mayCreate && (
-    <Button onClick={() => setCreating(true)} disabled={!list.data}>
+    <Button onClick={open} disabled={!list.data}>
       Create key
     </Button>
   )
@@ -36,7 +37,7 @@ export function KeysPage() {
       ) : (
         <LoadingRows />
       )}
-      {creating && list.data && <CreateKeyDialog list={list.data} onClose={() => setCreating(false)} />}
+      {creating && mayCreate && list.data && <CreateKeyDialog list={list.data} onClose={close} />}
     </Page>
   )
 }

@@ -17,3 +17,18 @@ export const sentenceOf = (scope: string) => SENTENCES[scope] ?? ''
 
 /** What a new key may do unless the person chooses otherwise. */
 export const USUAL_SCOPES = ['emails.send', 'emails.read']
+
+/** What most keys are for, and the choice of single scopes. */
+export type Access = 'usual' | 'all' | 'chosen'
+
+export const ACCESSES: [access: Access, label: string, description: string][] = [
+  ['usual', 'Send and look up', 'Sends emails, and reads messages and their outcomes.'],
+  ['all', 'Everything', 'Every call of the API, changes of domains, suppressions and webhooks included.'],
+  ['chosen', 'Choose what it may do', 'Single scopes, each with what it allows.'],
+]
+
+/** The scopes of a key. `offered` are those that its kind can have. */
+export function scopesOf(access: Access, offered: readonly string[], chosen: readonly string[]): string[] {
+  if (access === 'all') return [...offered]
+  return (access === 'usual' ? USUAL_SCOPES : chosen).filter((scope) => offered.includes(scope))
+}

@@ -903,6 +903,8 @@ class ListedRecipientDelivered(TypedDict):
     """Field of the request that the recipient was given in."""
     status: Literal["delivered"]
     """Terminal state of the recipient."""
+    mx: NotRequired[str]
+    """Host name of the mail exchanger that decided the outcome. Absent when none was asked."""
 
 
 @final
@@ -919,6 +921,8 @@ class ListedRecipientBounced(TypedDict):
     """Reason of the outcome. Present when `status` is `bounced` or `rejected`."""
     in_doubt: NotRequired[bool]
     """True when the reply to the final dot was lost: the message may or may not have arrived."""
+    mx: NotRequired[str]
+    """Host name of the mail exchanger that decided the outcome. Absent when none was asked."""
 
 
 @final
@@ -933,6 +937,8 @@ class ListedRecipientRejected(TypedDict):
     """Terminal state of the recipient."""
     reason: RejectionReason
     """Reason of the outcome. Present when `status` is `bounced` or `rejected`."""
+    mx: NotRequired[str]
+    """Host name of the mail exchanger that decided the outcome. Absent when none was asked."""
 
 
 ListedRecipient = ListedRecipientDelivered | ListedRecipientBounced | ListedRecipientRejected

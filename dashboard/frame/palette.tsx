@@ -1,0 +1,132 @@
+import { Modal, useMantineColorScheme } from '@mantine/core'
+import { useNavigate } from '@tanstack/react-router'
+import { type KeyboardEvent, useId, useState } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { useSignOut } from '../session/sign-out.ts'
+import { SETTINGS_PAGES } from '../settings/settings-pages.tsx'
+import styles from './palette.module.css'
+import { RAIL_ENTRIES } from './rail-entries.ts'
+import { readingsOf } from './search-place.ts'
+
+interface Entry {
+  /** Says what it is: `Go to`, or how a search reads the text. */
+  kind: string
+  label: string
+  run(): void
+}
+
+/** Pages, searches and actions, found by their names. Ctrl+K opens it. */
+export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys(): void }) {
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const list = useId()
+  const entries = useEntries(text, onShowKeys)
+  const optionId = (i: number) => `${list}-${i}`
+  const run = (entry: Entry | undefined) => {
+    if (!entry) return
+    onClose()
+    entry.run()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (!step || entries.length === 0) return
+    event.preventDefault()
+    const next = (chosen + step + entries.length) % entries.length
+    setChosen(next)
+    document.getElementById(optionId(next))?.scrollIntoView({ block: 'nearest' })
+  }
+  return (
+    <Modal opened onClose={onClose} withCloseButton={false} padding={0} size="lg" yOffset="12vh" centered={false}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          run(entries[chosen])
+        }}
+      >
+        <input
+          className={styles.box}
+          role="combobox"
+          aria-label="Go to a page, search, or do something"
+          aria-expanded={entries.length > 0}
+          aria-controls={list}
+          aria-autocomplete="list"
+          aria-activedescendant={entries.length > 0 ? optionId(chosen) : undefined}
+          placeholder="Go to a page, search, or do something"
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value)
+            setChosen(0)
+          }}
+          onKeyDown={onKeyDown}
+          spellCheck={false}
+          autoComplete="off"
+          data-autofocus
+        />
+      </form>
+      <div id={list} role="listbox" aria-label="Pages, searches and actions" className={styles.entries}>
+        {entries.map((entry, i) => (
+          <div
+            key={`${entry.kind} ${entry.label}`}
+            id={optionId(i)}
+            role="option"
+            aria-selected={i === chosen}
+            tabIndex={-1}
+            onPointerMove={() => setChosen(i)}
+            onClick={() => run(entry)}
+            onKeyDown={() => {}}
+          >
+            <span className={styles.kind}>{entry.kind}</span>
+            <bdi>{entry.label}</bdi>
+          </div>
+        ))}
+      </div>
+    </Modal>
+  )
+}
+
+/** What fits the text. Pages and actions come first; a text that names none of them is searched for. */
+function useEntries(text: string, onShowKeys: () => void): Entry[] {
+  const { membership, person } = useAccount()
+  const navigate = useNavigate()
+  const { setColorScheme } = useMantineColorScheme()
+  const signOut = useSignOut()
+  const params = { account: membership.accountId }
+  const go = (place: string) => () => void navigate({ href: `/dashboard/${membership.accountId}${place}` })
+  const pages: Entry[] = [
+    ...RAIL_ENTRIES.filter(({ inbox }) => !inbox || person.installation?.inbox).map(({ label, to }) => ({
+      kind: 'Go to',
+      label,
+      run: () => void navigate({ to, params }),
+    })),
+    ...SETTINGS_PAGES.filter(([, , role]) => membership.role >= role).map(([label, to]) => ({
+      kind: 'Go to',
+      label,
+      run: () => void navigate({ to, params }),
+    })),
+  ]
+  const act = (label: string, run: () => void): Entry => ({ kind: 'Do', label, run })
+  const ofMembers = [
+    act('Create key', go('/settings/keys#create')),
+    act('Add domain', go('/domains#add')),
+    act('Suppress an address', go('/suppressions#add')),
+    act('Import suppressions', go('/suppressions/import')),
+    act('Replay a range of events', go('/events/replay')),
+  ]
+  const actions = [
+    ...(membership.role >= Role.MEMBER ? ofMembers : []),
+    act('Light colours', () => setColorScheme('light')),
+    act('Dark colours', () => setColorScheme('dark')),
+    act('Colours as the system', () => setColorScheme('auto')),
+    act('Show the keys', onShowKeys),
+    act('Sign out', () => void signOut()),
+  ]
+  const words = text.trim().toLowerCase().split(/\s+/)
+  const fits = ({ kind, label }: Entry) => words.every((word) => `${kind} ${label}`.toLowerCase().includes(word))
+  const searches = readingsOf(text).map(({ label, value, place }) => ({
+    kind: label,
+    label: value,
+    run: go(`/${place}`),
+  }))
+  return [...[...pages, ...actions].filter(fits), ...searches]
+}

@@ -1,0 +1,43 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { Granularity, type GroupBy, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
+import styles from './filters.module.css'
+
+const DAYS = 30
+const HOUR_MS = 3_600_000
+const MOST = 8
+/** Stands in statistics for every value without a row of its own. */
+const OTHER = 'other'
+
+interface SuggestionsProps {
+  by: GroupBy
+  /** What was typed so far. */
+  text: string
+  onChoose(value: string): void
+}
+
+/** The values that were used most in the last 30 days, as far as they have the typed text. */
+export function Suggestions({ by, text, onChoose }: SuggestionsProps) {
+  const now = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS
+  const request = {
+    by,
+    from: new Date(now - DAYS * 24 * HOUR_MS).toISOString(),
+    to: new Date(now).toISOString(),
+    granularity: Granularity.TOTAL,
+  }
+  const { data } = useQuery(StatsService.method.getStats, request, { staleTime: 60_000 })
+  const typed = text.trim().toLowerCase()
+  const values = data?.groups.map(({ key }) => key).filter((key) => key !== '' && key !== OTHER) ?? []
+  const fitting = values.filter((value) => value.toLowerCase().includes(typed) && value !== text).slice(0, MOST)
+  if (fitting.length === 0) return null
+  return (
+    <ul className={styles.suggestions} aria-label="Values of the last 30 days">
+      {fitting.map((value) => (
+        <li key={value}>
+          <button type="button" className={styles.choice} onClick={() => onChoose(value)}>
+            <bdi>{value}</bdi>
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,10 @@
+import { useMemo } from 'react'
+import { type RangeSearch, withTimes } from './presets.ts'
+
+/** The search of a list with times. A preset keeps its start until another range is chosen, so pages fit together. */
+export function useTimes<Search extends RangeSearch>(search: Search) {
+  const { range } = search
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the start belongs to the preset that was chosen
+  const chosenAtMs = useMemo(() => Date.now(), [range])
+  return withTimes(search, chosenAtMs)
+}
