@@ -1,5 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { type Account, createAccount, listAccounts, setTier } from '../server/access/accounts.ts'
+import { type Account, createAccount, listAccounts, renameAccount, setTier } from '../server/access/accounts.ts'
 import { record } from '../server/access/audit/record-change.ts'
 import { type OperatorLimits, tierOf } from '../server/config/limits.ts'
 import type { Database } from '../server/db/connect.ts'
@@ -15,11 +15,12 @@ export const accountOption = (description = 'The id or name of the account; need
 
 export const accounts = (print: Print) =>
   new Command('accounts')
-    .summary('Manage accounts: create, list, tier')
+    .summary('Manage accounts: create, list, tier, rename')
     .description('Manage accounts. An account owns domains, keys and messages.')
     .addCommand(create(print))
     .addCommand(list(print))
     .addCommand(tier(print))
+    .addCommand(rename(print))
 
 const create = (print: Print) =>
   command('create', 'verdict accounts create "Web shop"', 'verdict accounts create Mailer --tier pro')
@@ -73,6 +74,24 @@ const tier = (print: Print) =>
       })
       const text = `Account ${publicId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
       print({ json: view(changed), text })
+    })
+
+const rename = (print: Print) =>
+  command('rename', 'verdict accounts rename "Web shop"', 'verdict accounts rename Shop --account "Web shop"')
+    .description('Change the name of an account')
+    .argument('<name>', 'Shown wherever people choose one', readName)
+    .addOption(accountOption())
+    .action(async (name, { account }) => {
+      const renamed = await withDatabase(async (db) => {
+        const chosen = await chooseAccount(db, account)
+        return db.transaction(async (tx) => {
+          const before = await renameAccount(tx, chosen.id, name)
+          const fields = { target: name, before: { name: before }, after: { name } }
+          await record(tx, { ...operator(chosen.id), action: 'account.rename', ...fields })
+          return { ...chosen, name }
+        })
+      })
+      print({ json: view(renamed), text: `Account ${publicId('acc', renamed.id)} has the name "${name}".` })
     })
 
 function checkTier({ tiers }: OperatorLimits, name: string): void {

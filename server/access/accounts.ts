@@ -24,3 +24,11 @@ export async function setTier(db: Database | Transaction, accountId: string, tie
   const [account] = await db.update(accounts).set({ tier }).where(eq(accounts.id, accountId)).returning()
   return account!
 }
+
+/** Names an account that exists. Returns the name of before. */
+export async function renameAccount(tx: Transaction, accountId: string, name: string): Promise<string> {
+  const isIt = eq(accounts.id, accountId)
+  const [before] = await tx.select({ name: accounts.name }).from(accounts).where(isIt).for('no key update')
+  await tx.update(accounts).set({ name }).where(isIt)
+  return before!.name
+}

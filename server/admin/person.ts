@@ -16,6 +16,7 @@ import { members, people, sessions } from '../db/people-schema.ts'
 import { accounts } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
+import { readName } from './account.ts'
 import { roleNames } from './role.ts'
 
 const SHOWN_AGENT = 256
@@ -84,6 +85,20 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       const isRight = await countWrong([() => tryPassword(sessionId)], check, (isRight) => !isRight)
       if (!isRight) throw fail('wrong_password', 'This is not your password.')
       return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }
+    },
+
+    async changeName(request, context) {
+      const name = readName(request.name)
+      const { personId, email } = personOf(context)
+      await db.transaction(async (tx) => {
+        const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
+        const isIt = eq(people.id, personId)
+        const [before] = await tx.select({ name: people.name }).from(people).where(isIt).for('no key update')
+        await tx.update(people).set({ name }).where(isIt)
+        const change = { before: { name: before!.name }, after: { name } }
+        await recordForPerson(tx, { personId, email, action: 'person.rename', remoteAddress, ...change })
+      })
+      return {}
     },
 
     async unlinkIdentity({ issuer }, context) {

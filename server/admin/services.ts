@@ -1,4 +1,5 @@
 import { createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
+import { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
@@ -9,6 +10,7 @@ import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/peo
 import { PersonService, SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Backend } from '../services/backend.ts'
+import { createAccountService } from './account.ts'
 import { createAuditService } from './audit.ts'
 import { createImportService } from './imports.ts'
 import { createInboxService } from './inbox.ts'
@@ -40,6 +42,7 @@ export function createAdminServices(parts: AdminParts): Record<'services' | 'ope
   return {
     services: [
       createServiceImplSpec<typeof PersonService>(PersonService, person),
+      createServiceImplSpec<typeof AccountService>(AccountService, createAccountService(parts)),
       createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
       createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
       createServiceImplSpec<typeof OverviewService>(OverviewService, createOverviewService(parts)),

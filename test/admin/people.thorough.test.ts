@@ -1,12 +1,14 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { inviteFirstPerson } from '../../server/access/people/invitations.ts'
+import { createAccountService } from '../../server/admin/account.ts'
 import { createInvitationService } from '../../server/admin/invitations.ts'
 import { createKeyService } from '../../server/admin/keys.ts'
 import { createPeopleService } from '../../server/admin/people.ts'
@@ -36,6 +38,7 @@ beforeAll(async () => {
       createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
       createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
       createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
+      createServiceImplSpec<typeof AccountService>(AccountService, createAccountService(parts)),
     ],
     openServices: (people) => [
       createServiceImplSpec<typeof InvitationService>(
@@ -415,4 +418,30 @@ test('who cannot be removed keeps every key', async () => {
   const personId = publicId('per', owner.personId)
   expect(await refusal(owner.people.removePerson({ personId, revokeKeys: true }))).toBe('last_owner')
   expect((await owner.client(KeyService).listKeys({})).keys[0]!.revokedAt).toBeUndefined()
+})
+
+test('an owner renames the account, and a person themselves; both are in the audit log', async () => {
+  const owner = await newOwner()
+  const member = await dashboard.person({ accountId: owner.accountId, role: 'member' })
+  expect(await refusal(member.client(AccountService).renameAccount({ name: 'Mine' }))).toBe('insufficient_role')
+  for (const name of ['', ' ', 'x'.repeat(101), 'a\u202eb']) {
+    expect(await refusal(owner.client(AccountService).renameAccount({ name }))).toBe('invalid_payload')
+    expect(await refusal(member.client(PersonService).changeName({ name }))).toBe('invalid_payload')
+  }
+  await owner.client(AccountService).renameAccount({ name: ' Bücher & Co. ' })
+  await member.client(PersonService).changeName({ name: 'Ann Example' })
+  await member.client(PersonService).changeName({ name: 'Ann Example' })
+  expect(await member.client(PersonService).getPerson({})).toMatchObject({
+    name: 'Ann Example',
+    accounts: [{ name: 'Bücher & Co.' }],
+  })
+  const entries = await account.db
+    .select()
+    .from(auditEntries)
+    .where(eq(auditEntries.accountId, owner.accountId))
+    .orderBy(asc(auditEntries.id))
+  expect(entries).toMatchObject([
+    { action: 'account.rename', actorName: owner.email, before: { name: 'Web shop' }, after: { name: 'Bücher & Co.' } },
+    { action: 'person.rename', target: member.email, before: { name: 'The member' }, after: { name: 'Ann Example' } },
+  ])
 })

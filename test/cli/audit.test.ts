@@ -24,6 +24,9 @@ test("the operator's changes are in the audit log, under the name of the operati
   await verdict(['accounts', 'create', 'Shop'])
   await verdict(['accounts', 'tier', 'free', '--account', 'Shop'])
   await verdict(['accounts', 'tier', 'free', '--account', 'Shop'])
+  await verdict(['accounts', 'rename', 'Store', '--account', 'Shop'])
+  await verdict(['accounts', 'rename', 'Store', '--account', 'Store'])
+  await verdict(['accounts', 'rename', 'Shop', '--account', 'Store'])
   const { json: key } = await verdict(['keys', 'create', 'ci', '--test', '--account', 'Shop'])
   const { key: secret, key_id } = key as Record<string, string>
   await verdict(['keys', 'revoke', key_id!, '--account', 'Shop'])
@@ -41,6 +44,8 @@ test("the operator's changes are in the audit log, under the name of the operati
   expect(rows.map(({ accountId, action, target }) => [accountId === shop, action, target])).toEqual([
     [true, 'account.create', 'Shop'],
     [true, 'account.tier', 'Shop'],
+    [true, 'account.rename', 'Store'],
+    [true, 'account.rename', 'Shop'],
     [true, 'key.create', 'ci'],
     [true, 'key.revoke', 'ci'],
     [true, 'domain.create', 'example.com'],
@@ -51,7 +56,8 @@ test("the operator's changes are in the audit log, under the name of the operati
     [false, 'suppression.remove', 'ann@example.com'],
   ])
   expect(rows[1]).toMatchObject({ before: { tier: null }, after: { tier: 'free' } })
-  expect(rows[5]).toMatchObject({ before: { status: 'pending' }, after: { status: 'verified' } })
+  expect(rows[2]).toMatchObject({ before: { name: 'Shop' }, after: { name: 'Store' } })
+  expect(rows[7]).toMatchObject({ before: { status: 'pending' }, after: { status: 'verified' } })
   expect(rows.at(-1)!.accountId).toBe(EVERYBODY)
   expect(JSON.stringify(rows)).not.toContain(secret)
 })

@@ -61,6 +61,12 @@ const NAMES: Record<string, [method: string, request: (name: string) => object]>
     'ImportService/StartImport',
     (tenant_id) => ({ fileName: 'a.csv', lines: 1, digest: DIGEST, tenant_id }),
   ],
+  'SetNotificationUrlRequest.url': [
+    'NotificationService/SetNotificationUrl',
+    (name) => ({ url: `https://chat.example.com/${name}` }),
+  ],
+  'RenameAccountRequest.name': ['AccountService/RenameAccount', (name) => ({ name })],
+  'ChangeNameRequest.name': ['PersonService/ChangeName', (name) => ({ name })],
   'CreateKeyRequest.name': ['KeyService/CreateKey', (name) => ({ name, scopes: ['emails.send'] })],
   'AcceptInvitationRequest.name': [
     'InvitationService/AcceptInvitation',
@@ -120,7 +126,7 @@ test('every text of a request is a name or has a reason not to be treated as one
 })
 
 async function call(method: string, request: object): Promise<string> {
-  const isAdmin = /^(Import|Key|Invitation|People)Service/.test(method)
+  const isAdmin = /^(Import|Key|Invitation|People|Account|Person|Notification)Service/.test(method)
   const withKey = { authorization: `Bearer ${api.keys.live}`, 'content-type': 'application/json' }
   const response = await fetch(`${api.url}/verdict${isAdmin ? '.admin' : ''}.v1.${method}`, {
     method: 'POST',

@@ -296,17 +296,15 @@ test('an event shows its original dispatch and its newest hundred replays, and c
     endedAt: now,
   }
   await db.insert(dispatchRows).values(ids.map((replayId) => ({ id: replayId, ...replays })))
-  await db
-    .insert(attemptRows)
-    .values(
-      ids.map((dispatchId) => ({
-        dispatchId,
-        accountId: event!.accountId,
-        number: 1,
-        startedAt: now,
-        outcome: 'unknown',
-      })),
-    )
+  await db.insert(attemptRows).values(
+    ids.map((dispatchId) => ({
+      dispatchId,
+      accountId: event!.accountId,
+      number: 1,
+      startedAt: now,
+      outcome: 'unknown',
+    })),
+  )
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(106)
   const dispatchIds = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)

@@ -2,6 +2,7 @@
 const WORDS: Record<string, string> = {
   'account.create': 'Created the account',
   'account.tier': 'Changed the tier',
+  'account.rename': 'Renamed the account, now',
   'key.create': 'Created the key',
   'key.revoke': 'Revoked the key',
   'domain.create': 'Added the domain',
@@ -21,6 +22,7 @@ const WORDS: Record<string, string> = {
   'person.invite': 'Invited',
   'person.withdraw_invitation': 'Withdrew the invitation of',
   'person.join': 'Joined as',
+  'person.rename': 'Changed the name of',
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',
   'person.end_session': 'Ended a session of',

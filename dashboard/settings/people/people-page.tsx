@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { useState } from 'react'
+import { AccountService } from '../../../gen/verdict/admin/v1/account_pb.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import {
   type Invitation,
@@ -17,6 +18,7 @@ import { type Column, Rows } from '../../lists/rows.tsx'
 import { Address } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Ago } from '../../time/ago.tsx'
+import { RenameDialog } from '../rename-dialog.tsx'
 import styles from '../settings.module.css'
 import { InviteDialog } from './invite-dialog.tsx'
 import { RemovePersonDialog } from './remove-person-dialog.tsx'
@@ -25,10 +27,21 @@ import { RoleSelect } from './role-select.tsx'
 /** The people of the account, and the invitations that wait. */
 export function PeoplePage() {
   const list = useQuery(PeopleService.method.listPeople)
-  const [inviting, setInviting] = useState(false)
+  const [open, setOpen] = useState<'invite' | 'rename'>()
+  const { membership } = useAccount()
   const isOwner = useMay(Role.OWNER)
+  const close = () => setOpen(undefined)
+  const rename = useMutation(AccountService.method.renameAccount)
+  const actions = isOwner && (
+    <Group gap="xs">
+      <Button variant="default" onClick={() => setOpen('rename')}>
+        Rename account
+      </Button>
+      <Button onClick={() => setOpen('invite')}>Invite person</Button>
+    </Group>
+  )
   return (
-    <Page title="People" actions={isOwner && <Button onClick={() => setInviting(true)}>Invite person</Button>}>
+    <Page title="People" actions={actions}>
       <ReaderNote />
       {list.error && !list.data ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
@@ -37,7 +50,15 @@ export function PeoplePage() {
       ) : (
         <LoadingRows rows={3} />
       )}
-      {inviting && <InviteDialog onClose={() => setInviting(false)} />}
+      {open === 'invite' && <InviteDialog onClose={close} />}
+      {open === 'rename' && (
+        <RenameDialog
+          title="Rename account"
+          name={membership.name}
+          save={(name) => rename.mutateAsync({ name })}
+          onClose={close}
+        />
+      )}
     </Page>
   )
 }

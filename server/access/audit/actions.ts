@@ -2,6 +2,7 @@
 export const ACTIONS = [
   'account.create',
   'account.tier',
+  'account.rename',
   'key.create',
   'key.revoke',
   'domain.create',
@@ -21,6 +22,7 @@ export const ACTIONS = [
   'person.invite',
   'person.withdraw_invitation',
   'person.join',
+  'person.rename',
   'person.role',
   'person.remove',
   'person.end_session',
