@@ -105,7 +105,7 @@ test('a change that needs a fresh sign-in leads to the provider, which asks for 
 test('a person with a password links an identity, signs in with it, and unlinks it', async () => {
   await profileOf(page)
   await page.getByRole('button', { name: `Link ${host}` }).click()
-  await page.getByRole('dialog').getByLabel('Password').fill(owner.password)
+  await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(owner.password)
   await page.getByRole('dialog').getByRole('button', { name: 'Continue', exact: true }).click()
   await signInAtProvider(page, 'olga')
   await page.waitForURL(/\/settings\/profile$/)
@@ -115,7 +115,7 @@ test('a person with a password links an identity, signs in with it, and unlinks 
   await page.waitForURL(/\/dashboard\/acc_/)
   await profileOf(page)
   await page.getByRole('button', { name: `Unlink ${host}` }).click()
-  await page.getByRole('dialog').getByLabel('Password').fill(owner.password)
+  await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(owner.password)
   await page.getByRole('dialog').getByRole('button', { name: 'Continue', exact: true }).click()
   await page.getByRole('button', { name: `Link ${host}` }).waitFor()
 })
