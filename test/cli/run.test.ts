@@ -307,7 +307,7 @@ test.each<[why: string, args: string[], part: string]>([
 /** The names in the lists of commands that a help prints. */
 async function listedCommands(...path: string[]): Promise<string[]> {
   const help = await textOf(...path, '--help')
-  const [, commands = ''] = help.split('\nCommands:\n')
+  const commands = help.replace(/^Arguments:\n.*?\n\n/ms, '')
   const names = [...commands.matchAll(/^ {2}([a-z][a-z-]*)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
   return names.map(([, name]) => name!).filter((name) => name !== 'help')
 }
