@@ -56,20 +56,25 @@ const invite = (print: Print) =>
   command('invite', 'verdict people invite ann@example.com', 'verdict people invite bob@example.com --role reader')
     .summary('Create a link by which a person joins an account')
     .description(
-      'Create a link by which a person joins an account. It works once, for 7 days. Verdict does not mail it.',
+      'Create a link by which a person joins an account. It works once, for 7 days. With NOTIFY_FROM the API also mails one.',
     )
     .argument('<email>')
     .addOption(new Option('--role <role>', 'What the person may do').choices(ROLES).default('member' as const))
     .addOption(accountOption())
     .action(async (text, { role, account }) => {
       const email = readEmail(text)
+      const isMailed = variables('notifyFrom').notifyFrom !== undefined
       const invited = await withDatabase(async (db, clock) => {
         const { id: accountId, name } = await chooseAccount(db, account)
-        const created = await inviteTo(db, clock, operator(accountId), { email, role })
+        const created = await inviteTo(db, clock, operator(accountId), { email, role, isMailed })
         if (!created) throw new Failure('usage', `${email} already belongs to account "${name}".`)
         return created
       })
-      printLink(print, invited, `Give this link to ${email}. It works once, for 7 days:`)
+      printLink(
+        print,
+        invited,
+        `${isMailed ? `A mail is on its way to ${email}. Or give them this link.` : `Give this link to ${email}.`} It works once, for 7 days:`,
+      )
     })
 
 const remove = (print: Print) =>

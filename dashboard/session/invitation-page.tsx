@@ -65,8 +65,9 @@ export function InvitationPage() {
 
 function AcceptForm({ token, invitation }: { token: string; invitation: GetInvitationResponse }) {
   const isSetUp = invitation.email === undefined
-  // The server does not say whether the address has a sign-in: whoever holds the link would learn it.
-  const [isNew, setIsNew] = useState(true)
+  // The server says only to the holder of a mailed link whether the address has a sign-in.
+  const { hasSignIn } = invitation
+  const [isNew, setIsNew] = useState(!hasSignIn)
   const [email, setEmail] = useState('')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
@@ -85,10 +86,31 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        accept.mutate({ token, email: isSetUp ? email : undefined, name: isNew ? name : undefined, password })
+        accept.mutate({
+          token,
+          email: isSetUp ? email : undefined,
+          name: isNew ? name : undefined,
+          password,
+          replace: isNew && hasSignIn,
+        })
       }}
     >
       <Stack gap="md">
+        {hasSignIn && (
+          <p className="soft" role="note">
+            {isNew ? (
+              'Someone else made a sign-in with your address. It loses the address, its sessions end, and you start without its accounts.'
+            ) : (
+              <>
+                This address has a sign-in. Enter its password, or{' '}
+                <Link to="/forgot" className="text-link">
+                  set a new one
+                </Link>{' '}
+                and come back.
+              </>
+            )}
+          </p>
+        )}
         <TextInput
           label="Email address"
           type="email"
@@ -131,7 +153,11 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
             accept.reset()
           }}
         >
-          {isNew ? 'I already have a sign-in with this address' : 'I am new here'}
+          {isNew
+            ? 'I already have a sign-in with this address'
+            : hasSignIn
+              ? 'That sign-in is not mine'
+              : 'I am new here'}
         </Button>
       </Stack>
     </form>

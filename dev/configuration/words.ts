@@ -133,7 +133,7 @@ export const SECTIONS: readonly Section[] = [
       oidcClientSecret: { meaning: 'The secret that belongs to it.' },
       notifyFrom: {
         meaning:
-          'An address of a verified domain, of any account. [Notifications](notifications.md) and [links that set a new password](sign-in.md#a-forgotten-password) are mailed from it, through the service itself. Without it notifications go to a notification URL only.',
+          'An address of a verified domain, of any account. [Notifications](notifications.md), [invitations and links that set a new password](sign-in.md) are mailed from it, through the service itself. Without it notifications go to a notification URL only.',
       },
     },
   },

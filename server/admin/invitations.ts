@@ -5,6 +5,8 @@ import { acceptInvitation, noInvitation } from '../access/people/accept.ts'
 import type { CredentialAttempts } from '../access/people/credential-attempts.ts'
 import type { NoteFailedSignIn } from '../access/people/failed-sign-ins.ts'
 import { findInvitation, type Invitation } from '../access/people/invitations.ts'
+import { findPerson } from '../access/people/join.ts'
+import type { LinkTokens } from '../access/people/mail-links.ts'
 import { remoteAddressKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
@@ -15,22 +17,25 @@ import { roleNames } from './role.ts'
 export interface InvitationServiceParts extends Pick<Backend, 'db' | 'clock'> {
   attempts: CredentialAttempts
   noteFailedSignIn: NoteFailedSignIn
+  /** The links of invitations that were mailed. */
+  invitationLinks: LinkTokens
   /** The person whose session a Cookie header holds. */
   signedInAs(cookie: string | undefined): Promise<string | undefined>
 }
 
 export function createInvitationService(parts: InvitationServiceParts): ServiceImpl<typeof InvitationService> {
-  const { db, clock } = parts
+  const { db } = parts
   return {
     async getInvitation({ token }) {
-      const invitation = await findInvitation(db, clock, token)
+      const invitation = await findInvitation(parts, token)
       if (!invitation) throw noInvitation()
-      const { email, role, expiresAt } = invitation
+      const { email, role, expiresAt, isProof } = invitation
       return {
         accountNames: await accountNames(db, invitation),
         email: email ?? undefined,
         role: roleNames.value(role),
         expiresAt: timestampFromDate(expiresAt),
+        hasSignIn: isProof && (await findPerson(db, email!)) !== undefined,
       }
     },
 

@@ -33,7 +33,7 @@ import { personOf } from './person.ts'
 
 const kindNames = enumNames(TroubleKindSchema)
 const channelNames = enumNames(NotificationChannelSchema)
-const stateNames = enumNames(NotificationStateSchema)
+export const noticeStateNames = enumNames(NotificationStateSchema)
 
 export interface NotificationServiceParts extends Pick<Backend, 'db' | 'sealer' | 'publicUrl' | 'notifyFrom'> {
   webhooks: { post: Post; urls: { faultOf: UrlFaultOf } }
@@ -140,7 +140,7 @@ function shownNotice(row: typeof notices.$inferSelect, personName: string | null
     subject,
     channel: channelNames.value(channel),
     personName: personName ?? undefined,
-    state: stateNames.value(state),
+    state: noticeStateNames.value(state),
     outcome: outcome ?? undefined,
     endedAt: endedAt ? timestampFromDate(endedAt) : undefined,
     nextTryAt: state === 'waiting' ? timestampFromDate(dueAt) : undefined,

@@ -7,7 +7,15 @@ import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import type { Role } from '../access/people/access.ts'
 import { readPersonEmail } from '../access/people/email.ts'
-import { endInvitation, type Invitation, invite, linkOf, listInvitations } from '../access/people/invitations.ts'
+import {
+  endInvitation,
+  type Invitation,
+  type InvitationMail,
+  invite,
+  linkOf,
+  listInvitations,
+  mailsOf,
+} from '../access/people/invitations.ts'
 import { changeRole, removeMember } from '../access/people/member-changes.ts'
 import { listMembers, type Member } from '../access/people/members.ts'
 import { callerKey } from '../caller.ts'
@@ -15,28 +23,37 @@ import { parsePublicId, publicId } from '../db/ids.ts'
 import { fail, failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { keyMessage } from './keys.ts'
+import { noticeStateNames } from './notifications.ts'
 import { roleNames } from './role.ts'
 
 export function createPeopleService({
   db,
   clock,
   publicUrl,
-}: Pick<Backend, 'db' | 'clock' | 'publicUrl'>): ServiceImpl<typeof PeopleService> {
+  notifyFrom,
+}: Pick<Backend, 'db' | 'clock' | 'publicUrl' | 'notifyFrom'>): ServiceImpl<typeof PeopleService> {
   return {
     async listPeople(_, { values }) {
       const { accountId } = values.get(callerKey)!
       const people = await listMembers(db, accountId)
       const invitations = await listInvitations(db, clock, accountId)
-      return { people: people.map(personOfMember), invitations: invitations.map(shownInvitation) }
+      const ids = invitations.map(({ id }) => id)
+      const mails = await mailsOf(db, ids)
+      return {
+        people: people.map(personOfMember),
+        invitations: invitations.map((one) => shownInvitation(one, mails.get(one.id))),
+      }
     },
 
     async invitePerson(request, { values }) {
-      const invitee = { email: readPersonEmail(request.email), role: readRole(request.role) }
+      const isMailed = notifyFrom !== undefined
+      const invitee = { email: readPersonEmail(request.email), role: readRole(request.role), isMailed }
       const invited = await invite(db, clock, requesterOf(values), invitee)
       if (!invited) {
         throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
       }
-      return { invitation: shownInvitation(invited.invitation), url: linkOf(publicUrl(), invited) }
+      const { invitation } = invited
+      return { invitation: shownInvitation(invitation), url: linkOf(publicUrl(), invited), mailed: isMailed }
     },
 
     async withdrawInvitation({ invitationId }, { values }) {
@@ -82,12 +99,14 @@ function personOfMember({ personId, name, email, role, secondFactor, joinedAt }:
   }
 }
 
-function shownInvitation({ id, email, role, createdAt, expiresAt }: Invitation) {
+function shownInvitation({ id, email, role, createdAt, expiresAt }: Invitation, mail?: InvitationMail) {
   return {
     invitationId: publicId('inv', id),
     email: email ?? '',
     role: roleNames.value(role),
     createdAt: timestampFromDate(createdAt),
     expiresAt: timestampFromDate(expiresAt),
+    mail: mail && noticeStateNames.value(mail.state),
+    mailOutcome: mail?.outcome ?? undefined,
   }
 }

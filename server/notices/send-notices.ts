@@ -6,7 +6,7 @@ import type { Post, PostResult } from '../webhooks/post.ts'
 import { endTry, leaseDue, type NoticeRow, type TryEnd } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
 import type { NotificationUrls } from './notification-urls.ts'
-import { chatBody, resetMail, troubleMail, troubleText } from './texts.ts'
+import { chatBody, invitationMail, resetMail, troubleMail, troubleText } from './texts.ts'
 
 // The way of a notice:
 //
@@ -16,7 +16,7 @@ import { chatBody, resetMail, troubleMail, troubleText } from './texts.ts'
 //   house.ts           mail, by the recipe of every send, for an account without a row
 //   notification-urls.ts  a post in the form of Slack, through the guard of webhooks
 //
-// The reset of a password is a notice, too (access/people/password-resets.ts).
+// Invitations and the reset of a password are notices, too (access/people/).
 
 /** Delays before the next try of a notice, after each one whose outcome was certain. */
 const DELAYS_MS = [60_000, 300_000, 900_000, 3_600_000]
@@ -31,6 +31,7 @@ interface Parts {
   /** undefined without NOTIFY_FROM. */
   sendMail?: SendHouseMail
   resetLinks: LinkTokens
+  invitationLinks: LinkTokens
   publicUrl(): string
   leaseMs: number
   /** Is called with each try that ended, and with faults. */
@@ -84,6 +85,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
 
   async function mailOf(notice: NoticeRow): Promise<NoticeMail | undefined> {
     if (notice.kind === 'password_reset') return resetOf(notice)
+    if (notice.kind === 'invitation') return invitationOf(notice)
     const [person] = await run<{ email: string }>(db, STILL_TOLD, [notice.accountId, notice.personId, notice.kind])
     return person && { to: person.email, ...troubleMail(notice, parts.publicUrl()) }
   }
@@ -93,6 +95,13 @@ export function createNoticeSender(parts: Parts): NoticeSender {
     if (!person || person.resets >= RESETS_PER_HOUR) return undefined
     const link = `${parts.publicUrl()}/dashboard/reset/${parts.resetLinks.tokenOf(id)}`
     return { to: person.email, personId: person.id, ...resetMail(link) }
+  }
+
+  async function invitationOf({ subjectId }: NoticeRow): Promise<NoticeMail | undefined> {
+    const [invitation] = await run<{ id: string; email: string }>(db, WAITING_INVITATION, [subjectId])
+    if (!invitation) return undefined
+    const link = `${parts.publicUrl()}/dashboard/invitation/${parts.invitationLinks.tokenOf(invitation.id)}`
+    return { to: invitation.email, ...invitationMail(link) }
   }
 
   return {
@@ -113,6 +122,8 @@ const STILL_TOLD = `
 
 /** More mails than this tell the person nothing, and fill the mailbox. */
 const RESETS_PER_HOUR = 3
+
+const WAITING_INVITATION = 'select id, email from invitations where id = $1 and ended_at is null and expires_at > now()'
 
 const WITH_PASSWORD = `
   select p.id, p.email, (

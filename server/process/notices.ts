@@ -29,6 +29,7 @@ export function startNotices({ config, log, db, metrics, ends }: Program, parts:
     urls: createNotificationUrls({ db, sealer }),
     sendMail: sendHouseMail,
     resetLinks: createLinkTokens(sealer, 'reset'),
+    invitationLinks: createLinkTokens(sealer, 'invitation'),
     publicUrl,
     leaseMs: leaseOf(config.sendBudgetMs) + MARGIN_MS,
     report(end) {

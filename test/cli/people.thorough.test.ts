@@ -39,10 +39,18 @@ async function json(...args: string[]) {
   return JSON.parse(JSON.stringify((await run(args)).json))
 }
 
+const NO_LINKS = { tokenOf: () => '', read: () => undefined }
+
 /** Does with a link what its holder does. */
 const accept = (url: string, more: { email?: string; name?: string } = {}) =>
   acceptInvitation(
-    { db: database.db, clock, attempts: createCredentialAttempts(), noteFailedSignIn: () => {} },
+    {
+      db: database.db,
+      clock,
+      attempts: createCredentialAttempts(),
+      noteFailedSignIn: () => {},
+      invitationLinks: NO_LINKS,
+    },
     { token: url.split('/').at(-1)!, name: 'Ann', password: PASSWORD, remoteAddress: '192.0.2.1', ...more },
   )
 

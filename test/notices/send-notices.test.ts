@@ -59,6 +59,7 @@ function createSender({ from = 'verdict@example.test', leaseMs = 60_000 } = {}) 
     urls: createNotificationUrls({ db, sealer }),
     sendMail: createSendHouseMail({ db, send, from, leaseMs: 60_000 }),
     resetLinks: createLinkTokens(sealer, 'reset'),
+    invitationLinks: createLinkTokens(sealer, 'invitation'),
     publicUrl: () => 'https://mail.example.com',
     leaseMs,
     report: (end) => 'error' in end && errors.push(end.error),

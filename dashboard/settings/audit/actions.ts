@@ -27,6 +27,7 @@ const WORDS: Record<string, string> = {
   'person.remove': 'Removed',
   'person.end_session': 'Ended a session of',
   'person.change_password': 'Changed the password of',
+  'person.lose_address': 'Another person proved to own the address',
   'person.reset_password': 'Set a new password by a mailed link for',
   'person.second_factor': 'Set up or ended the second factor of',
   'person.make_backup_codes': 'Made backup codes for',

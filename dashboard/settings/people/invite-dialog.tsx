@@ -83,12 +83,21 @@ function InvitationLink({ created, onDone }: { created: InvitePersonResponse; on
   return (
     <Stack gap="md">
       <p>
-        Give this link to <bdi>{created.invitation?.email}</bdi>. It works once, for seven days, and it is not shown
-        again. Verdict does not send it.
+        {created.mailed ? (
+          <>
+            A mail with a link is on its way to <bdi>{created.invitation?.email}</bdi>. You can give them this link,
+            too. It works once, for seven days, and it is not shown again.
+          </>
+        ) : (
+          <>
+            Give this link to <bdi>{created.invitation?.email}</bdi>. It works once, for seven days, and it is not shown
+            again. Verdict does not send it.
+          </>
+        )}
       </p>
       <CodeBlock code={created.url} label="Link" />
       <Group justify="flex-end">
-        <Button onClick={onDone}>I have copied the link</Button>
+        <Button onClick={onDone}>{created.mailed ? 'Done' : 'I have copied the link'}</Button>
       </Group>
     </Stack>
   )

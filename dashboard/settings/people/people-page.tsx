@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Group } from '@mantine/core'
 import { useState } from 'react'
 import { AccountService } from '../../../gen/verdict/admin/v1/account_pb.ts'
+import { NotificationState } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import {
   type Invitation,
@@ -17,7 +18,9 @@ import { Page } from '../../frame/page.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { Address } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
+import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
+import { STATES } from '../notifications/words.ts'
 import { RenameDialog } from '../rename-dialog.tsx'
 import styles from '../settings.module.css'
 import { InviteDialog } from './invite-dialog.tsx'
@@ -109,6 +112,16 @@ function removeColumn(onRemove: (person: Person) => void): Column<Person> {
   }
 }
 
+function MailState({ invitation: { mail, mailOutcome } }: { invitation: Invitation }) {
+  if (!mail) return <span className="faint">None</span>
+  return (
+    <div>
+      <Pill {...STATES[mail]!} />
+      {mail === NotificationState.FAILED && <div className="faint">{mailOutcome}</div>}
+    </div>
+  )
+}
+
 function Invitations({ invitations }: { invitations: Invitation[] }) {
   const isOwner = useMay(Role.OWNER)
   const refresh = useRefresh()
@@ -120,6 +133,9 @@ function Invitations({ invitations }: { invitations: Invitation[] }) {
     { head: 'Role', cell: ({ role }) => ROLE_WORDS[role] },
     { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} /> },
   ]
+  if (invitations.some(({ mail }) => mail)) {
+    columns.push({ head: 'Mail', cell: (invitation) => <MailState invitation={invitation} /> })
+  }
   if (isOwner) {
     columns.push({
       head: 'Actions',

@@ -27,6 +27,7 @@ export const ACTIONS = [
   'person.remove',
   'person.end_session',
   'person.change_password',
+  'person.lose_address',
   'person.reset_password',
   'person.second_factor',
   'person.make_backup_codes',

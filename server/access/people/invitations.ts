@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database, Transaction } from '../../db/connect.ts'
-import { and, desc, eq, gt, isNull } from '../../db/drizzle.ts'
+import { and, desc, eq, gt, inArray, isNull } from '../../db/drizzle.ts'
 import { newId } from '../../db/ids.ts'
-import { invitations } from '../../db/people-schema.ts'
+import { invitations, notices } from '../../db/people-schema.ts'
 import { changeAs, type Requester } from '../audit/change-as.ts'
 import { type Author, record } from '../audit/record-change.ts'
 import type { Role } from './access.ts'
+import type { LinkTokens } from './mail-links.ts'
 import { listMembers } from './members.ts'
 
 export type Invitation = typeof invitations.$inferSelect
@@ -19,6 +20,8 @@ export interface Invitee {
   /** As `personEmail` returns it. */
   email: string
   role: Role
+  /** Whether the person also gets a mail with a link of its own. */
+  isMailed: boolean
 }
 
 /** An invitation with the secret of its link. Only the secret's hash is stored. */
@@ -35,7 +38,7 @@ export async function invite(
   db: Database,
   clock: DatabaseClock,
   requester: Requester,
-  { email, role }: Invitee,
+  { email, role, isMailed }: Invitee,
 ): Promise<Invited | undefined> {
   const { accountId, actor } = requester
   if ((await listMembers(db, accountId)).some((member) => member.email === email)) return undefined
@@ -43,7 +46,9 @@ export async function invite(
   return changeAs(db, requester, async (tx, author) => {
     await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
     await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
-    return store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)
+    const invited = await store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)
+    if (isMailed) await mail(tx, clock, invited.invitation)
+    return invited
   })
 }
 
@@ -53,17 +58,48 @@ export async function inviteFirstPerson(tx: Transaction, clock: DatabaseClock): 
   return store(tx, clock, { accountId: null, email: null, role: 'owner', createdBy: null }, SET_UP_DAYS)
 }
 
-/** Finds the invitation of a link that still works. */
+export interface FoundInvitation extends Invitation {
+  /** Whether the link is that of the mail: its holder reads mail to the address. */
+  isProof: boolean
+}
+
+interface FindParts {
+  db: Database
+  clock: DatabaseClock
+  /** The links of mails. */
+  invitationLinks: LinkTokens
+}
+
+/** Finds the invitation of a link that still works: the one that was shown, or the one that was mailed. */
 export async function findInvitation(
-  db: Database,
-  clock: DatabaseClock,
+  { db, clock, invitationLinks }: FindParts,
   token: string,
-): Promise<Invitation | undefined> {
+): Promise<FoundInvitation | undefined> {
+  const mailedId = invitationLinks.read(token)
+  const isIt = mailedId === undefined ? eq(invitations.tokenHash, hashOf(token)) : eq(invitations.id, mailedId)
   const [row] = await db
     .select()
     .from(invitations)
-    .where(and(eq(invitations.tokenHash, hashOf(token)), isWaiting(clock)))
-  return row
+    .where(and(isIt, isWaiting(clock)))
+  return row && { ...row, isProof: mailedId !== undefined }
+}
+
+/** Leaves a mail with a link of its own: see server/notices. */
+async function mail(tx: Transaction, clock: DatabaseClock, { id, accountId }: Invitation): Promise<void> {
+  const now = new Date(clock.now())
+  const notice = { kind: 'invitation', channel: 'mail', accountId, subjectId: id, dueAt: now } as const
+  await tx.insert(notices).values({ id: newId(now.getTime()), ...notice })
+}
+
+export type InvitationMail = Pick<typeof notices.$inferSelect, 'state' | 'outcome'>
+
+/** Reads how the mails of invitations went, by the id of the invitation. */
+export async function mailsOf(db: Database, ids: readonly string[]): Promise<Map<string | null, InvitationMail>> {
+  const rows = await db
+    .select({ id: notices.subjectId, state: notices.state, outcome: notices.outcome })
+    .from(notices)
+    .where(and(eq(notices.kind, 'invitation'), inArray(notices.subjectId, [...ids])))
+  return new Map(rows.map(({ id, ...mail }) => [id, mail]))
 }
 
 /** Lists the invitations into an account that wait, the newest first. */

@@ -7,6 +7,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import { createCredentialAttempts } from './credential-attempts.ts'
 import { createFailedSignIns } from './failed-sign-ins.ts'
+import { createLinkTokens } from './mail-links.ts'
 import { createIssuer, type OidcConfig } from './oidc/issuer.ts'
 import { createOidc } from './oidc/oidc.ts'
 import { createRequestCookie, type RequestCookie } from './oidc/request-cookie.ts'
@@ -45,8 +46,10 @@ export function createPeople(parts: Parts) {
   let requestCookie: RequestCookie | undefined
   const issuer =
     parts.oidc && createIssuer(parts.oidc, (fault) => log.warn(fault, 'a sign-in by OpenID Connect has failed'))
+  const invitationLinks = createLinkTokens(sealer, 'invitation')
   const oidc = createOidc({
     ...parts,
+    invitationLinks,
     issuer,
     cookie,
     requestCookie() {
@@ -57,6 +60,7 @@ export function createPeople(parts: Parts) {
   return {
     attempts,
     noteFailedSignIn,
+    invitationLinks,
     gate: createSessionGate({ ...parts, cookie }),
     /** The person whose session a Cookie header holds. */
     async signedInAs(header: string | undefined): Promise<string | undefined> {

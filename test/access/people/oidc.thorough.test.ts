@@ -117,7 +117,7 @@ const meWith = (cookie: string) => callsWith(cookie).client(PersonService, dashb
 async function invited(email: string, role: Role = 'member') {
   const { id } = await createAccount(account.db, account.clock, `Account of ${email}`)
   const requester = { accountId: id, actor: { kind: 'operator', name: 'test' } } as const
-  const made = await invite(account.db, account.clock, requester, { email, role })
+  const made = await invite(account.db, account.clock, requester, { email, role, isMailed: false })
   return { accountId: id, token: made!.token }
 }
 

@@ -80,6 +80,7 @@ async function sendMails(): Promise<void> {
     urls: createNotificationUrls({ db, sealer }),
     sendMail: createSendHouseMail({ db, send, from: 'verdict@example.test', leaseMs: 60_000 }),
     resetLinks: createLinkTokens(sealer, 'reset'),
+    invitationLinks: createLinkTokens(sealer, 'invitation'),
     publicUrl: () => 'https://mail.example.com',
     leaseMs: 60_000,
     report: () => {},

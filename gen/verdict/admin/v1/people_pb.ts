@@ -10,6 +10,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApiKey } from "./keys_pb.ts";
 import { file_verdict_admin_v1_keys } from "./keys_pb.ts";
+import type { NotificationState } from "./notifications_pb.ts";
+import { file_verdict_admin_v1_notifications } from "./notifications_pb.ts";
 import type { Role } from "./options_pb.ts";
 import { file_verdict_admin_v1_options } from "./options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/people.proto.
  */
 export const file_verdict_admin_v1_people: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3Blb3BsZS5wcm90bxIQdmVyZGljdC5hZG1pbi52MSITChFMaXN0UGVvcGxlUmVxdWVzdCJxChJMaXN0UGVvcGxlUmVzcG9uc2USKAoGcGVvcGxlGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24SMQoLaW52aXRhdGlvbnMYAiADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24ipAEKBlBlcnNvbhIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIkCgRyb2xlGAQgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlEhUKDXNlY29uZF9mYWN0b3IYBSABKAgSLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK4AQoKSW52aXRhdGlvbhIVCg1pbnZpdGF0aW9uX2lkGAEgASgJEg0KBWVtYWlsGAIgASgJEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSgoTSW52aXRlUGVyc29uUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIkCgRyb2xlGAIgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlIlUKFEludml0ZVBlcnNvblJlc3BvbnNlEjAKCmludml0YXRpb24YASABKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24SCwoDdXJsGAIgASgJIjIKGVdpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QSFQoNaW52aXRhdGlvbl9pZBgBIAEoCSIcChpXaXRoZHJhd0ludml0YXRpb25SZXNwb25zZSJMChFDaGFuZ2VSb2xlUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSJAoEcm9sZRgCIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSI+ChJDaGFuZ2VSb2xlUmVzcG9uc2USKAoGcGVyc29uGAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24iPQoTUmVtb3ZlUGVyc29uUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiPgoUUmVtb3ZlUGVyc29uUmVzcG9uc2USJgoEa2V5cxgBIAMoCzIYLnZlcmRpY3QuYWRtaW4udjEuQXBpS2V5IiUKFEdldEludml0YXRpb25SZXF1ZXN0Eg0KBXRva2VuGAEgASgJIrcBChVHZXRJbnZpdGF0aW9uUmVzcG9uc2USFQoNYWNjb3VudF9uYW1lcxgBIAMoCRISCgVlbWFpbBgCIAEoCUgAiAEBEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2VtYWlsSgQIBBAFUg1wZXJzb25fZXhpc3RzInQKF0FjY2VwdEludml0YXRpb25SZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhIKBWVtYWlsGAIgASgJSACIAQESEQoEbmFtZRgDIAEoCUgBiAEBEhAKCHBhc3N3b3JkGAQgASgJQggKBl9lbWFpbEIHCgVfbmFtZSIpChhBY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2USDQoFZW1haWwYASABKAkymgQKDVBlb3BsZVNlcnZpY2USXQoKTGlzdFBlb3BsZRIjLnZlcmRpY3QuYWRtaW4udjEuTGlzdFBlb3BsZVJlcXVlc3QaJC52ZXJkaWN0LmFkbWluLnYxLkxpc3RQZW9wbGVSZXNwb25zZSIEmLUYAxJnCgxJbnZpdGVQZXJzb24SJS52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlc3BvbnNlIgiYtRgFoLUYARJ1ChJXaXRoZHJhd0ludml0YXRpb24SKy52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QaLC52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlc3BvbnNlIgSYtRgFEmEKCkNoYW5nZVJvbGUSIy52ZXJkaWN0LmFkbWluLnYxLkNoYW5nZVJvbGVSZXF1ZXN0GiQudmVyZGljdC5hZG1pbi52MS5DaGFuZ2VSb2xlUmVzcG9uc2UiCJi1GAWgtRgBEmcKDFJlbW92ZVBlcnNvbhIlLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVxdWVzdBomLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVzcG9uc2UiCJi1GAWgtRgBMuwBChFJbnZpdGF0aW9uU2VydmljZRJmCg1HZXRJbnZpdGF0aW9uEiYudmVyZGljdC5hZG1pbi52MS5HZXRJbnZpdGF0aW9uUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuR2V0SW52aXRhdGlvblJlc3BvbnNlIgSYtRgBEm8KEEFjY2VwdEludml0YXRpb24SKS52ZXJkaWN0LmFkbWluLnYxLkFjY2VwdEludml0YXRpb25SZXF1ZXN0GioudmVyZGljdC5hZG1pbi52MS5BY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2UiBJi1GAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_keys, file_verdict_admin_v1_options]);
+  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3Blb3BsZS5wcm90bxIQdmVyZGljdC5hZG1pbi52MSITChFMaXN0UGVvcGxlUmVxdWVzdCJxChJMaXN0UGVvcGxlUmVzcG9uc2USKAoGcGVvcGxlGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24SMQoLaW52aXRhdGlvbnMYAiADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24ipAEKBlBlcnNvbhIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIkCgRyb2xlGAQgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlEhUKDXNlY29uZF9mYWN0b3IYBSABKAgSLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKXAgoKSW52aXRhdGlvbhIVCg1pbnZpdGF0aW9uX2lkGAEgASgJEg0KBWVtYWlsGAIgASgJEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoEbWFpbBgGIAEoDjIjLnZlcmRpY3QuYWRtaW4udjEuTm90aWZpY2F0aW9uU3RhdGUSGQoMbWFpbF9vdXRjb21lGAcgASgJSACIAQFCDwoNX21haWxfb3V0Y29tZSJKChNJbnZpdGVQZXJzb25SZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEiQKBHJvbGUYAiABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUiZQoUSW52aXRlUGVyc29uUmVzcG9uc2USMAoKaW52aXRhdGlvbhgBIAEoCzIcLnZlcmRpY3QuYWRtaW4udjEuSW52aXRhdGlvbhILCgN1cmwYAiABKAkSDgoGbWFpbGVkGAMgASgIIjIKGVdpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QSFQoNaW52aXRhdGlvbl9pZBgBIAEoCSIcChpXaXRoZHJhd0ludml0YXRpb25SZXNwb25zZSJMChFDaGFuZ2VSb2xlUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSJAoEcm9sZRgCIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSI+ChJDaGFuZ2VSb2xlUmVzcG9uc2USKAoGcGVyc29uGAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24iPQoTUmVtb3ZlUGVyc29uUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiPgoUUmVtb3ZlUGVyc29uUmVzcG9uc2USJgoEa2V5cxgBIAMoCzIYLnZlcmRpY3QuYWRtaW4udjEuQXBpS2V5IiUKFEdldEludml0YXRpb25SZXF1ZXN0Eg0KBXRva2VuGAEgASgJIswBChVHZXRJbnZpdGF0aW9uUmVzcG9uc2USFQoNYWNjb3VudF9uYW1lcxgBIAMoCRISCgVlbWFpbBgCIAEoCUgAiAEBEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaGFzX3NpZ25faW4YBiABKAhCCAoGX2VtYWlsSgQIBBAFUg1wZXJzb25fZXhpc3RzIoUBChdBY2NlcHRJbnZpdGF0aW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCRISCgVlbWFpbBgCIAEoCUgAiAEBEhEKBG5hbWUYAyABKAlIAYgBARIQCghwYXNzd29yZBgEIAEoCRIPCgdyZXBsYWNlGAUgASgIQggKBl9lbWFpbEIHCgVfbmFtZSIpChhBY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2USDQoFZW1haWwYASABKAkymgQKDVBlb3BsZVNlcnZpY2USXQoKTGlzdFBlb3BsZRIjLnZlcmRpY3QuYWRtaW4udjEuTGlzdFBlb3BsZVJlcXVlc3QaJC52ZXJkaWN0LmFkbWluLnYxLkxpc3RQZW9wbGVSZXNwb25zZSIEmLUYAxJnCgxJbnZpdGVQZXJzb24SJS52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlc3BvbnNlIgiYtRgFoLUYARJ1ChJXaXRoZHJhd0ludml0YXRpb24SKy52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QaLC52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlc3BvbnNlIgSYtRgFEmEKCkNoYW5nZVJvbGUSIy52ZXJkaWN0LmFkbWluLnYxLkNoYW5nZVJvbGVSZXF1ZXN0GiQudmVyZGljdC5hZG1pbi52MS5DaGFuZ2VSb2xlUmVzcG9uc2UiCJi1GAWgtRgBEmcKDFJlbW92ZVBlcnNvbhIlLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVxdWVzdBomLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVzcG9uc2UiCJi1GAWgtRgBMuwBChFJbnZpdGF0aW9uU2VydmljZRJmCg1HZXRJbnZpdGF0aW9uEiYudmVyZGljdC5hZG1pbi52MS5HZXRJbnZpdGF0aW9uUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuR2V0SW52aXRhdGlvblJlc3BvbnNlIgSYtRgBEm8KEEFjY2VwdEludml0YXRpb24SKS52ZXJkaWN0LmFkbWluLnYxLkFjY2VwdEludml0YXRpb25SZXF1ZXN0GioudmVyZGljdC5hZG1pbi52MS5BY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2UiBJi1GAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_keys, file_verdict_admin_v1_notifications, file_verdict_admin_v1_options]);
 
 /**
  * The request has no fields: the call names the account.
@@ -159,6 +161,20 @@ export type Invitation = Message<"verdict.admin.v1.Invitation"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * What became of its mail. Unspecified when none was sent.
+   *
+   * @generated from field: verdict.admin.v1.NotificationState mail = 6;
+   */
+  mail: NotificationState;
+
+  /**
+   * How the last try of its mail ended, such as `delivered` or `bounced: mailbox_full`.
+   *
+   * @generated from field: optional string mail_outcome = 7;
+   */
+  mailOutcome?: string | undefined;
 };
 
 /**
@@ -215,6 +231,13 @@ export type InvitePersonResponse = Message<"verdict.admin.v1.InvitePersonRespons
    * @generated from field: string url = 2;
    */
   url: string;
+
+  /**
+   * Whether the person also gets a mail with a link of its own (`NOTIFY_FROM`).
+   *
+   * @generated from field: bool mailed = 3;
+   */
+  mailed: boolean;
 };
 
 /**
@@ -412,6 +435,13 @@ export type GetInvitationResponse = Message<"verdict.admin.v1.GetInvitationRespo
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Whether the address has a sign-in. Only for the link of a mail, whose holder reads mail to the address.
+   *
+   * @generated from field: bool has_sign_in = 6;
+   */
+  hasSignIn: boolean;
 };
 
 /**
@@ -454,6 +484,14 @@ export type AcceptInvitationRequest = Message<"verdict.admin.v1.AcceptInvitation
    * @generated from field: string password = 4;
    */
   password: string;
+
+  /**
+   * Whether a new person takes the address from one who has never proven to own it. That person's sessions end, and
+   * none of their accounts pass on. Only by the link of a mail. Fails with `wrong_state` for a proven address.
+   *
+   * @generated from field: bool replace = 5;
+   */
+  replace: boolean;
 };
 
 /**

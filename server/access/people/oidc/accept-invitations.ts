@@ -7,12 +7,14 @@ import { NAME_CHARACTERS, noInvitation, ownInvitation } from '../accept.ts'
 import { personEmail } from '../email.ts'
 import { endInvitation, findInvitation, type Invitation, invitationsTo } from '../invitations.ts'
 import { createPerson, join } from '../join.ts'
+import type { LinkTokens } from '../mail-links.ts'
 import { type PersonOfIdentity, storeIdentity } from './identities.ts'
 import type { Identity } from './issuer.ts'
 
 interface Parts {
   db: Database
   clock: DatabaseClock
+  invitationLinks: LinkTokens
 }
 
 interface Acceptance {
@@ -35,7 +37,7 @@ export async function acceptInvitations(parts: Parts, acceptance: Acceptance): P
   const { db, clock } = parts
   const { identity, host, token, remoteAddress } = acceptance
   const { email, name } = await verifiedProfile(acceptance)
-  const found = token === undefined ? await invitationsTo(db, clock, email) : [await findInvitation(db, clock, token)]
+  const found = token === undefined ? await invitationsTo(db, clock, email) : [await findInvitation(parts, token)]
   const invitations = found.map((invitation) => {
     if (!invitation) throw noInvitation()
     return fitting(invitation, email, acceptance)

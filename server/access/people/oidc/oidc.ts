@@ -7,6 +7,7 @@ import { fail, failFields } from '../../../errors.ts'
 import { recordForPerson } from '../../audit/record-for-person.ts'
 import type { AuthRequest, AuthResponse } from '../authenticate.ts'
 import { SESSION_DAYS, type SessionCookie } from '../cookie.ts'
+import type { LinkTokens } from '../mail-links.ts'
 import {
   confirmationRequired,
   confirmSession,
@@ -23,6 +24,8 @@ import { type BegunRequest, PURPOSES, type Purpose, type RequestCookie } from '.
 interface Parts {
   db: Database
   clock: DatabaseClock
+  /** The links of invitations that were mailed. */
+  invitationLinks: LinkTokens
   /** undefined when OIDC_ISSUER is not set. */
   issuer: Issuer | undefined
   cookie(): SessionCookie
