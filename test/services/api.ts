@@ -45,7 +45,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     log,
     limits,
     sendBudgetMs: 30_000,
-    send: world.sendWith({ storeContent: true }),
+    send: world.sendWith({ storeContent: true, limits }),
     breaker: createBreaker({ db, limits }),
     hosts: HOSTS,
     verifier: dns,

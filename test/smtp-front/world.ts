@@ -1,11 +1,12 @@
 import { afterAll, beforeEach } from 'vitest'
+import type { OperatorLimits } from '../../server/config/limits.ts'
 import { type FrontParts, listenForSmtp, type SmtpFront } from '../../server/smtp-front/listener.ts'
 import { type Api, startApi } from '../services/api.ts'
 import { connectClient } from './client.ts'
 
 /** The whole API with its listener for SMTP. */
-export async function startFrontWorld(more: Partial<FrontParts> = {}) {
-  const api: Api = await startApi()
+export async function startFrontWorld(more: Partial<FrontParts> = {}, limits?: OperatorLimits) {
+  const api: Api = await startApi(undefined, limits)
   const fronts: SmtpFront[] = []
   const listenWith = async (parts: Partial<FrontParts> = {}) => {
     const front = await listenForSmtp({
