@@ -99,7 +99,7 @@ const domains: Check = {
 }
 
 const notifyFrom: Check = {
-  name: 'NOTIFY_FROM',
+  name: 'notify_from',
   about: 'the domain that the service mails from itself is verified in an account',
   reads: ['DATABASE_URL', 'NOTIFY_FROM'],
   run: onTables(async (db, { config }) => {

@@ -216,6 +216,8 @@ test.each([
   ['DRAIN_MS', '40s', 'must be a whole number from 0 to 3600000'],
   ['DNS_SERVERS', 'dns.example.com', 'must be addresses, each with a port or without'],
   ['DNS_SERVERS', '192.0.2.53:99999', 'must be addresses, each with a port or without'],
+  ['NOTIFY_FROM', 'verdict', 'must be an email address'],
+  ['NOTIFY_FROM', 'Verdict <verdict@example.com>', 'must be an email address'],
   ['SMTP_PORT', '0', 'must be a whole number from 1 to 65535'],
   ['SMTP_ROUTES', 'example.com', 'must be routes, each domain=host:port'],
   ['SMTP_ROUTES', 'example.com=127.0.0.1', 'must be routes, each domain=host:port'],

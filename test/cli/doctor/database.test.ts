@@ -117,6 +117,18 @@ test('an endpoint that has failed for more than an hour is a warning with its ho
   })
 })
 
+test('the domain that the service mails from itself must be verified', async () => {
+  expect(await diagnose('notify_from', env)).toMatchObject({ state: 'skipped' })
+  const from = (address: string) => diagnose('notify_from', { ...env, NOTIFY_FROM: address })
+  expect(await from('Verdict@One.test')).toEqual({ state: 'ok', seen: 'one.test is verified' })
+  expect(await from('verdict@nowhere.test')).toMatchObject({
+    state: 'failed',
+    seen: expect.stringContaining('nowhere.test is verified in no account'),
+    wayOut: expect.stringContaining('verdict domains add nowhere.test'),
+  })
+  expect(await from('verdict')).toEqual({ state: 'skipped', seen: 'NOTIFY_FROM is missing or invalid' })
+})
+
 test('a domain whose records are gone is a warning, and so are checks that are late', async () => {
   await sql(`update domains set next_check_at = now() - interval '20 minutes' where name = 'one.test'`)
   expect(await diagnose('domains', env)).toMatchObject({
