@@ -35,7 +35,7 @@ export const troublesOf = (which: (table: string) => string): string => `
   ),
   troubles as materialized (
     select f.account_id, 'endpoint_failing' as kind, f.endpoint_id as subject_id,
-      substring(w.url from '^[a-z]+://([^/?]+)') as subject, f.since, f.waiting
+      substring(w.url from '(?i)^[a-z]+://([^/?]+)') as subject, f.since, f.waiting
     from failing f join webhook_endpoints w on w.id = f.endpoint_id and not w.disabled
     where f.since <= clock_timestamp() - interval '${FAILING_MINUTES} minutes'
     union all

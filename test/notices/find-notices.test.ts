@@ -119,6 +119,12 @@ test('an owner is notified of an endpoint that has failed for five minutes, and 
   expect(await found()).toEqual([])
 })
 
+test('a notice names the host of an endpoint in any spelling of its URL, and never the path', async () => {
+  await world.db.update(webhookEndpoints).set({ url: 'HTTPS://Hooks.example.com:8443?token=secret' })
+  await failFor(6)
+  expect((await found()).map(([, , subject]) => subject)).toEqual(['Hooks.example.com:8443'])
+})
+
 test('an endpoint that acknowledged an event after the oldest waiting one does not fail', async () => {
   await failFor(10)
   await attempt({ acknowledged: 1, lastAcknowledgedAt: ago(2), lastFailedAt: ago(1) })
