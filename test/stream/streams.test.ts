@@ -19,6 +19,8 @@ afterAll(() => api.stop())
 
 const transports = { gRPC: createGrpcTransport, 'gRPC-Web': createGrpcWebTransport, Connect: createConnectTransport }
 
+const PROTOCOLS = Object.keys(transports) as (keyof typeof transports)[]
+
 const open: AbortController[] = []
 afterEach(() => {
   for (const each of open.splice(0)) each.abort()
@@ -67,7 +69,7 @@ const INSERT = `
   insert into events (id, message_id, account_id, status, recipient, sandbox, created_at)
   values ($1, $2, $3, 'delivered', 'Ann@example.net', false, $4)`
 
-test.each(Object.keys(transports) as (keyof typeof transports)[])(
+test.each(PROTOCOLS)(
   'events come over %s as they are committed, after a first message without events',
   async (protocol) => {
     const { id, key } = await account()
@@ -234,9 +236,9 @@ test('a connection has 50 streams', async () => {
   expect(await failure(one())).toMatchObject({ code: Code.ResourceExhausted })
 })
 
-test('a key that is revoked ends its streams within 5 seconds', async () => {
+test.each(PROTOCOLS)('a key that is revoked ends its streams over %s within 5 seconds', async (protocol) => {
   const { id, key, keyId } = await account()
-  const live = stream(key)
+  const live = stream(key, {}, protocol)
   await live.next()
   const startMs = performance.now()
   await revokeKey(api.world.db, id, keyId)
