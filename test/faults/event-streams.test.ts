@@ -44,18 +44,22 @@ const INSERT = `
  */
 function startWriters(accountId: string) {
   const db = connect(replicas.url, { connections: WRITERS })
-  let begun = 0
+  let stored = 0
   let isRunning = true
   async function write(): Promise<void> {
-    while (isRunning || begun < EVENTS) {
+    while (isRunning || stored < EVENTS) {
       const ids = Array.from({ length: dice.between(1, PER_TRANSACTION) }, () => newId(Date.now()))
-      begun += ids.length
       const commit = db.$client.begin(async (tx) => {
         await tx.unsafe(INSERT, [uuidArray(ids), accountId])
         await pauseFor(dice.chance(0.2) ? dice.between(1, 300) : 0)
         if (dice.chance(0.05)) throw new Error('rolled back')
       })
-      await commit.catch(() => pauseFor(20))
+      await commit.then(
+        () => {
+          stored += ids.length
+        },
+        () => pauseFor(20),
+      )
     }
   }
   const ended = Promise.all(Array.from({ length: WRITERS }, write))
