@@ -1,8 +1,14 @@
-import { DeliveryStatusSchema, ReasonSchema, SuppressionReasonSchema } from '../gen/verdict/v1/outcomes_pb.ts'
+import {
+  DeliveryStatusSchema,
+  FeedbackKindSchema,
+  ReasonSchema,
+  SuppressionReasonSchema,
+} from '../gen/verdict/v1/outcomes_pb.ts'
 import { shortNames } from '../server/db/enum-names.ts'
 
 // The values that options can have. The help lists them, and a shell completes them.
 
 export const STATUSES = shortNames(DeliveryStatusSchema)
 export const REASONS = shortNames(ReasonSchema)
+export const FEEDBACK_KINDS = shortNames(FeedbackKindSchema)
 export const SUPPRESSION_REASONS = shortNames(SuppressionReasonSchema)

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
 import { EVENT_KINDS } from '../server/db/event-kinds.ts'
-import { REASONS, STATUSES } from './choices.ts'
+import { FEEDBACK_KINDS, REASONS, STATUSES } from './choices.ts'
 import { command, Failure, type Output, type Print } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'
@@ -47,6 +47,7 @@ export const events = (print: Print) =>
     .option('--recipient <address>', 'Only events of this recipient')
     .option('--tag <tag>', 'Only events of emails with this tag')
     .addOption(new Option('--event <kind>', 'Only events of this kind').choices(EVENT_KINDS))
+    .addOption(new Option('--feedback <kind>', 'Only late bounces, or only complaints').choices(FEEDBACK_KINDS))
     .option(
       '--follow',
       'Print new events of real sends as they come, until you press Ctrl+C; with --json one line each',
@@ -58,8 +59,8 @@ export const events = (print: Print) =>
     .addOption(urlOption())
     .action(async (eventId, { message: message_id, url, follow, after, requests, ...options }) => {
       const filters = { message_id, ...options }
-      if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
-        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
+      if (follow && (eventId ?? options.limit ?? options.cursor ?? options.feedback) !== undefined) {
+        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit, --cursor or --feedback.')
       }
       if (after !== undefined && !follow) throw new Failure('usage', '--after needs --follow.')
       if (follow) {

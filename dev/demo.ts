@@ -6,7 +6,7 @@ import { connect } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { makePartitions } from '../server/db/partitions.ts'
-import { countWarmUp, createDemoAccount, DEMO, type Parts, removeDemoAccounts } from './demo/account.ts'
+import { countWarmUp, createDemoAccount, DEMO, dateBack, type Parts, removeDemoAccounts } from './demo/account.ts'
 import { RECIPIENT_DOMAINS } from './demo/mailboxes.ts'
 import { inThePast } from './demo/past.ts'
 import { createRandom } from './demo/random.ts'
@@ -60,6 +60,7 @@ async function fill(parts: Parts, databaseUrl: string, url: string): Promise<voi
   await inThePast(databaseUrl, async (sql) => {
     stored = await storeWeek(sql, random, emails, { accountId, nowMs })
   })
+  await dateBack(parts, accountId)
   await countWarmUp(parts, accountId, emails)
   const seconds = (performance.now() - startedMs) / 1_000
   const { messages, events, attempts } = stored

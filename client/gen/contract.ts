@@ -2041,6 +2041,8 @@ export interface ListEventsQuery {
   tag?: string
   /** Only events of this kind: `email.delivery` or `email.feedback`. By default both. */
   event?: 'email.delivery' | 'email.feedback'
+  /** Only late bounces, or only complaints. No outcome of a send matches. */
+  feedback?: FeedbackKind
 }
 
 export interface ListChangesQuery {

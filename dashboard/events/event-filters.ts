@@ -1,5 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
@@ -18,6 +19,7 @@ import { reasonOfCode } from '../status/reasons.ts'
 /** The filters of the list as the address of the page has them. */
 export interface EventSearch extends RangeSearch {
   event?: string
+  feedback?: string
   status?: string
   reason?: string
   recipient?: string
@@ -25,6 +27,19 @@ export interface EventSearch extends RangeSearch {
   tag?: string
   tenant?: string
   sandbox?: string
+}
+
+const FEEDBACK: Filter = {
+  name: 'feedback',
+  label: 'Report',
+  choices: [
+    ['complaint', 'Complaint'],
+    ['late_bounce', 'Late bounce'],
+  ],
+}
+const FEEDBACK_KINDS: Record<string, FeedbackKind> = {
+  complaint: FeedbackKind.COMPLAINT,
+  late_bounce: FeedbackKind.LATE_BOUNCE,
 }
 
 const KIND: Filter = {
@@ -37,6 +52,7 @@ const KIND: Filter = {
 }
 export const EVENT_FILTERS: Filter[] = [
   KIND,
+  FEEDBACK,
   STATUS_FILTER,
   REASON_FILTER,
   RECIPIENT_FILTER,
@@ -51,9 +67,10 @@ export const EVENT_PARAMETERS: Filter[] = [...EVENT_FILTERS, ...RANGE_PARAMETERS
 
 /** The request for the events that match. */
 export function requestOf(search: EventSearch): MessageInitShape<typeof ListEventsRequestSchema> {
-  const { event, recipient, message, tag, tenant, status, reason, sandbox, from, to } = search
+  const { event, feedback, recipient, message, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     event,
+    feedback: feedback === undefined ? undefined : FEEDBACK_KINDS[feedback],
     recipient,
     messageId: message,
     tag,

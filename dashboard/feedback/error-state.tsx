@@ -8,13 +8,19 @@ import styles from './feedback.module.css'
 /** Error codes of calls that fail again however often they are repeated. */
 const PERMANENT = new Set(['not_found', 'event_expired', 'insufficient_role'])
 
+/** What happened, where it is no failure to load. */
+const TITLES: Partial<Record<string, string>> = {
+  not_found: 'There is nothing here.',
+  event_expired: 'This has expired.',
+}
+
 /** Shown in the place of what could not be loaded. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const reason = reasonOf(error)
   return (
     <div className={styles.state} role="alert">
       <IconAlertCircle className={styles.errorIcon} size={24} aria-hidden />
-      <p className={styles.title}>This could not be loaded.</p>
+      <p className={styles.title}>{TITLES[reason ?? ''] ?? 'This could not be loaded.'}</p>
       <p className="soft">{wordsFor(error)}</p>
       {reason && <code className="faint">{reason}</code>}
       {retry && !(reason && PERMANENT.has(reason)) && (

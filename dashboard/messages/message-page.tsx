@@ -1,6 +1,8 @@
 import { useQuery } from '@connectrpc/connect-query'
-import { useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { EmailService, type GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { useAccount } from '../account/account.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
 import { ShortId } from '../copy/short-id.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
@@ -94,8 +96,15 @@ function Verdict({ email }: { email: GetEmailResponse }) {
   )
 }
 
+/** The lists of all reports of a kind. */
+const ALL_OF: Partial<Record<FeedbackKind, { filter: string; words: string }>> = {
+  [FeedbackKind.COMPLAINT]: { filter: 'complaint', words: 'All complaints' },
+  [FeedbackKind.LATE_BOUNCE]: { filter: 'late_bounce', words: 'All late bounces' },
+}
+
 /** What was reported after the outcome: a delivered message can still come back, or lead to a complaint. */
 function LaterReports({ messageId }: { messageId: string }) {
+  const { membership } = useAccount()
   const { data } = useMessageEvents(messageId)
   const reports = (data?.events ?? []).flatMap((event) =>
     event.feedback === undefined ? [] : [{ ...event, email: event.recipient, feedback: event.feedback }],
@@ -116,6 +125,14 @@ function LaterReports({ messageId }: { messageId: string }) {
         <Pieces text={capital(sentence.what)} email={about.email} />
       </p>
       {sentence.advice && <p className="soft">{sentence.advice}</p>}
+      <Link
+        to="/$account/events"
+        params={{ account: membership.accountId }}
+        search={{ feedback: ALL_OF[latest.feedback]!.filter }}
+        className="text-link"
+      >
+        {ALL_OF[latest.feedback]!.words}
+      </Link>
     </>
   )
 }

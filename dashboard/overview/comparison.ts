@@ -40,7 +40,7 @@ export function figuresOf(now: GetStatsResponse, before: GetStatsResponse): Figu
     {
       ...share('Complaints', totals.complaintRate, earlier.complaintRate, 1),
       page: 'events',
-      search: { event: 'email.feedback' },
+      search: { feedback: 'complaint' },
     },
   ]
 }

@@ -1,4 +1,5 @@
-import { Link, Outlet } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { TroubleMark } from '../frame/trouble-mark.tsx'
@@ -15,13 +16,24 @@ export const SETTINGS_PAGES = [
   ['Profile', '/$account/settings/profile', Role.READER],
 ] as const
 
+/** How much of the tab before the current one stays in view. */
+const TAB_BEFORE_PX = 48
+
 /** The frame of every page of the settings. */
 export function SettingsPages() {
   const { membership } = useAccount()
   const pages = SETTINGS_PAGES.filter(([, , role]) => membership.role >= role)
+  const tabs = useRef<HTMLElement>(null)
+  const path = useLocation({ select: ({ pathname }) => pathname })
+  // On a narrow screen the tabs scroll, and the current one may be outside.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path has another current tab
+  useEffect(() => {
+    const current = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (current) tabs.current!.scrollLeft = current.offsetLeft - tabs.current!.offsetLeft - TAB_BEFORE_PX
+  }, [path])
   return (
     <>
-      <nav aria-label="Settings" className={styles.tabs}>
+      <nav aria-label="Settings" className={styles.tabs} ref={tabs}>
         {pages.map(([label, to]) => (
           <Link key={to} to={to} params={{ account: membership.accountId }} className={styles.tab}>
             {label} <TroubleMark page={to} />

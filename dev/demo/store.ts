@@ -67,7 +67,13 @@ export async function storeWeek(
       const { messageId, ends, ...send } = sendOf(random, email, account, suppressed, stored)
       return [send, ...feedbackOf(random, { email, messageId, ends }, account, suppressed, stored)]
     })
-    const steps = [...parts.map(({ step }) => step), ...attemptSteps(parts.flatMap(({ attempts }) => attempts))]
+    const steps = [
+      ...parts.map(({ step }) => step),
+      ...attemptSteps(
+        account,
+        parts.flatMap(({ attempts }) => attempts),
+      ),
+    ]
     await sql.begin((tx) =>
       // The connection runs them one after another; none waits for the response of the one before.
       Promise.all(
@@ -212,7 +218,7 @@ function attemptsOf(
 }
 
 /** The ends of attempts. Those of an hour and a number share a statement: a dispatch is in one row of it. */
-function attemptSteps(attempts: readonly EndedAttempt[]): Step[] {
+function attemptSteps({ accountId }: DemoAccount, attempts: readonly EndedAttempt[]): Step[] {
   const hourOf = ({ startedAtMs }: Attempt) => Math.floor(startedAtMs / HOUR_MS)
   const groups = Map.groupBy(attempts, (attempt) => `${attempt.number} ${hourOf(attempt)}`)
   return [...groups.values()]
@@ -220,13 +226,17 @@ function attemptSteps(attempts: readonly EndedAttempt[]): Step[] {
     .map((group) => ({
       atMs: Math.max(...group.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)),
       statement: END,
-      parameters: [JSON.stringify(group.map(attemptRow))],
+      parameters: [JSON.stringify(group.map((attempt) => attemptRow(accountId, attempt)))],
     }))
 }
 
-function attemptRow({ dispatchId, number, startedAtMs, durationMs, nextDelayMs, result }: EndedAttempt) {
+function attemptRow(
+  accountId: string,
+  { dispatchId, number, startedAtMs, durationMs, nextDelayMs, result }: EndedAttempt,
+) {
   return {
     id: dispatchId,
+    account_id: accountId,
     number,
     started_ms: startedAtMs,
     finished_ms: startedAtMs + durationMs,

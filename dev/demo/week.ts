@@ -118,7 +118,9 @@ const HOURLY = [6, 4, 3, 3, 4, 8, 14, 22, 30, 36, 38, 36, 34, 36, 38, 36, 32, 30
 const THROTTLED_HOURS = [9, 10]
 /** Bounced or refused emails of a thousand. */
 const REFUSED_PER_THOUSAND = 22
-const FEEDBACK_PER_THOUSAND = 3
+/** One email of so many comes back later, or leads to a complaint. */
+const LATE_BOUNCE_EVERY = 300
+const COMPLAINT_EVERY = 500
 
 /** Plans the emails of the seven days before `nowMs`, the oldest first. */
 export function planWeek(random: Random, nowMs: number): PlannedEmail[] {
@@ -131,7 +133,7 @@ export function planWeek(random: Random, nowMs: number): PlannedEmail[] {
     for (const atMs of times) {
       const email = planEmail(random, atMs, nowMs)
       // An attempt of the webhook may follow a minute later.
-      if (atMs < nowMs - 2 * MINUTE_MS) emails.push(email)
+      if (atMs < nowMs - 2 * MINUTE_MS) emails.push({ ...email, feedback: feedbackOf(email, emails.length, nowMs) })
     }
   }
   return emails
@@ -141,7 +143,6 @@ function planEmail(random: Random, atMs: number, nowMs: number): PlannedEmail {
   const { tag, fromDomain, from, subject, body } = random.weighted(KINDS)
   const order = 4_000 + Math.floor(((atMs - (nowMs - WEEK_MS)) / WEEK_MS) * 1_800)
   const [first, ...others] = planRecipients(random, atMs, nowMs)
-  const feedback = random.whole(1, 1_000) <= FEEDBACK_PER_THOUSAND && first!.recipient.ending === 'delivered'
   return {
     atMs,
     from,
@@ -153,9 +154,14 @@ function planEmail(random: Random, atMs: number, nowMs: number): PlannedEmail {
     body,
     recipients: [first!, ...others].map(({ recipient }) => recipient),
     sandbox: random.whole(1, 1_000) <= 8,
-    // A complaint within the last day would put the domain at risk: the demo has to look healthy.
-    feedback: feedback ? (nowMs - atMs > 2 * DAY_MS && random.share() < 0.4 ? 'complaint' : 'late_bounce') : undefined,
   }
+}
+
+function feedbackOf({ atMs, recipients }: PlannedEmail, number: number, nowMs: number): PlannedEmail['feedback'] {
+  if (recipients[0]!.ending !== 'delivered') return undefined
+  // A complaint within the last day would put the domain at risk: the demo has to look healthy.
+  if (number % COMPLAINT_EVERY === 250 && nowMs - atMs > 2 * DAY_MS) return 'complaint'
+  return number % LATE_BOUNCE_EVERY === 100 ? 'late_bounce' : undefined
 }
 
 /** One recipient, and sometimes a colleague or two at the same domain. */

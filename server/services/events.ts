@@ -14,6 +14,7 @@ import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { type IdRange, newestRows } from '../db/newest-rows.ts'
+import { feedbackNames } from '../db/outcome-names.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
@@ -26,7 +27,7 @@ import { dispatchesOf } from './event-dispatches.ts'
 import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
 import { readEventFilters } from './event-filters.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
-import { pageOf, readLimit, readRange } from './listing.ts'
+import { pageOf, readEnum, readLimit, readRange } from './listing.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
 interface EventServiceParts extends Backend {
@@ -114,6 +115,9 @@ function readFilters(request: ListEventsRequest): SQL[] {
   const { recipient, ...columns } = readEventFilters(request)
   const asked = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = asked.map(([name, value]) => eq(events[name as keyof typeof columns], value!))
+  // As a constant: the index of feedback events holds no others.
+  const kind = readEnum('feedback', request.feedback, feedbackNames)
+  if (kind !== undefined) equal.push(sql`events.event = 'email.feedback'`, eq(events.feedback, kind))
   return recipient === undefined ? equal : [...equal, eq(sql.raw(matchingSql('events.recipient')), recipient)]
 }
 

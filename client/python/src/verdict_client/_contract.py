@@ -2746,6 +2746,8 @@ class ListEventsQuery(_ListEventsQueryKeywords):
     """Only events of sends with this tag."""
     event: NotRequired[Literal["email.delivery", "email.feedback"]]
     """Only events of this kind: `email.delivery` or `email.feedback`. By default both."""
+    feedback: NotRequired[FeedbackKind]
+    """Only late bounces, or only complaints. No outcome of a send matches."""
 
 
 class ListChangesQuery(TypedDict):
