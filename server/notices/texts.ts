@@ -35,7 +35,7 @@ const WORDS: Record<TroubleKind, Words> = {
     page: 'domains',
     begins: ({ subject, sinceMs }) => [
       `Sending from ${subject} is paused`,
-      `Too much mail of ${subject} bounced or led to complaints. The circuit breaker refuses its mail since ${timeOf(sinceMs)}, and admits a little of it later.`,
+      `Too much mail of ${subject} bounced or led to complaints. Its circuit breaker opened at ${timeOf(sinceMs)}: it refuses all mail at first, and then admits a little at a time.`,
     ],
     ends: ({ subject }) => [
       `Sending from ${subject} is no longer paused`,
@@ -46,7 +46,7 @@ const WORDS: Record<TroubleKind, Words> = {
     page: 'domains',
     begins: ({ subject, sinceMs }) => [
       `${subject} is no longer verified`,
-      `The DNS records of ${subject} fail their checks since ${timeOf(sinceMs)}. Its mail is refused until they are found again.`,
+      `The DNS records of ${subject} have failed their checks since ${timeOf(sinceMs)}. Its mail is refused until they are found again.`,
     ],
     ends: ({ subject }) => [
       `${subject} is verified again`,
