@@ -9,6 +9,8 @@ import { members } from '../../server/db/people-schema.ts'
 import { accounts, domains, warmUps } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
+import { MERGING_LOCK } from '../../server/reputation/merge-statistics.ts'
+import { MOVING_LOCK } from '../../server/reputation/open-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
 import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { DEVELOPMENT } from '../seed.ts'
@@ -102,6 +104,8 @@ export async function removeDemoAccounts(db: Database): Promise<number> {
   const demos = (await listAccounts(db)).filter(({ name }) => name === DEMO)
   for (const { id } of demos) {
     await db.$client.begin(async (tx) => {
+      // The API adds up and merges statistics meanwhile: it would insert sums of rows that are deleted here.
+      for (const lock of [MOVING_LOCK, MERGING_LOCK]) await run(tx, `select pg_advisory_xact_lock(${lock})`)
       for (const { name } of await run<{ name: string }>(tx, TABLES_OF_ACCOUNTS)) {
         await run(tx, `delete from ${name} where account_id in ($1, $2)`, [id, simulatedId(id)])
       }

@@ -12,14 +12,14 @@ const TENANTS_KEPT = 1_000
 /** Rows that one statement adds up, so that it ends within the time limit of statements. */
 const ROWS_PER_STATEMENT = 20_000
 /** The key of the advisory lock. One process merges at a time: two would each keep other tenants. */
-const LOCK = 0x7374_6174 // 'stat'
+export const MERGING_LOCK = 0x7374_6174 // 'stat'
 
 // No commit counts in these hours any more: even the longest statement of that time has ended.
 const OLDEST_OPEN_HOUR = `
   select account_id as "accountId", hour from hourly_stats
   where shard <> ${MERGED_SHARD} and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC') order by hour limit 1`
 
-const TRY_LOCK = `select pg_try_advisory_xact_lock(${LOCK}) as "isFree"`
+const TRY_LOCK = `select pg_try_advisory_xact_lock(${MERGING_LOCK}) as "isFree"`
 
 const SHARDS_OF_HOUR = `account_id = $1 and hour = $2 and shard <> ${MERGED_SHARD}`
 
