@@ -7,6 +7,7 @@ import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
@@ -40,6 +41,8 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
       StatsService.method.getStats,
       // Shows the records and counters of up to 1,000 domains.
       DomainService.method.listDomains,
+      // Adds up the hours of a month by domain.
+      LimitsService.method.getLimits,
       OverviewService.method.getOverview,
       AuditService.method.listAuditEntries,
       ReplayService.method.countEvents,

@@ -97,7 +97,7 @@ const addressTaken = (host: string, email: string) =>
   fail(
     'wrong_state',
     `${email} has a sign-in with a password. Sign in with it, link ${host} under Settings, Profile, and open the ` +
-      'invitation again.',
+      'invitation again. If that sign-in is not yours, ask the operator to remove it.',
   )
 
 const twoAtOnce = () => fail('wrong_state', 'Another sign-in was made at the same moment. Try again.')
