@@ -2,6 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
 import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { NotificationService } from '../../gen/verdict/admin/v1/notifications_pb.ts'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
@@ -45,6 +46,7 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
       LimitsService.method.getLimits,
       OverviewService.method.getOverview,
       AuditService.method.listAuditEntries,
+      NotificationService.method.listNotifications,
       ReplayService.method.countEvents,
       // Both count the dispatches of replays, up to a million of each.
       ReplayService.method.listReplays,
