@@ -72,8 +72,12 @@ export interface OidcStart {
   back?: string
 }
 
+/** The longest path that the server keeps. */
+const LONGEST_BACK = 1_024
+
 /** Begins a visit to the issuer. Resolves to the address to send the browser to. */
-export const startOidc = (start: OidcStart) => call<{ url: string }>('/oidc/start', start)
+export const startOidc = ({ back = '', ...start }: OidcStart) =>
+  call<{ url: string }>('/oidc/start', { ...start, ...(back.length <= LONGEST_BACK && { back }) })
 
 /** Ends the visit with the query string that the issuer sent back. */
 export const finishOidc = (response: string) =>

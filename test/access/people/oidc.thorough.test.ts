@@ -376,6 +376,28 @@ test('while the issuer does not respond, the start says so and passwords still s
   }
 })
 
+test('a wrong client secret is a fault for the operator, and says so', async () => {
+  const { login, email } = newLogin()
+  await invited(email)
+  const wrong = { ...provider.config, clientSecret: 'another secret of at least 32 letters' }
+  const other = await startDashboard({ ...account, oidc: wrong, publicUrl: PUBLIC_URL })
+  try {
+    const { url } = other
+    const headers = { 'content-type': 'application/json', origin: PUBLIC_URL }
+    const post = (path: string, body: object, cookie = '') =>
+      fetch(`${url}/api/auth${path}`, { method: 'POST', headers: { ...headers, cookie }, body: JSON.stringify(body) })
+    const started = await post('/oidc/start', { purpose: 'sign-in' })
+    const { url: at } = JSON.parse(await started.text())
+    const returned = await provider.browser()(at, login)
+    const response = { response: returned.search.slice(1) }
+    const ended = await post('/oidc/finish', response, started.headers.getSetCookie()[0]!.split(';', 1)[0])
+    expect(ended.status).toBe(503)
+    expect(JSON.parse(await ended.text()).message).toMatch(/refuses this service: .*OIDC_CLIENT_SECRET/)
+  } finally {
+    await other.stop()
+  }
+})
+
 test('without an issuer the paths are not found', async () => {
   const without = await startDashboard(account)
   try {

@@ -112,7 +112,10 @@ export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => v
       message,
       cause: cause instanceof Error ? cause.message : undefined,
     })
-    if (CLIENT_FAULTS.includes(word)) return unavailable(`${host} refuses this service: ask its operator to check it`)
+    if (name === 'WWWAuthenticateChallengeError' || CLIENT_FAULTS.includes(word))
+      return unavailable(
+        `${host} refuses this service: ask the operator to check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET`,
+      )
     if (REFUSALS.includes(code)) return refused(START_AGAIN)
     return unavailable(`${host} does not respond as it should. Sign in with your password, or try again`)
   }
@@ -172,7 +175,7 @@ const refused = (message: string) => fail('wrong_credentials', message)
 
 const unavailable = (message: string) => fail('transient_failure', `${message}.`, { retryAfterSeconds: 10 })
 
-/** The issuer does not know OIDC_CLIENT_ID or OIDC_CLIENT_SECRET, or what the client is allowed to do. */
+/** The issuer does not know OIDC_CLIENT_ID or OIDC_CLIENT_SECRET, or does not let the client do this. */
 const CLIENT_FAULTS = ['invalid_client', 'unauthorized_client', 'invalid_scope', 'unsupported_grant_type']
 
 /** A check of the response has failed, such as those of state, nonce, signature, audience or the time of sign-in. */
