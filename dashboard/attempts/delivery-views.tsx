@@ -10,7 +10,8 @@ export function DeliveryViews({ endpointId }: { endpointId?: string }) {
     { endpointId },
     { staleTime: Number.POSITIVE_INFINITY },
   )
-  if (!data || data.views.length === 0) return null
+  if (!data) return <div className={styles.views} />
+  if (data.views.length === 0) return null
   return (
     <p className={styles.views}>
       <span className="soft">In Temporal:</span>

@@ -37,7 +37,16 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
     document.getElementById(optionId(next))?.scrollIntoView({ block: 'nearest' })
   }
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} padding={0} size="lg" yOffset="12vh" centered={false}>
+    <Modal
+      opened
+      onClose={onClose}
+      withCloseButton={false}
+      padding={0}
+      size="lg"
+      yOffset="12vh"
+      centered={false}
+      attributes={{ content: { 'aria-label': 'Pages, searches and actions' } }}
+    >
       <form
         onSubmit={(event) => {
           event.preventDefault()

@@ -30,6 +30,7 @@ export function OwnRange({ value, onApply }: { value: RangeSearch; onApply(next:
           type="range"
           allowSingleDateInRange
           firstDayOfWeek={1}
+          hideOutsideDates
           weekendDays={[]}
           maxDate={new Date()}
           defaultDate={firstDay ?? undefined}
@@ -57,7 +58,7 @@ export function OwnRange({ value, onApply }: { value: RangeSearch; onApply(next:
   )
 }
 
-const LABELS = { previousMonth: 'Previous month', nextMonth: 'Next month', monthLevelControl: 'Choose a month' }
+const LABELS = { previousMonth: 'Previous month', nextMonth: 'Next month' }
 const TIME_LABELS = { hoursInputLabel: 'Hours', minutesInputLabel: 'Minutes' }
 const ZONE_WORDS = `Times are in your zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`
 
