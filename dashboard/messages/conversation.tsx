@@ -52,7 +52,7 @@ function Server({ smtp: { mx, ip, tls, phase, reused, transaction } }: { smtp: S
   return (
     <p className={styles.server}>
       <span>
-        <bdi className="mono">{mx ?? ip}</bdi>
+        <bdi className="mono">{mx ?? ip}</bdi>{' '}
         {mx && ip && mx !== ip && <bdi className={`mono ${styles.ip}`}>{ip}</bdi>}
       </span>
       {reachedServer && <Encryption tls={tls} />}

@@ -60,7 +60,7 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
               <span className={styles.label}>{label}</span>
               <strong>{value}</strong>
               <span className={styles.change} data-worse={isWorse || undefined}>
-                {change === undefined ? 'Nothing before' : `${change} to the period before`}
+                {change === undefined ? 'Nothing before' : `${change} from the period before`}
               </span>
             </Link>
           </li>

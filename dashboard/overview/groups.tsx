@@ -87,9 +87,9 @@ interface GroupTableProps {
 
 function GroupTable({ grouping, groups, messages }: GroupTableProps) {
   const { membership } = useAccount()
-  const { filter, label, none } = grouping
+  const { by, filter, label, none } = grouping
   const name = (key: string) => {
-    const word = key === '' ? none : key === OTHER ? 'Other' : key
+    const word = key === '' ? none : key === OTHER ? 'Other' : by === GroupBy.PROVIDER ? providerName(key) : key
     if (filter === undefined || key === '' || key === OTHER) return word
     return (
       <RowLink
@@ -119,3 +119,7 @@ function topReason(reasons: Record<string, number>): string {
   const [top] = rankedReasons(reasons)
   return top ? `${reasonWord(top[0])} (${countOf(top[1])})` : '-'
 }
+
+/** `Google` for `google`. The site of a provider without a name is written as it is. */
+const providerName = (key: string) =>
+  key === 'gmx' ? 'GMX' : key.includes('.') ? key : key.charAt(0).toUpperCase() + key.slice(1)

@@ -24,7 +24,7 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would need a legend that is seen
     <div className={styles.ranges} role="group" aria-label="Range">
       {all && (
-        <button type="button" aria-label={all} aria-pressed={!own && !value.range} onClick={() => onChange({})}>
+        <button type="button" aria-pressed={!own && !value.range} onClick={() => onChange({})}>
           <span className={styles.whole}>{all}</span>
           <span className={styles.short}>All</span>
         </button>
@@ -33,7 +33,6 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
         <button
           key={name}
           type="button"
-          aria-label={label}
           aria-pressed={!own && value.range === name}
           onClick={() => onChange({ range: name })}
         >
