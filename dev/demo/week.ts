@@ -118,7 +118,7 @@ const HOURLY = [6, 4, 3, 3, 4, 8, 14, 22, 30, 36, 38, 36, 34, 36, 38, 36, 32, 30
 const THROTTLED_HOURS = [9, 10]
 /** Bounced or refused emails of a thousand. */
 const REFUSED_PER_THOUSAND = 22
-/** One email of so many comes back later, or leads to a complaint. */
+/** One email of this number comes back later, or leads to a complaint. */
 const LATE_BOUNCE_EVERY = 300
 const COMPLAINT_EVERY = 500
 
