@@ -1,7 +1,7 @@
-import { Fragment } from 'react'
 import { type Domain, type DomainRecord, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
+import { breakableAtDots } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -99,20 +99,10 @@ function State({ record, domain, isChecking }: RecordsProps & { record: DomainRe
   )
 }
 
-/** A name may continue in the next line before each of its dots. */
-const atDots = (text: string) =>
-  text.split(/(?=\.)/).map((part, i) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no other identity
-    <Fragment key={i}>
-      <wbr />
-      {part}
-    </Fragment>
-  ))
-
 function Copied({ text, label }: { text: string; label: string }) {
   return (
     <span className={styles.copied}>
-      <code>{atDots(text)}</code>
+      <code>{breakableAtDots(text)}</code>
       <CopyButton text={text} label={label} />
     </span>
   )

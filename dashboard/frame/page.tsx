@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { useAccount } from '../account/account.ts'
+import { breakableAtDots } from '../outside-text/breakable.tsx'
 import styles from './frame.module.css'
 
 interface PageProps {
@@ -32,7 +33,7 @@ export function Page({ title, heading, above, actions, children }: PageProps) {
       {above}
       <header className={styles.pageHeader}>
         <h1 ref={headingElement} tabIndex={-1}>
-          {heading ?? title}
+          {heading ?? breakableAtDots(title)}
         </h1>
         {actions && <div className={styles.pageActions}>{actions}</div>}
       </header>

@@ -1,5 +1,5 @@
 import { Fragment, useState } from 'react'
-import { breakable } from './breakable.tsx'
+import { breakable, breakableAtDots } from './breakable.tsx'
 import styles from './outside-text.module.css'
 import { beginning, visiblePieces } from './visible-controls.ts'
 
@@ -40,8 +40,11 @@ export function OutsideText({ text, line = false, addresses = false, mono = fals
           ) : addresses ? (
             // biome-ignore lint/suspicious/noArrayIndexKey: a text's pieces have no other identity
             <Fragment key={at}>{breakable(piece.text)}</Fragment>
-          ) : (
+          ) : line ? (
             piece.text
+          ) : (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a text's pieces have no other identity
+            <Fragment key={at}>{breakableAtDots(piece.text)}</Fragment>
           ),
         )}
         {shown !== text && '…'}
