@@ -1,5 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Granularity, type GroupBy, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
+import { useAccount } from '../account/account.ts'
 import styles from './filters.module.css'
 
 const DAYS = 30
@@ -24,9 +25,17 @@ export function Suggestions({ by, text, onChoose }: SuggestionsProps) {
     to: new Date(now).toISOString(),
     granularity: Granularity.TOTAL,
   }
-  const { data } = useQuery(StatsService.method.getStats, request, { staleTime: 60_000 })
+  const live = useQuery(StatsService.method.getStats, request, { staleTime: 60_000 })
+  // Under `npm start` most emails go to the simulator, and these are counted apart.
+  const { person } = useAccount()
+  const simulated = useQuery(
+    StatsService.method.getStats,
+    { ...request, simulated: true },
+    { staleTime: 60_000, enabled: person.installation?.inbox === true },
+  )
   const typed = text.trim().toLowerCase()
-  const values = data?.groups.map(({ key }) => key).filter((key) => key !== '' && key !== OTHER) ?? []
+  const groups = [...(live.data?.groups ?? []), ...(simulated.data?.groups ?? [])]
+  const values = [...new Set(groups.map(({ key }) => key))].filter((key) => key !== '' && key !== OTHER)
   const fitting = values.filter((value) => value.toLowerCase().includes(typed) && value !== text).slice(0, MOST)
   if (fitting.length === 0) return null
   return (

@@ -31,6 +31,8 @@ beforeAll(async () => {
 afterAll(() => installation?.[Symbol.asyncDispose]())
 
 const button = (name: string) => page.getByRole('button', { name, exact: true })
+/** The rows that were shown before stay until the next ones are loaded. */
+const rows = () => page.getByRole('row').filter({ hasText: 'A message about' })
 const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
 
 test('the overview shows emails to the simulator when asked to', async () => {
@@ -71,7 +73,7 @@ test('filters and a range are saved under a name and opened again', async () => 
   await button('Bounces of the week').click()
   await page.waitForURL(/status=bounced/)
   expect(parameter('range')).toBe('7d')
-  expect(await page.getByRole('row').filter({ hasText: 'A message about' }).count()).toBe(1)
+  await expect.poll(() => rows().count()).toBe(1)
 })
 
 test('two days of the calendar are a range, in which the messages of today are', async () => {
@@ -83,6 +85,15 @@ test('two days of the calendar are a range, in which the messages of today are',
   await button('Apply').click()
   await page.waitForURL(/from=.*to=/)
   await page.getByRole('row').filter({ hasText: 'A message about orders' }).waitFor()
+})
+
+test('a filter by tag offers the tags that were used', async () => {
+  await page.goto(`${base}/messages`)
+  await button('Add filter').click()
+  await button('Tag').click()
+  await button('codes').click()
+  await page.waitForURL(/tag=codes/)
+  await expect.poll(() => rows().count()).toBe(1)
 })
 
 test('Ctrl+K goes to a page, and opens the dialog of an action', async () => {
