@@ -4,6 +4,7 @@ import type { Caller, Visitor } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
+import { throughOutage } from '../db/outage.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { hashKey, hasShapeOfKey, kindOfKey } from './api-key.ts'
@@ -37,7 +38,7 @@ type Parts = { db: Database; clock: DatabaseClock }
  * invented keys costs no queries and locks out no other caller.
  */
 export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
-  const find = createReadCache({ read: (hash) => readKey(db, hash), ...KEEP })
+  const find = createReadCache({ read: (hash) => throughOutage(db, () => readKey(db, hash)), ...KEEP })
   const visit = createStrangers()
   const validHashes = createBoundedMap<true>({ maxEntries: MAX_VALID_HASHES })
   const pendingHashes = new Set<string>()

@@ -61,7 +61,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
       for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
       return own
     },
-    { note: db.noteBatch('count_requests') },
+    { repeatable: db, note: db.noteBatch('count_requests') },
   )
 
   function keep(caller: string, places: Places): void {

@@ -1,4 +1,5 @@
 import { inTime } from '../async/timeout.ts'
+import { type Outage, throughOutage } from './outage.ts'
 
 // How sends share statements. docs/adr/0122-shared-statements.md has the figures, and what was tried beside it.
 //
@@ -42,6 +43,8 @@ interface CollectorOptions {
   lingerMs?: number
   /** The sends in flight, with the one whose row comes. Each may soon bring a row. */
   load?: Load
+  /** For a statement that is harmless to repeat: it runs again when its connection was lost. */
+  repeatable?: { outage: Outage }
   /** Called after each batch, with its rows and its duration. */
   note?: NoteBatch
 }
@@ -55,14 +58,15 @@ export type NoteBatch = (rows: number, seconds: number) => void
  *
  * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
  * row is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row
- * of the batch; whether the batch was committed is then unknown.
+ * of the batch; whether the batch was committed is then unknown. A `repeatable` batch first runs again, if its
+ * connection was lost.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
  * `load` a row waits for those of the other sends, as above.
  */
 export function createCollector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0, load, note }: CollectorOptions = {},
+  { lingerMs = 0, load, repeatable, note }: CollectorOptions = {},
 ): (row: Row) => Promise<Result> {
   const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
@@ -138,7 +142,8 @@ export function createCollector<Row extends { json: string }, Result>(
   async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
     for (let rerun = 0; ; rerun++) {
       try {
-        return await inTime(runBatch(rows, lane), RUN_MS)
+        const attempt = () => inTime(runBatch(rows, lane), RUN_MS)
+        return await (repeatable ? throughOutage(repeatable, attempt) : attempt())
       } catch (error) {
         if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
       }

@@ -5,6 +5,7 @@ import { readDatabaseUrl } from '../config/database-url.ts'
 import type { NoteBatch } from './collector.ts'
 import { createHealth, type DatabaseHealth } from './database-health.ts'
 import { drizzle } from './drizzle.ts'
+import type { Outage } from './outage.ts'
 import { createPrimary, type Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
 import * as schema from './schema.ts'
@@ -20,6 +21,7 @@ export interface Database extends PostgresJsDatabase<typeof schema> {
   /** Connections for statements outside transactions, of which each is used by one statement at a time. */
   warm: ReturnType<typeof createWarmConnections>
   health: DatabaseHealth
+  outage: Outage
   load: DatabaseLoad
   /** Creates what the batches of a shared statement are noted with. */
   noteBatch(statement: string): NoteBatch | undefined
@@ -114,7 +116,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   }
   const noteBatch = (statement: string) => batchNotes?.(statement)
   const health = createHealth(client, primary.suspect)
-  return Object.assign(db, { warm, health, load, noteBatch })
+  return Object.assign(db, { warm, health, outage: primary, load, noteBatch })
 }
 
 const sessionSettings = (statementMs: number, lockMs: number) => ({

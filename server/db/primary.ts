@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseHost } from '../config/database-url.ts'
 import { dialDatabase, type ServerPlace, watch } from './database-sockets.ts'
+import { OUTAGE_MS, type Outage } from './outage.ts'
 
 /** What a server of the database says about itself. */
 export interface ServerState {
@@ -22,10 +23,11 @@ export interface PrimaryParts {
   statementMs: number
 }
 
-export interface Primary {
+export interface Primary extends Outage {
   /**
-   * Opens a socket to the server that takes writes, or to the driver's place when the URL names no server. Never
-   * rejects, because postgres.js would lose the connection's place in its pool: the socket fails instead.
+   * Opens a socket to the server that takes writes, or to the driver's place when the URL names no server. When the
+   * connections have just been lost, it waits for such a server. Never rejects, because postgres.js would lose the
+   * connection's place in its pool: the socket fails instead.
    */
   open(driver: { host: string[]; port: number[]; path: string | false }): Promise<Socket>
   /** Looks for another primary server. When there is one, the connections to all others end. */
@@ -38,8 +40,9 @@ const ASK_AGAIN_MS = 250
 const SUSPECT_EVERY_MS = 1_000
 
 /**
- * Finds the primary among the servers of DATABASE_URL. With one server there is nothing to find at first; with several,
- * all are asked at once whenever a connection is needed and the last one to the primary broke.
+ * Finds the primary among the servers of DATABASE_URL. All are asked at once whenever a connection is needed and the
+ * last one to the primary broke. One server is not asked before it has served: behind its name, another one can take
+ * over, and a proxy can accept connections while there is none.
  *
  * A standby is never used. Of two servers that take writes, the one that was promoted last is used, and none that was
  * promoted before one seen earlier: an old primary that comes back without knowing of its successor would accept
@@ -52,7 +55,10 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
   let writableAt = ''
   let searching: Promise<DatabaseHost> | undefined
   let suspectedAtMs = Number.NEGATIVE_INFINITY
+  let isSuspected = false
   let timeline = 0
+  let hasServed = false
+  let lostAtMs: number | undefined
 
   function search(): Promise<DatabaseHost> {
     searching ??= find().finally(() => {
@@ -64,14 +70,17 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
   async function find(): Promise<DatabaseHost> {
     const answers = await ask(hosts, probe)
     const usable = answers
-      .filter(({ state }) => state && state.kind !== 'standby' && state.timeline >= timeline)
+      .filter(({ state }) => state && (hosts.length === 1 || (state.kind !== 'standby' && state.timeline >= timeline)))
       .sort((a, b) => b.state!.timeline - a.state!.timeline || rank(b.state!) - rank(a.state!))
     const [first] = usable
     if (!first) throw noPrimary(answers)
     const { host, state } = first
     timeline = state!.timeline
     primary = host
-    if (state!.kind === 'writable') dropOthers(state!.address)
+    lostAtMs = undefined
+    // A name may stand for several proxies: only a suspicion speaks against their connections.
+    if (state!.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state!.address)
+    isSuspected = false
     return host
   }
 
@@ -97,16 +106,36 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     })
     socket.once('close', () => {
       sockets.delete(socket)
+      hasServed ||= socket.bytesRead > 0
       // The driver ends an idle connection. Anything else may be the end of the server.
-      if (hosts.length > 1 && primary === host && !(isEndedByDriver && socket.writableEnded)) primary = undefined
+      if (primary === host && !(isEndedByDriver && socket.writableEnded)) lose()
     })
     if (statementMs > 0) watch(socket, statementMs, suspect)
     return socket
   }
 
+  function lose(): void {
+    if (hosts.length > 1 || hasServed) primary = undefined
+    if (hosts.length > 0 && hasServed) lostAtMs ??= performance.now()
+  }
+
+  const mayPass = () => lostAtMs === undefined || performance.now() < lostAtMs + OUTAGE_MS
+
+  async function findSoon(): Promise<DatabaseHost> {
+    for (;;) {
+      try {
+        return await search()
+      } catch (error) {
+        if (lostAtMs === undefined || !mayPass()) throw error
+        await sleep(ASK_AGAIN_MS)
+      }
+    }
+  }
+
   function suspect(): void {
     if (hosts.length === 0 || performance.now() - suspectedAtMs < SUSPECT_EVERY_MS) return
     suspectedAtMs = performance.now()
+    isSuspected = true
     // Without another primary the connections stay: they may still read, and a slow server answers in the end.
     search().catch(() => {})
   }
@@ -115,7 +144,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     async open({ host, port, path }) {
       const place: ServerPlace = path ? { path } : { host: host[0]!, port: port[0]! }
       try {
-        const found = hosts.length === 0 ? undefined : (primary ?? (await search()))
+        const found = hosts.length === 0 ? undefined : (primary ?? (await findSoon()))
         return keep(dialDatabase(found ?? place), found)
       } catch (error) {
         const socket = dialDatabase(place)
@@ -124,6 +153,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
       }
     },
     suspect,
+    mayPass,
   }
 }
 

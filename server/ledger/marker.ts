@@ -26,8 +26,9 @@ export const MARK = `
 
 /**
  * Marker, the second commit of a send: stores, just before the final dot, that these recipients may have the message.
- * Returns false when the claim or its lease is no longer ours for any of them. When it throws, the result is unknown.
- * The dot may be sent only after true.
+ * Returns false when the claim or its lease is no longer ours for any of them. A marker whose connection was lost is
+ * set again, which changes nothing if it was stored. When it throws, the result is unknown. The dot may be sent only
+ * after true.
  */
 export function createMarker(
   db: Database,
@@ -40,7 +41,7 @@ export function createMarker(
         positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
       )
     },
-    { load: db.load, note: db.noteBatch('marker') },
+    { load: db.load, repeatable: db, note: db.noteBatch('marker') },
   )
   return (messageId, claimId, positions) => {
     const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }

@@ -19,7 +19,7 @@ export function createKeyLookup<Holder extends object>(
       const holders = new Map(rows.map(({ n, ...holder }) => [n, holder as unknown as Holder]))
       return keys.map((_, i) => holders.get(i + 1))
     },
-    { note: db.noteBatch('find_keys') },
+    { repeatable: db, note: db.noteBatch('find_keys') },
   )
   return (key) => inTime(find({ json: JSON.stringify(key) }), FIND_MS)
 }

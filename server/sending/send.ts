@@ -6,6 +6,7 @@ import { leaseOf, type OperatorLimits } from '../config/limits.ts'
 import { away, inFlight } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
+import { isLost, throughOutage } from '../db/outage.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { poolOf } from '../domains/sending-pool.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
@@ -117,7 +118,9 @@ export function createSend(parts: SendParts): Send {
 
   return async (message, options) => {
     for (;;) {
-      const response = await send(message, options)
+      // Until the claim nothing is sent, and a claim whose result was lost is released: a send that the database's move
+      // to another server cuts off begins again.
+      const response = await throughOutage(db, () => send(message, options), isCutOff)
       // Another message has just retried a recipient. The next look-up names it, unless it was released.
       if (response !== 'retried') return response
     }
@@ -159,7 +162,10 @@ export function createSend(parts: SendParts): Send {
     const leaseUntilMs = performance.now() + claim.leaseMs
     const claimed = step(trace, 'claim', () => claimSend(claim))
     const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
-    if (claiming.status === 'rejected') throw claiming.reason
+    if (claiming.status === 'rejected') {
+      if (isLost(claiming.reason)) await throughOutage(db, () => release(db, claim.messageId, claim.claimId))
+      throw claiming.reason
+    }
     if (claiming.value === 'key_taken') return undefined
     if (claiming.value === 'retried') return 'retried'
     if (claiming.value === 'over_quota') throw overQuota(quota!, parts.clock)
@@ -208,6 +214,9 @@ export function createSend(parts: SendParts): Send {
     return release(db, messageId, claimId).catch(() => false)
   }
 }
+
+/** Whether a send may begin again: nothing was sent, and the database was lost. */
+const isCutOff = (error: unknown) => !(error instanceof OutcomeUnknown) && isLost(error)
 
 /** Runs the checks in order until every recipient has an outcome. */
 async function runChecks(recipients: CheckedRecipient[], context: CheckContext, trace?: Trace): Promise<DryRunCheck[]> {

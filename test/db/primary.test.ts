@@ -36,7 +36,7 @@ test('a standby that is promoted while another server is silent is found without
   socket.destroy()
 })
 
-test('when every server has answered and none takes writes, none is asked again, and the socket fails', async () => {
+test('when every server has answered at the start and none takes writes, none is asked again, and the socket fails', async () => {
   const { primary, asked } = primaryAmong([['standby'], ['standby']])
   const socket = await open(primary)
   const error = await new Promise<NodeJS.ErrnoException>((resolve) => socket.once('error', resolve))

@@ -24,7 +24,10 @@ type Failures = () => number
  * Runs a database fault under the load of 30 callers, and expects that everything recovers. The fault begins when sends
  * are delivered, and each test ends it when callers got responses of 500: how soon that is depends on the machine.
  */
-async function underLoad(purpose: string, fault: (cluster: Cluster, failures: Failures) => Promise<void>) {
+async function underLoad(
+  purpose: string,
+  fault: (cluster: Cluster, failures: Failures) => Promise<void>,
+): Promise<number> {
   const node = await world.start()
   const load = runLoad(30, letters(purpose, 20_000, diceFor(purpose)), () => node)
   const count = (status: string) => tally(load.entries)[status] ?? 0
@@ -36,10 +39,10 @@ async function underLoad(purpose: string, fault: (cluster: Cluster, failures: Fa
   console.log(purpose, counts)
   expect(world.logs.processes.filter(({ event }) => event === 'ended')).toEqual([])
   expect(counts.delivered).toBeGreaterThan(30)
-  expect(counts[500] ?? 0).toBeGreaterThan(0)
   const [afterwards] = letters(`${purpose}-afterwards`, 1, diceFor(purpose))
   expect(await node.client.send(afterwards!)).toMatchObject({ status: 200 })
   expect(await world.verdict()).toEqual([])
+  return counts[500] ?? 0
 }
 
 test('everything reconciles after Postgres is killed under load and killed again while it recovers', async () => {
@@ -61,22 +64,22 @@ test('everything reconciles after Postgres is restarted under load', async () =>
   })
 })
 
-test('everything reconciles after all database sessions are ended ten times under load', async () => {
-  await underLoad('ended', async (_, failures) => {
-    for (let i = 0; i < 10 || (i < 100 && failures() === 0); i++) {
+test('no send fails and everything reconciles when all database sessions are ended ten times under load', async () => {
+  const failures = await underLoad('ended', async () => {
+    for (let i = 0; i < 10; i++) {
       await world.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'verdict%'`
-      await letRun(200)
+      await letRun(1_000)
     }
   })
+  expect(failures).toBe(0)
 })
 
 test('everything reconciles when database connections are reset at random messages, the first one included', async () => {
   const dice = diceFor('resets')
-  await underLoad('resets', async (_, failures) => {
+  await underLoad('resets', async () => {
     const [node] = world.nodes
     node!.wire.onEvent = ({ place }) => (place === 'postgres' && dice.chance(0.04) ? 'reset' : undefined)
     await letRun(6_000)
-    await expect.poll(failures).toBeGreaterThan(0)
     node!.wire.onEvent = () => undefined
   })
 })

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { letters, unreachableLetters } from '../letters.ts'
-import { runLoad } from '../load.ts'
+import { runLoad, tally } from '../load.ts'
 import { CLAIM, endOf, MARKER, RECORD, SETTLE } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { startFaultWorld, type World } from '../world.ts'
@@ -21,8 +21,11 @@ test('no send gets a 500 after its marker, and everything reconciles, when respo
     return 'reset'
   }
   const allLetters = [...letters('losses', 100, dice), ...unreachableLetters('hopeless-losses', 40)]
-  await runLoad(10, allLetters, () => node).ended
+  const entries = await runLoad(10, allLetters, () => node).ended
   node.wire.onEvent = () => undefined
+  console.log(tally(entries), losses)
   expect(Math.min(...losses.values())).toBeGreaterThan(1)
+  // A send that lost its claim begins again, and a lost marker is set again. A busy machine may give a few up.
+  expect(tally(entries)[500] ?? 0).toBeLessThan(losses.get(CLAIM)! / 2)
   expect(await world.verdict()).toEqual([])
 })

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/**
+ * A database that moves to another server is back within seconds. For this long a lost connection is no reason to give
+ * a request up. The limits of time around single steps hold as well.
+ */
+export const OUTAGE_MS = 8_000
+const PAUSE_MS = 100
+
+/** What the connections of a database say about it. */
+export interface Outage {
+  /** Whether an outage that has just begun may still pass. Also true while there is none. */
+  mayPass(): boolean
+}
+
+// SQLSTATE of lost sessions (08, 57P01 to 57P03), and the codes of sockets and of the driver.
+const LOST = /^(08...|57P0[123]|E(CONNRESET|CONNREFUSED|PIPE)|CONNECTION_(CLOSED|MOVED)|CONNECT_TIMEOUT)$/
+
+/** Whether a statement failed because its connection broke, or none could be opened. It may have been executed. */
+export function isLost(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== undefined && LOST.test(code)) return true
+  }
+  return false
+}
+
+/**
+ * Repeats work whose connection was lost, until the outage lasts too long. The work must be harmless to repeat, because
+ * it may have been done.
+ */
+export async function throughOutage<T>(
+  { outage }: { outage: Outage },
+  work: () => Promise<T>,
+  mayRepeat: (error: unknown) => boolean = isLost,
+): Promise<T> {
+  let untilMs: number | undefined
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      // A statement that itself ends the server is not repeated for ever.
+      untilMs ??= performance.now() + OUTAGE_MS
+      if (!mayRepeat(error) || !outage.mayPass() || performance.now() > untilMs) throw error
+      await sleep(PAUSE_MS)
+    }
+  }
+}

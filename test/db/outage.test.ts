@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { isLost, throughOutage } from '../../server/db/outage.ts'
+import { run } from '../../server/db/statement.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { letArrive } from '../harness/waits.ts'
+
+// A database that moves behind one address: for a moment no server answers there, then another one.
+
+let database: TestDatabase
+let proxy: TcpProxy
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  const url = new URL(database.url)
+  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  url.host = `127.0.0.1:${proxy.port}`
+  db = connect(url.href, { connections: 4 })
+})
+afterAll(async () => {
+  await db.$client.end({ timeout: 1 })
+  await proxy.close()
+  await database.drop()
+})
+
+const one = () => run<{ one: number }>(db, 'select 1 as one')
+
+/** The address leads nowhere while `action` begins, and then to the server again. */
+async function duringOutage<T>(action: () => Promise<T>): Promise<T> {
+  const { target } = proxy
+  proxy.target = undefined
+  proxy.reset()
+  await letArrive(50)
+  const result = action()
+  result.catch(() => {})
+  await letArrive(700)
+  proxy.target = target
+  return result
+}
+
+test('statements that begin while the database moves wait for it, and none fails', async () => {
+  await one()
+  const rows = await duringOutage(() => Promise.all(Array.from({ length: 20 }, one)))
+  expect(rows.map(([row]) => row!.one)).toEqual(Array(20).fill(1))
+})
+
+test('a statement that the move cuts off fails, and is repeated where that is harmless', async () => {
+  await one()
+  const slow = () => run(db, 'select 2 as two, pg_sleep(0.3)')
+  const cutOff = slow()
+  await letArrive(100)
+  proxy.reset()
+  await expect(cutOff).rejects.toSatisfy(isLost)
+  let tries = 0
+  const repeated = throughOutage(db, () => {
+    tries++
+    return slow()
+  })
+  await letArrive(100)
+  proxy.reset()
+  expect(await repeated).toMatchObject([{ two: 2 }])
+  expect(tries).toBeGreaterThan(1)
+})
+
+test('an error that is not about the connection is not repeated', async () => {
+  let tries = 0
+  const wrong = throughOutage(db, () => {
+    tries++
+    return run(db, 'select 1/0')
+  })
+  await expect(wrong).rejects.toMatchObject({ code: '22012' })
+  expect(tries).toBe(1)
+})
