@@ -95,7 +95,7 @@ export async function startFaultWorld(options: WorldOptions = {}) {
     const readBacks = new Map<string, ClientEntry['readBack']>()
     const foreignRows = await sql`select id from messages where account_id <> ${account.id}`
     const foreignIds = new Set(foreignRows.map(({ id }) => publicId('msg', id)))
-    for (const entry of logs.requests.filter(({ status }) => status === 200)) {
+    for (const entry of logs.requests.filter(({ status, readBack }) => status === 200 && !readBack)) {
       const { message_id } = entry.body as { message_id: string }
       if (foreignIds.has(message_id)) continue
       if (!readBacks.has(message_id)) readBacks.set(message_id, await readBack(node, message_id))

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { Ajv } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
@@ -78,3 +80,54 @@ test(
   },
   DOWNLOAD_MS,
 )
+
+// A release that the operator's manifest was read with. Its resource definitions come with its Go module.
+const CLOUDNATIVEPG = 'github.com/cloudnative-pg/cloudnative-pg@v1.28.0'
+
+test(
+  'the PostgreSQL of Kubernetes follows the resource definition of CloudNativePG, and nothing is misspelt',
+  async () => {
+    const signal = AbortSignal.timeout(DOWNLOAD_MS)
+    const go = await goToolchain({ report: () => {}, signal, cacheDir: cacheFolder(process.env) })
+    const env = { ...process.env, ...go.env }
+    const { stdout } = await run(go.program, ['mod', 'download', '-json', CLOUDNATIVEPG], { cwd: root, env })
+    const definition = parse(
+      await readFile(join(JSON.parse(stdout).Dir, 'config/crd/bases/postgresql.cnpg.io_clusters.yaml'), 'utf8'),
+    )
+    const [version] = definition.spec.versions
+    const follows = new Ajv({ strict: false, validateFormats: false }).compile(strict(version.schema.openAPIV3Schema))
+    const manifest = parse(await readFile('deploy/kubernetes/cloudnativepg.yaml', 'utf8'))
+    expect(manifest).toMatchObject({
+      apiVersion: `${definition.spec.group}/${version.name}`,
+      kind: definition.spec.names.kind,
+    })
+    expect([follows(manifest), follows.errors]).toEqual([true, null])
+    const { bootstrap, ...others } = manifest.spec
+    expect(follows({ ...manifest, spec: { ...others, bootstraps: bootstrap } })).toBe(false)
+    expect(follows({ ...manifest, spec: { ...manifest.spec, instances: 'three' } })).toBe(false)
+  },
+  DOWNLOAD_MS,
+)
+
+interface Schema {
+  properties?: Record<string, Schema>
+  items?: Schema
+  additionalProperties?: Schema | boolean
+  [word: string]: unknown
+}
+
+/** Kubernetes drops fields that a definition does not have. The schema refuses them. */
+function strict(schema: Schema): Schema {
+  const { properties, items, additionalProperties } = schema
+  return {
+    ...schema,
+    ...(items ? { items: strict(items) } : {}),
+    ...(typeof additionalProperties === 'object' ? { additionalProperties: strict(additionalProperties) } : {}),
+    ...(properties
+      ? {
+          properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, strict(each)])),
+          additionalProperties: false,
+        }
+      : {}),
+  }
+}

@@ -4,6 +4,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 /** The Debian packages and the purpose of each. */
 export const PACKAGES: Record<string, string> = {
   postgresql: 'the database',
+  'etcd-server': 'elects the leader of PostgreSQL under Patroni',
+  haproxy: 'leads to it',
   pgbouncer: 'the pooler in front of it',
   postfix: "the recipient's mail server",
   postgrey: 'its greylisting',
@@ -40,11 +42,11 @@ const POLICY = '/usr/sbin/policy-rc.d'
 const REFUSE_TO_START = '#!/bin/sh\nexit 101\n'
 
 /** Installs missing packages and prints the version of each. Throws when a package cannot be installed. */
-export function installPackages(): void {
+export function installPackages(names = Object.keys(PACKAGES)): void {
   if (!existsSync('/usr/bin/apt-get')) throw new Error('There is no apt-get: these tests need Debian 12 or later')
-  const missing = Object.keys(PACKAGES).filter((name) => versionOf(name) === undefined)
+  const missing = names.filter((name) => versionOf(name) === undefined)
   if (missing.length > 0) install(missing)
-  for (const [name, purpose] of Object.entries(PACKAGES)) console.log(`  ${name} ${versionOf(name)}: ${purpose}`)
+  for (const name of names) console.log(`  ${name} ${versionOf(name)}: ${PACKAGES[name]}`)
 }
 
 function install(names: string[]): void {

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Scenario, startScenario } from '../cluster/scenario.ts'
+
+// The short part of `npm run cluster`: three machines with PostgreSQL under Patroni, behind HAProxy.
+
+let scenario: Scenario
+beforeAll(async () => {
+  scenario = await startScenario()
+})
+afterAll(() => scenario?.stop())
+
+test('a planned switchover fails no send', async () => {
+  const { cluster, world, underLoad } = scenario
+  const { promotedMs, failures } = await underLoad(
+    'switchover',
+    (leader) => cluster.switchOver(leader),
+    () => cluster.whole(),
+  )
+  expect(promotedMs).toBeDefined()
+  expect(failures).toEqual({ proxied: 0, direct: 0 })
+  expect(await world.verdict()).toEqual([])
+})
+
+test('after the leader’s machine is killed, sends are served within 5 s of the promotion, and nothing is lost or mailed twice', async () => {
+  const { cluster, world, underLoad } = scenario
+  const { promotedMs } = await underLoad(
+    'leader killed',
+    (leader) => leader.signal('SIGKILL'),
+    (old) => cluster.promotedBeside(old),
+  )
+  expect(promotedMs).toBeDefined()
+  expect(await world.verdict()).toEqual([])
+})
