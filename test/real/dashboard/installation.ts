@@ -7,6 +7,7 @@ import { startBrowser, type TestBrowser } from './browser.ts'
 /** What `npm start` runs, and a browser to open its pages with. */
 export interface Installation extends AsyncDisposable {
   ready: Ready
+  dataDir: string
   /** The link by which the first person sets a password. */
   setUpLink: string
   browser: TestBrowser
@@ -31,6 +32,7 @@ export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<In
   const all = parts.move()
   return {
     ready,
+    dataDir: started.dataDir,
     setUpLink,
     browser,
     sql,

@@ -1,17 +1,23 @@
+import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { loaded } from './browser.ts'
 import { firstDomain, firstInInbox, startInstallation, storeReplay } from './installation.ts'
 import { signUp } from './owner.ts'
 import { PAGES, pathOf } from './pages.ts'
 import { startSample } from './sample.ts'
 
-// `npm run screenshots`: every page in light and in dark, wide and narrow, into screenshots/, and three of them for
-// the README and the guides into docs/images/.
+// `npm run screenshots`: every page in light and in dark, wide and narrow, into screenshots/, and for the README and
+// the guides three pages into docs/images/: one of the sample, and two of the demo's week.
 
 const FOLDER = 'screenshots'
 const IMAGES = 'docs/images'
-const OF_README = ['Overview', 'Message', 'Events']
+const OF_SAMPLE = ['Events']
+const OF_DEMO = {
+  overview: '',
+  message: '/messages?reason=mailbox_full',
+}
 const NARROW = { width: 360, height: 740 }
 const WIDE = { width: 1280, height: 800 }
 
@@ -37,9 +43,26 @@ for (const [name, path] of PAGES) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
     await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.png`), fullPage: true })
-    if (OF_README.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
+    if (OF_SAMPLE.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
   }
   await page.setViewportSize(NARROW)
   await page.screenshot({ path: join(FOLDER, `${file}.narrow.png`), fullPage: true })
   console.log(`${name} is in ${FOLDER}/${file}.*.png`)
+}
+
+const env = { ...process.env, DATA_DIR: installation.dataDir }
+const { stdout } = await promisify(execFile)(process.execPath, ['dev/demo.ts'], { env })
+const demo = /\/dashboard\/acc_\w+/.exec(stdout)![0]
+await page.setViewportSize(WIDE)
+for (const [file, path] of Object.entries(OF_DEMO)) {
+  await page.goto(`${ready.url}${demo}${path}`)
+  if (file === 'message') await page.locator('a[data-row-link]').first().click()
+  await loaded(page)
+  await page.waitForLoadState('networkidle')
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
+    await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
+  }
+  console.log(`${file} of the demo is in ${IMAGES}`)
 }
