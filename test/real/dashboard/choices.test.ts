@@ -4,7 +4,7 @@ import { axeFindings } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
-// What a person chooses: the simulator on the overview, the range, columns and saved filters of a list, and the palette.
+// What a person chooses: the simulator on the overview; the range, columns and saved filters of a list; the palette.
 
 let installation: Installation
 let page: Page
