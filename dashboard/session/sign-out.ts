@@ -9,6 +9,7 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     await signOut()
     await navigate({ to: '/sign-in' })
-    queries.clear()
+    // The sign-in page has begun to load what it shows. What a page still holds is forgotten at the next sign-in.
+    queries.removeQueries({ type: 'inactive' })
   }
 }
