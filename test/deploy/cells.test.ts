@@ -26,7 +26,7 @@ test('Envoy waits longer than the longest call takes, and closes an idle connect
 
 test('Envoy repeats no request that a process may have begun', () => {
   const policies = [...envoy.matchAll(/retry_policy: (.+?)(?: \})?$/gm)].map(([, policy]) => policy)
-  expect(policies).toEqual(["&retry { retry_on: 'connect-failure,refused-stream', num_retries: 1", '*retry'])
+  expect(policies).toEqual(['&retry { retry_on: "connect-failure,refused-stream", num_retries: 1', '*retry'])
 })
 
 test('nginx closes an idle connection before the API does', () => {

@@ -165,7 +165,9 @@ test('a URL gets the text that Slack reads, and is stored sealed', async () => {
   const [request] = receiver.requests
   expect(request).toMatchObject({ method: 'POST', path: '/services/T0/secret' })
   const { text } = JSON.parse(request!.body.toString())
-  expect(text).toMatch(/^The DNS records of a&lt;b&gt;\.example have failed .* https:\/\/mail\.example\.com\/dashboard\/acc_/)
+  expect(text).toMatch(
+    /^The DNS records of a&lt;b&gt;\.example have failed .* https:\/\/mail\.example\.com\/dashboard\/acc_/,
+  )
   const [stored] = await db.select().from(notificationUrls)
   expect(stored!.url.includes('secret')).toBe(false)
   expect(await urls().find(account.id)).toMatchObject({ origin: new URL(receiver.url).origin })
