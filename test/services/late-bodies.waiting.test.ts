@@ -92,7 +92,7 @@ interface Loss {
 const needed = (method: DescMethod) => requiredRole(ruleOf(method))
 const isMember = ({ personId }: SignedIn) =>
   and(eq(members.personId, personId), eq(members.accountId, api.world.account.id))
-const createdAt = () => new Date(api.world.clock.now() - 3_600_000)
+const longAgo = () => new Date(api.world.clock.now() - 3_600_000)
 
 const LOSSES: Record<string, Loss> = {
   'whose session was ended': {
@@ -101,7 +101,7 @@ const LOSSES: Record<string, Loss> = {
   },
   'whose session has expired': {
     lose: ({ sessionId }) =>
-      api.world.db.update(sessions).set({ expiresAt: createdAt() }).where(eq(sessions.id, sessionId)),
+      api.world.db.update(sessions).set({ expiresAt: longAgo() }).where(eq(sessions.id, sessionId)),
     code: () => 'invalid_session',
   },
   'who was removed and deleted': {
@@ -121,7 +121,7 @@ const LOSSES: Record<string, Loss> = {
   },
   'whose password was entered too long ago': {
     lose: ({ sessionId }) =>
-      api.world.db.update(sessions).set({ createdAt: createdAt() }).where(eq(sessions.id, sessionId)),
+      api.world.db.update(sessions).set({ confirmedAt: longAgo() }).where(eq(sessions.id, sessionId)),
     code: (method) => (ruleOf(method).confirmed ? 'confirmation_required' : undefined),
   },
 }
