@@ -104,7 +104,8 @@ const notifyFrom: Check = {
   reads: ['DATABASE_URL', 'NOTIFY_FROM'],
   run: onTables(async (db, { config }) => {
     const address = config.notifyFrom
-    if (!address) return skipped('not set: the service mails no notifications, invitations and links for new passwords')
+    if (!address)
+      return skipped('not set: the service mails no notifications, no invitations and no links for new passwords')
     const name = address.slice(address.lastIndexOf('@') + 1)
     const isVerified = and(eq(domainTable.name, name), eq(domainTable.status, 'verified'))
     if ((await db.$count(domainTable, isVerified)) > 0) return ok(`${name} is verified`)
