@@ -32,7 +32,7 @@ public class Main {
 
     var email = emails.getEmail(sent.getMessageId(), null);
     var events = new EventsApi(client)
-        .listEvents(sent.getMessageId(), null, null, null, null, null, null, null, null, null, null, null, null);
+        .listEvents(sent.getMessageId(), null, null, null, null, null, null, null, null, null, null, null, null, null);
     var list = new SuppressionServiceImportRequest().addEmailsItem("java@example.com");
     var imported = new SuppressionsApi(client).importSuppressions(list, null);
     String fault;
