@@ -45,8 +45,11 @@ export interface Wire {
   quit(onClosed?: () => void): void
 }
 
-/** How long the server has to take QUIT before the socket is destroyed. */
-const QUIT_MS = 1_000
+/**
+ * How long the server has to take QUIT before the socket is destroyed. The connection holds its place at the site until
+ * then: a busy server counts one that it has not ended yet, and would refuse another in its place.
+ */
+const QUIT_MS = 3_000
 
 /** `owedReplies`: the replies the server owes from the start, such as its greeting. */
 export function createWire(socket: Socket, owedReplies: number): Wire {
