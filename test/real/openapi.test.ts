@@ -134,12 +134,12 @@ checks.negative_data_rejection.enabled = false
 
 // Schemathesis uses one processor, so three processes share its work: two have each operation by itself, one has
 // sequences of operations.
-const ALONE = ['--phases', 'examples,coverage,fuzzing']
+const ALONE = ['--phases', 'examples,coverage,fuzzing', '--max-examples', '200']
 const EMAILS = '^/api/v1/emails'
 const PARTS = [
   [...ALONE, '--include-path-regex', EMAILS],
   [...ALONE, '--exclude-path-regex', EMAILS],
-  ['--phases', 'stateful'],
+  ['--phases', 'stateful', '--max-examples', '400'],
 ]
 
 type Document = { paths: Record<string, Record<string, { parameters?: { name?: string }[] }>> }
@@ -177,7 +177,7 @@ test('schemathesis finds no fault in a running instance', async () => {
   const document = join(folder, 'document.json')
   await writeFile(document, JSON.stringify(withoutKeys(await (await fetch(`${url}/api/v1/openapi.json`)).json())))
   const key = `Authorization: Bearer ${account.key}`
-  const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
+  const options = ['--url', url, '--header', key, '--seed', '1', '--no-color']
   const runs = await Promise.all(
     PARTS.map((part) => run(`${python}/schemathesis`, 'run', document, ...options, ...part)),
   )
