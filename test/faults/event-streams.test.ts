@@ -23,6 +23,8 @@ const PER_TRANSACTION = 12
 const LEAVES = 50
 /** A busy machine reads a thousand events a second. */
 const CAUGHT_UP_MS = 120_000 + EVENTS
+/** More than the lease of a send and the pause of the sweeper. */
+const SWEPT_MS = 90_000
 
 let replicas: Awaited<ReturnType<typeof startReplicas>>
 let world: World
@@ -85,6 +87,11 @@ async function holdHorizon(): Promise<void> {
   await session.end()
 }
 
+async function openSends(): Promise<number> {
+  const [row] = await world.sql`select count(*)::int as sends from open_messages`
+  return row!.sends
+}
+
 async function committed(accountId: string): Promise<string[]> {
   const rows = await world.sql`select id from events where account_id = ${accountId} order by stream_order, id`
   return rows.map(({ id }) => publicId('evt', id))
@@ -121,6 +128,9 @@ test(`every reader gets each committed event once and in order, over ${KILLS} ki
   }
   await letRun(1_000)
   await Promise.all([writers.stop(), load.stop()])
+
+  // The sweeper ends the sends of killed processes, and their events come then.
+  await expect.poll(openSends, { timeout: SWEPT_MS }).toBe(0)
 
   const late = readOverGrpc({ urlOf, key: other.key })
   const [events, sent] = [await committed(other.id), await committed(world.account.id)]
