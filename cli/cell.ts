@@ -26,9 +26,8 @@ function describe(cell: string | undefined, namesInKeys: string[]): string {
   const others = namesInKeys.filter((name) => name !== cell)
   const lines = [
     cell === undefined ? 'This installation is not a cell. Name it: verdict cell <name>' : `New keys carry ${cell}.`,
-    ...(others.length > 0
-      ? [`Existing keys begin with these names, so no other cell may have them: ${others.join(' ')}`]
-      : []),
   ]
+  if (others.length > 0)
+    lines.push(`Existing keys begin with these names, so no other cell may have them: ${others.join(' ')}`)
   return lines.join('\n')
 }

@@ -10,19 +10,16 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BODY_CHARACTERS = 43
 const CHECKSUM_CHARACTERS = 6
 const HINT_CHARACTERS = 13
-const CELL_CHARACTERS = 2
 const SHAPE = /^svc_(live|test)_[0-9A-Za-z]{49}$/
 
+/** `cell` is the name of the installation's cell; empty when it is none. */
 export function makeKey(kind: KeyKind, cell = ''): string {
   const random = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_CHARACTERS)
   return withChecksum(`svc_${kind}_${cell}${random.slice(cell.length)}`)
 }
 
 /** Whether a text can be the name of a cell. */
-export const isCellName = (text: string) => text.length === CELL_CHARACTERS && /^[0-9A-Za-z]+$/.test(text)
-
-/** The part of a key, or of a hint, where keys of a cell have its name. */
-export const cellPartOf = (key: string) => key.slice('svc_live_'.length).slice(0, CELL_CHARACTERS)
+export const isCellName = (text: string) => /^[0-9A-Za-z]{2}$/.test(text)
 
 /**
  * The kind of an API key; undefined for a text that `makeKey` cannot have made: mistyped, cut off, or no key at all.

@@ -1,7 +1,6 @@
 import type { Database, Transaction } from '../db/connect.ts'
 import { sql } from '../db/drizzle.ts'
 import { apiKeys, cell } from '../db/schema.ts'
-import { cellPartOf } from './api-key.ts'
 
 // Several installations behind one name are cells. A key says in which cell its account lives, so that a proxy sends a
 // request there by its `Authorization` alone (docs/scaling.md). The name is a row, not a variable: an API process and
@@ -25,6 +24,7 @@ export async function nameCell(db: Database, name: string): Promise<void> {
  * that name, so no other cell may have it.
  */
 export async function namesInKeys(db: Database): Promise<string[]> {
-  const rows = await db.selectDistinct({ hint: sql<string>`left(${apiKeys.hint}, 11)` }).from(apiKeys)
-  return [...new Set(rows.map(({ hint }) => cellPartOf(hint)))].sort()
+  // After `svc_live_` or `svc_test_`.
+  const rows = await db.selectDistinct({ name: sql<string>`substr(${apiKeys.hint}, 10, 2)` }).from(apiKeys)
+  return rows.map(({ name }) => name).sort()
 }
