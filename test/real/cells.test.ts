@@ -57,14 +57,16 @@ async function cellsWith(messageId: string): Promise<string[]> {
   return found.flat()
 }
 
+function agentFor({ certificate }: { certificate: string }): Agent {
+  const agent = new Agent({ connect: { ca: certificate, servername: HOST } })
+  agents.push(agent)
+  return agent
+}
+
 const authorization = (cell: Cell) => ({ authorization: `Bearer ${accounts[cell].key}` })
 
 describe.each(Object.entries(PROXIES))('behind %s', (_, proxy) => {
-  function agent(): Agent {
-    const agent = new Agent({ connect: { ca: proxy().certificate, servername: HOST } })
-    agents.push(agent)
-    return agent
-  }
+  const agent = () => agentFor(proxy())
   const transports = () => {
     const { url: baseUrl, certificate: ca } = proxy()
     const options = { baseUrl, nodeOptions: { ca, servername: HOST } }
@@ -115,11 +117,12 @@ describe.each(Object.entries(PROXIES))('behind %s', (_, proxy) => {
 test('a cell that is away fails alone', async () => {
   await products.b2.api.kill()
   for (const proxy of Object.values(PROXIES)) {
-    const { url, certificate } = proxy()
-    const agent = new Agent({ connect: { ca: certificate, servername: HOST } })
-    agents.push(agent)
+    const agent = agentFor(proxy())
     const statusOf = async (cell: Cell) => {
-      const response = await fetch(`${url}/api/v1/limits`, { headers: authorization(cell), dispatcher: agent })
+      const response = await fetch(`${proxy().url}/api/v1/limits`, {
+        headers: authorization(cell),
+        dispatcher: agent,
+      })
       await response.arrayBuffer()
       return response.status
     }
