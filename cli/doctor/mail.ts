@@ -100,7 +100,7 @@ const domains: Check = {
 
 const notifyFrom: Check = {
   name: 'notify_from',
-  about: 'the domain that the service mails from itself is verified in an account',
+  about: 'the domain of `NOTIFY_FROM` is verified in an account',
   reads: ['DATABASE_URL', 'NOTIFY_FROM'],
   run: onTables(async (db, { config }) => {
     const address = config.notifyFrom

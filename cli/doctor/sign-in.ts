@@ -7,7 +7,7 @@ const NAMED = 3
 
 const issuer: Check = {
   name: 'issuer',
-  about: 'the issuer of `OIDC_ISSUER` answers with metadata of its own',
+  about: 'the issuer of `OIDC_ISSUER` responds with metadata that name it',
   reads: OIDC,
   async run({ config: { oidc, publicUrl = '' } }) {
     if (!oidc) return skipped('OIDC_ISSUER is not set')
