@@ -33,7 +33,7 @@ export interface Seen {
   promotedMs?: number
   /** From the promotion to the first send that each process served. */
   servedMs: Record<string, number>
-  /** The longest time in which no response of each process was 200, from the fault on. */
+  /** The longest time without a served send of each process, since the fault. */
   longestGapMs: Record<string, number>
   /** The sends of each process since the fault whose first response was no outcome of the recipient's server. */
   failures: Record<string, number>
