@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { letRun } from '../harness/waits.ts'
 import { ETCD_PORTS } from './cluster.ts'
-import { type Scenario, startScenario } from './scenario.ts'
+import { expectSwitchover, type Scenario, startScenario } from './scenario.ts'
 
 // Three machines with PostgreSQL under Patroni, and what can happen to them. Each test begins and ends with all three.
 
@@ -12,6 +12,12 @@ beforeAll(async () => {
 afterAll(() => scenario?.stop())
 
 const others = (name: string) => scenario.cluster.databases.filter((machine) => machine.name !== name)
+
+/** Ends all cuts, and waits until the cluster is whole. */
+async function heal(): Promise<void> {
+  await scenario.cluster.network.heal()
+  await scenario.cluster.whole()
+}
 
 /** Expects that the cluster is whole again and that nothing was lost or mailed twice. */
 async function expectWhole(): Promise<void> {
@@ -26,8 +32,7 @@ test('after the leader’s machine is killed, a standby is promoted, and the mac
     (leader) => leader.signal('SIGKILL'),
     async (old) => {
       await cluster.promotedBeside(old)
-      await old.startEtcd()
-      await old.startPatroni()
+      await old.startAgain()
       await cluster.whole()
     },
   )
@@ -36,12 +41,7 @@ test('after the leader’s machine is killed, a standby is promoted, and the mac
 })
 
 test('after PostgreSQL of the leader is killed alone, a standby is promoted', async () => {
-  const { cluster, underLoad } = scenario
-  await underLoad(
-    'PostgreSQL killed',
-    (leader) => leader.killPostgres(),
-    () => cluster.whole(),
-  )
+  await scenario.underLoad('PostgreSQL killed', (leader) => leader.killPostgres())
   await expectWhole()
 })
 
@@ -100,10 +100,7 @@ test('when the leader reaches no other member of etcd, sends go on', async () =>
       await cluster.network.cut(leader, others(leader.name), ETCD_PORTS)
       await letRun(30_000)
     },
-    async () => {
-      await cluster.network.heal()
-      await cluster.whole()
-    },
+    heal,
   )
   await expectWhole()
 })
@@ -116,10 +113,7 @@ test('when the leader is cut from both other machines, a standby is promoted, an
       await cluster.network.cut(leader, others(leader.name))
       await letRun(30_000)
     },
-    async () => {
-      await cluster.network.heal()
-      await cluster.whole()
-    },
+    heal,
   )
   expect(promotedMs).toBeDefined()
   await expectWhole()
@@ -135,24 +129,14 @@ test('while etcd has no quorum, the leader stays and sends go on', async () => {
       await cluster.network.cut(second!, [third!], ETCD_PORTS)
       await letRun(30_000)
     },
-    async () => {
-      await cluster.network.heal()
-      await cluster.whole()
-    },
+    heal,
   )
   expect(promotedMs).toBeUndefined()
   await expectWhole()
 })
 
 test('a planned switchover fails no send', async () => {
-  const { cluster, underLoad } = scenario
-  const { promotedMs, failures } = await underLoad(
-    'switchover',
-    (leader) => cluster.switchOver(leader),
-    () => cluster.whole(),
-  )
-  expect(promotedMs).toBeDefined()
-  expect(failures).toEqual({ proxied: 0, direct: 0 })
+  await expectSwitchover(scenario)
   await expectWhole()
 })
 
@@ -164,10 +148,7 @@ test('a machine that lost its disk copies the leader, and may then lead', async 
   await lost!.loseData()
   await underLoad(
     'rejoined from a base back-up',
-    async () => {
-      await lost!.startEtcd()
-      await lost!.startPatroni()
-    },
+    () => lost!.startAgain(),
     async () => {
       await cluster.whole()
       await cluster.switchOver(leader, lost)

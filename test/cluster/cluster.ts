@@ -17,7 +17,6 @@ import { createNetwork, type Machine, type Network } from './machines.ts'
 const FOLDER = 'deploy/patroni'
 const DATABASES = ['db1', 'db2', 'db3']
 const PRIMARY_PORT = 5_000
-const REPLICA_PORT = 5_001
 const REST_PORT = 8_008
 const DISK_MEGABYTES = 700
 const PASSWORD = 'secret-of-verdict'
@@ -34,9 +33,10 @@ export interface DatabaseMachine extends Machine {
   log(): string
   /** Lets Patroni check its configuration. Throws with what it says. */
   validate(): Promise<void>
-  /** Starts etcd, or Patroni, after all processes of the machine were killed. */
   startEtcd(): Promise<void>
   startPatroni(): Promise<void>
+  /** Starts etcd and Patroni after all processes of the machine were killed. */
+  startAgain(): Promise<void>
   /** Kills PostgreSQL and leaves the rest of the machine. */
   killPostgres(): Promise<void>
   /** Removes PostgreSQL's files, so that the machine has to copy the leader. */
@@ -46,14 +46,15 @@ export interface DatabaseMachine extends Machine {
 export interface Cluster {
   network: Network
   databases: DatabaseMachine[]
-  /** The database through HAProxy, and the same for standbys. */
+  /** The database through HAProxy. */
   url: string
-  readUrl: string
   /** For `startFaultWorld`. */
   database: { url: string; db: ReturnType<typeof connect>; drop(): Promise<void> }
   /** The machine whose PostgreSQL takes writes. Waits for one. */
   leader(): Promise<DatabaseMachine>
-  /** Waits until another machine than this one takes writes. */
+  /** Whether another machine than this one takes writes. */
+  isPromotedBeside(old: Machine): Promise<boolean>
+  /** Waits for that. */
   promotedBeside(old: Machine): Promise<void>
   /** Waits until the cluster has a leader and two standbys that stream. */
   whole(): Promise<void>
@@ -110,6 +111,12 @@ export async function startCluster(): Promise<Cluster> {
     let patroni: Daemon | undefined
     const start = (command: string[], port: number) =>
       startDaemon(machine.command(asPostgres(env, command)), { address: machine.address, port })
+    const startEtcd = async () => {
+      await start(['etcd'], 2_379)
+    }
+    const startPatroni = async () => {
+      patroni = await start([join(programs, 'patroni'), configuration], REST_PORT)
+    }
     return {
       ...machine,
       disk,
@@ -120,11 +127,11 @@ export async function startCluster(): Promise<Cluster> {
         const [command, ...rest] = machine.command(asPostgres(env, check))
         await promisify(execFile)(command!, rest)
       },
-      async startEtcd() {
-        await start(['etcd'], 2_379)
-      },
-      async startPatroni() {
-        patroni = await start([join(programs, 'patroni'), configuration], REST_PORT)
+      startEtcd,
+      startPatroni,
+      async startAgain() {
+        await startEtcd()
+        await startPatroni()
       },
       async killPostgres() {
         process.kill(Number.parseInt(await readFile(join(data, 'postmaster.pid'), 'utf8'), 10), 'SIGKILL')
@@ -140,12 +147,14 @@ export async function startCluster(): Promise<Cluster> {
     }, 60_000)
   }
 
-  async function promotedBeside(old: Machine): Promise<void> {
+  async function isPromotedBeside(old: Machine): Promise<boolean> {
     const others = databases.filter(({ name }) => name !== old.name)
-    await eventually(async () => {
-      const answers = await Promise.all(others.map((machine) => machine.takesWrites()))
-      return answers.includes(true) || undefined
-    }, 60_000)
+    const answers = await Promise.all(others.map((machine) => machine.takesWrites()))
+    return answers.includes(true)
+  }
+
+  async function promotedBeside(old: Machine): Promise<void> {
+    await eventually(async () => (await isPromotedBeside(old)) || undefined, 60_000)
   }
 
   async function whole(): Promise<void> {
@@ -184,8 +193,7 @@ export async function startCluster(): Promise<Cluster> {
     const first = await leader()
     await createDatabase(first.address, ofMachine('patroni.env', first).PATRONI_SUPERUSER_PASSWORD!)
     haproxy = await startDaemon(app.command(['haproxy', '-f', proxy]), { address: app.address, port: PRIMARY_PORT })
-    const urlAt = (port: number) => `postgres://verdict:${PASSWORD}@${app.address}:${port}/verdict`
-    const url = urlAt(PRIMARY_PORT)
+    const url = `postgres://verdict:${PASSWORD}@${app.address}:${PRIMARY_PORT}/verdict`
     await whole()
     await eventually(
       () =>
@@ -204,9 +212,9 @@ export async function startCluster(): Promise<Cluster> {
       network,
       databases,
       url,
-      readUrl: urlAt(REPLICA_PORT),
       database: { url, db, drop },
       leader,
+      isPromotedBeside,
       promotedBeside,
       whole,
       switchOver,

@@ -18,15 +18,17 @@ const PAUSE_MS = 150
 export interface Scenario {
   cluster: Cluster
   world: World
-  /** The API process that reaches PostgreSQL through HAProxy, and one whose DATABASE_URL names the three servers. */
-  nodes: { proxied: Node; direct: Node }
-  /** Runs `fault` under load of both processes until `end` resolves. Returns what the callers saw. */
-  underLoad(name: string, fault: (leader: DatabaseMachine) => Promise<void>, end: End): Promise<Seen>
+  /**
+   * Runs `fault` under load of two API processes until `end` resolves: by default, until the cluster is whole. One
+   * process, `proxied`, reaches PostgreSQL through HAProxy; the DATABASE_URL of the other, `direct`, names the three
+   * servers. Returns what the callers saw.
+   */
+  underLoad(name: string, fault: Step, end?: Step): Promise<Seen>
   stop(): Promise<void>
 }
 
-/** What ends a fault: by then sends must be served again. */
-type End = (leader: DatabaseMachine) => Promise<void>
+/** The start or the end of a fault. Sends must be served again after its end. */
+type Step = (leader: DatabaseMachine) => Promise<void>
 
 export interface Seen {
   /** From the fault until another machine took writes. Undefined when none did. */
@@ -52,7 +54,7 @@ export async function startScenario(): Promise<Scenario> {
   const nodes = { proxied: await world.start(), direct: await world.start({ DATABASE_URL: directUrl }) }
   let names = 0
 
-  async function underLoad(name: string, fault: (leader: DatabaseMachine) => Promise<void>, end: End): Promise<Seen> {
+  async function underLoad(name: string, fault: Step, end: Step = cluster.whole): Promise<Seen> {
     const number = ++names
     const begun = world.logs.requests.length
     const all = Object.entries(nodes)
@@ -105,7 +107,14 @@ export async function startScenario(): Promise<Scenario> {
     return seen
   }
 
-  return { cluster, world, nodes, underLoad, stop: () => world.stop() }
+  return { cluster, world, underLoad, stop: () => world.stop() }
+}
+
+/** Lets another machine lead, as an operator does, and expects that no send fails. */
+export async function expectSwitchover({ cluster, underLoad }: Scenario): Promise<void> {
+  const { promotedMs, failures } = await underLoad('switchover', (leader) => cluster.switchOver(leader))
+  expect(promotedMs).toBeDefined()
+  expect(failures).toEqual({ proxied: 0, direct: 0 })
 }
 
 /** Runs callers that send letters with keys, each until the response is 200. */
@@ -145,12 +154,8 @@ function longestGap(fromMs: number, entries: ClientEntry[]): number {
 /** Resolves with the time at which a machine other than the leader took writes, or with nothing after `stop`. */
 function watchForPromotion(cluster: Cluster, leader: DatabaseMachine) {
   let isOver = false
-  const others = cluster.databases.filter(({ name }) => name !== leader.name)
   const watch = async () => {
-    for (; !isOver; await pauseFor(50)) {
-      const answers = await Promise.all(others.map((machine) => machine.takesWrites()))
-      if (answers.includes(true)) return performance.now()
-    }
+    for (; !isOver; await pauseFor(50)) if (await cluster.isPromotedBeside(leader)) return performance.now()
     return undefined
   }
   return Object.assign(watch(), {

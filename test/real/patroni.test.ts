@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Scenario, startScenario } from '../cluster/scenario.ts'
+import { expectSwitchover, type Scenario, startScenario } from '../cluster/scenario.ts'
 
 // The short part of `npm run cluster`: three machines with PostgreSQL under Patroni, behind HAProxy.
 
@@ -10,15 +10,8 @@ beforeAll(async () => {
 afterAll(() => scenario?.stop())
 
 test('a planned switchover fails no send', async () => {
-  const { cluster, world, underLoad } = scenario
-  const { promotedMs, failures } = await underLoad(
-    'switchover',
-    (leader) => cluster.switchOver(leader),
-    () => cluster.whole(),
-  )
-  expect(promotedMs).toBeDefined()
-  expect(failures).toEqual({ proxied: 0, direct: 0 })
-  expect(await world.verdict()).toEqual([])
+  await expectSwitchover(scenario)
+  expect(await scenario.world.verdict()).toEqual([])
 })
 
 test('after the leader’s machine is killed, sends are served within 5 s of the promotion, and nothing is lost or mailed twice', async () => {
