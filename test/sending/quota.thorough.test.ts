@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
-import { sql } from '../../server/db/drizzle.ts'
-import { newId } from '../../server/db/ids.ts'
-import { statusNames } from '../../server/db/outcome-names.ts'
-import { idempotencyKeys, monthlyEmails, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
-import { run } from '../../server/db/statement.ts'
+import { idempotencyKeys, monthlyEmails, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
 import { newClaim } from '../harness/claim.ts'
+import { addCrashedSends, optionsIn, resultOf, retryAfterOf, todayIn, untilLocked } from './volume.ts'
 import { message, script, startSendingWorld, type World } from './world.ts'
 
 const QUOTA = 3_000
@@ -33,12 +29,7 @@ beforeEach(async () => {
   await world.db.delete(warmUps)
 })
 
-const options = (more: { sandbox?: boolean } = {}) => ({
-  accountId: world.account.id,
-  sandbox: false,
-  signal: new AbortController().signal,
-  ...more,
-})
+const options = (more: { sandbox?: boolean } = {}) => optionsIn(world, more)
 const month = () => monthOf(world.clock.now()).month
 const sentThisMonth = async () => (await world.db.select().from(monthlyEmails))[0]?.emails ?? 0
 async function used(emails: number): Promise<void> {
@@ -48,12 +39,6 @@ async function used(emails: number): Promise<void> {
     .onConflictDoUpdate({ target: [monthlyEmails.accountId, monthlyEmails.month], set: { emails } })
 }
 const sender = (more = {}) => world.sendAlone({ limits: LIMITS, ...more })
-/** `delivered`, or the error code. */
-const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
-  sending.then(
-    ({ status }) => statusNames.name(status) as string,
-    (error) => reasonOf(error),
-  )
 
 test('quota: it is that of the tier, from the first day of the UTC month to its end', () => {
   const at = (time: string) => monthQuota(null, LIMITS, Date.parse(time))
@@ -99,11 +84,10 @@ test('quota: a message that would exceed it is 429 as a whole, and says how many
   const { endsAtMs } = monthOf(world.clock.now())
   expect(error.rawMessage).toContain('3000 emails a month')
   expect(error.rawMessage).toContain(`${new Date(endsAtMs).toISOString().slice(0, 10)} 00:00 UTC`)
-  const { seconds } = error.details.find(({ desc }: { desc: { name: string } }) => desc.name === 'RetryInfo').value
-    .retryDelay
+  const seconds = retryAfterOf(error)
   const left = (atMs: number) => Math.ceil((endsAtMs - atMs) / 1_000)
-  expect(Number(seconds)).toBeLessThanOrEqual(left(sentAtMs))
-  expect(Number(seconds)).toBeGreaterThanOrEqual(left(world.clock.now()))
+  expect(seconds).toBeLessThanOrEqual(left(sentAtMs))
+  expect(seconds).toBeGreaterThanOrEqual(left(world.clock.now()))
   expect(await resultOf(sender()(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
   expect(await sentThisMonth()).toBe(QUOTA)
 })
@@ -132,13 +116,12 @@ interface Share {
 
 /** A claim of emails. Among claims of the same number, those with a larger `i` are admitted later. */
 function claimOf({ emails, day, key }: Share, i: number): Claim {
-  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
   return newClaim({
     accountId: world.account.id,
     leaseMs: 0,
     createdAtMs: world.clock.now() + i,
     to: Array.from({ length: emails }, () => 'ann@example.net'),
-    warmUp: day === undefined ? undefined : { day: today, dailyLimit: day, copies: emails },
+    warmUp: day === undefined ? undefined : { day: todayIn(world), dailyLimit: day, copies: emails },
     quota: { month: month(), monthlyLimit: 500, copies: emails },
     key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
   })
@@ -174,8 +157,7 @@ test('quota: a message that loses its key to another takes no place from those t
 
 test('quota: beside a warm-up each limit holds, and a message that one of them refuses takes nothing of the other', async () => {
   await used(490)
-  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
-  const row = { accountId: world.account.id, domain: 'example.test', day: today }
+  const row = { accountId: world.account.id, domain: 'example.test', day: todayIn(world) }
   await world.db.insert(warmUps).values({ ...row, emails: 0 })
   expect(
     await claimAll([
@@ -211,32 +193,21 @@ test('quota: only the commit that deletes a claim returns its emails', async () 
 
 test('quota: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
   await used(100)
-  for (const isMarked of [false, false, true]) {
-    const id = newId(Date.now())
-    const lease = { claim: id, leaseUntil: sql`now() - interval '1 second'` }
-    const request = { from: '', to: [], subject: '', headers: [], attachments: [] }
-    const stored = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
-    const quota = { quotaMonth: month(), quotaEmails: 7 }
-    await world.db.insert(openMessages).values({ ...stored, ...lease, ...quota, request })
-    const recipient = { messageId: id, accountId: world.account.id, position: 0, eventId: id, email: 'a@example.net' }
-    await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: isMarked ? sql`now()` : null })
-  }
+  await addCrashedSends(world, { quotaMonth: month(), quotaEmails: 7 })
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
   expect(await sentThisMonth()).toBe(86)
 })
 
-const WAITING = `
-  select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-
 test('quota: a claim and a return lock the quota after the warm-up and before any key', async () => {
   await used(100)
-  const today = new Date(world.clock.now()).toISOString().slice(0, 10)
-  await world.db.insert(warmUps).values({ accountId: world.account.id, domain: 'example.test', day: today, emails: 0 })
+  await world.db
+    .insert(warmUps)
+    .values({ accountId: world.account.id, domain: 'example.test', day: todayIn(world), emails: 0 })
   const claiming = (key: string) => claimAll([{ emails: 1, day: 10, key }])
   await world.db.$client.begin(async (holding) => {
     await holding`select from warm_ups for update`
     const claimed = claiming('first')
-    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
+    await untilLocked(world.db)
     expect(await holding`select from monthly_emails for update skip locked`).toHaveLength(1)
     return { claimed }
   })
@@ -244,7 +215,7 @@ test('quota: a claim and a return lock the quota after the warm-up and before an
   await world.db.$client.begin(async (holding) => {
     await holding`select from monthly_emails for update`
     const swept = sweep(world.db)
-    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
+    await untilLocked(world.db)
     expect(await holding`select from idempotency_keys for update skip locked`).toHaveLength(1)
     return { swept }
   })

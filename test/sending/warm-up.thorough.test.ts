@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
-import { statusNames } from '../../server/db/outcome-names.ts'
-import { idempotencyKeys, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
-import { run } from '../../server/db/statement.ts'
+import { idempotencyKeys, openMessages, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createDailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
 import { newClaim } from '../harness/claim.ts'
+import { addCrashedSends, optionsIn, resultOf, retryAfterOf, todayIn, untilLocked } from './volume.ts'
 import { message, script, startSendingWorld, type World } from './world.ts'
 
 let world: World
@@ -23,14 +21,9 @@ beforeEach(async () => {
   await world.db.delete(warmUps)
 })
 
-const options = (more: { sandbox?: boolean } = {}) => ({
-  accountId: world.account.id,
-  sandbox: false,
-  signal: new AbortController().signal,
-  ...more,
-})
+const options = (more: { sandbox?: boolean } = {}) => optionsIn(world, more)
 const REQUEST = { from: '', to: [], subject: '', headers: [], attachments: [] }
-const today = () => new Date(world.clock.now()).toISOString().slice(0, 10)
+const today = () => todayIn(world)
 const sentToday = async () => (await world.db.select().from(warmUps))[0]?.emails ?? 0
 async function used(emails: number): Promise<void> {
   await world.db
@@ -38,12 +31,6 @@ async function used(emails: number): Promise<void> {
     .values({ accountId: world.account.id, domain: 'example.test', day: today(), emails })
     .onConflictDoUpdate({ target: [warmUps.accountId, warmUps.domain, warmUps.day], set: { emails } })
 }
-/** `delivered`, or the error code. */
-const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
-  sending.then(
-    ({ status }) => statusNames.name(status) as string,
-    (error) => reasonOf(error),
-  )
 
 test('warm-up: 500, 1,000, 2,500, 5,000, 10,000 emails on the first to fifth UTC day from verification on, then none', () => {
   const verifiedAt = new Date('2026-01-31T23:59:59.999Z')
@@ -93,10 +80,8 @@ test('warm-up: a message that would exceed the limit is 429 as a whole, with ret
   const error = await send(message({ to: ['a@example.net', 'b@example.net'] }), options()).catch((error) => error)
   expect(reasonOf(error)).toBe('rate_limit_exceeded')
   expect(error.rawMessage).toContain('day 1')
-  const { seconds } = error.details.find(({ desc }: { desc: { name: string } }) => desc.name === 'RetryInfo').value
-    .retryDelay
   const midnight = 86_400 - ((world.clock.now() / 1_000) % 86_400)
-  expect(Math.abs(Number(seconds) - midnight)).toBeLessThan(3)
+  expect(Math.abs(retryAfterOf(error) - midnight)).toBeLessThan(3)
   expect(await resultOf(send(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
   expect(await sentToday()).toBe(500)
 })
@@ -177,24 +162,10 @@ test('warm-up: only the commit that deletes a claim returns its emails', async (
 
 test('warm-up: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
   await used(100)
-  for (const [i, marked] of [false, false, true].entries()) {
-    const id = `0${Date.now().toString(16)}`
-      .padStart(12, '0')
-      .replace(/^(.{8})(.{4})$/, `$1-$2-7000-8000-00000000000${i}`)
-    const lease = { claim: id, leaseUntil: sql`now() - interval '1 second'` }
-    const message = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
-    const warmUp = { warmUpDay: today(), warmUpEmails: 7 }
-    await world.db.insert(openMessages).values({ ...message, ...lease, ...warmUp, request: REQUEST })
-    const { accountId } = message
-    const recipient = { messageId: id, accountId, position: 0, eventId: id, email: 'a@example.net' }
-    await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: marked ? sql`now()` : null })
-  }
+  await addCrashedSends(world, { warmUpDay: today(), warmUpEmails: 7 })
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
   expect(await sentToday()).toBe(86)
 })
-
-const WAITING = `
-  select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 test('warm-up: a return locks its rows in the order of the claims, and before any key', async () => {
   const accountId = world.account.id
@@ -213,7 +184,7 @@ test('warm-up: a return locks its rows in the order of the claims, and before an
   await world.db.$client.begin(async (claiming) => {
     await claiming`select from warm_ups where domain = ${domains[0]!} for update`
     swept = sweep(world.db)
-    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
+    await untilLocked(world.db)
     expect(await claiming`select from warm_ups for update skip locked`).toHaveLength(12)
     expect(await claiming`select from idempotency_keys for update skip locked`).toHaveLength(12)
   })
