@@ -53,10 +53,8 @@ export function createGrpcHandler(spec: MethodImplSpec, parts: RpcParts) {
       const packed = acceptsGzip(call) ? await packedWhenWorth(response) : undefined
       if (!call.left) respond(call, OK, packed ?? response, request, packed !== undefined)
     } catch (error) {
-      // What the interceptors let pass is for the caller, such as a deadline.
-      const visible = error instanceof ConnectError ? error : shown(error, call)
+      const visible = failWith(error, call)
       if (call.left) return
-      call.code = reasonOf(visible) ?? codeToString(visible.code)
       respond(call, Object.fromEntries(setStatus(new Headers(), visible)), undefined, request)
     } finally {
       // The work has ended: nothing holds what it read, however slowly its caller takes the response.
@@ -65,7 +63,15 @@ export function createGrpcHandler(spec: MethodImplSpec, parts: RpcParts) {
   }
 }
 
-/** Returns what reads the one message of a call. Its bytes are free while the implementation works. */
+/** Returns the error that the caller of a failed call gets. The log has its code, unless the caller has left. */
+export function failWith(error: unknown, call: Call): ConnectError {
+  // A ConnectError that passed the interceptors, such as a deadline, is for the caller.
+  const visible = error instanceof ConnectError ? error : shown(error, call)
+  if (!call.left) call.code = reasonOf(visible) ?? codeToString(visible.code)
+  return visible
+}
+
+/** Returns the reader of a call's one message. Its bytes are free while the implementation works. */
 export function createMessageRead(input: DescMessage, { limits, messageBytes }: RpcParts) {
   const messageLimits = { ...limits, maxBytes: messageBytes ?? limits.maxBytes }
   return async (call: Call): Promise<Message> => {

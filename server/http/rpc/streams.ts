@@ -2,14 +2,12 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { toBinary } from '@bufbuild/protobuf'
-import { ConnectError, type MethodImplSpec } from '@connectrpc/connect'
+import type { ConnectError, MethodImplSpec } from '@connectrpc/connect'
 import { encodeEnvelope } from '@connectrpc/connect/protocol'
-import { codeToString } from '@connectrpc/connect/protocol-connect'
 import { trailerFlag, trailerSerialize } from '@connectrpc/connect/protocol-grpc-web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { reasonOf } from '../../errors.ts'
-import { type Call, shown } from '../call.ts'
-import { acceptsGzip, createMessageRead, packedWhenWorth, type RpcParts, setDeadline } from './grpc.ts'
+import type { Call } from '../call.ts'
+import { acceptsGzip, createMessageRead, failWith, packedWhenWorth, type RpcParts, setDeadline } from './grpc.ts'
 import { InProcessRequest, inProcess, messageOf } from './in-process.ts'
 import { COMPRESSED, encodingOf } from './rpc-body.ts'
 import { endEnvelope, setStatus } from './rpc-faults.ts'
@@ -81,11 +79,8 @@ export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
       request = new InProcessRequest(method, call, await readMessage(call))
       await respond(call, request, response)
     } catch (error) {
-      // What the interceptors let pass is for the caller, such as a deadline.
-      const visible = error instanceof ConnectError ? error : shown(error, call)
-      if (call.left) return
-      call.code = reasonOf(visible) ?? codeToString(visible.code)
-      response.end(request, visible)
+      const visible = failWith(error, call)
+      if (!call.left) response.end(request, visible)
     } finally {
       call.release?.()
     }

@@ -116,7 +116,7 @@ test.each(PROTOCOLS)('%s: the work ends when the caller leaves', async (protocol
   expect(await ended).toMatchObject({ code: Code.Canceled })
 })
 
-test.each(PROTOCOLS)('%s: the work ends at the deadline, which the caller is told', async (protocol) => {
+test.each(PROTOCOLS)('%s: the work ends at the deadline, and the caller gets deadline_exceeded', async (protocol) => {
   const { parts, ended } = silent()
   await using gateway = await startGateway(parts)
   expect(await failureOf(positionsOf(open(gateway, protocol, {}, { timeoutMs: 300 }).messages))).toMatchObject({
