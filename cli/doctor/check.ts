@@ -32,6 +32,15 @@ export const skipped = (seen: string): Finding => ({ state: 'skipped', seen })
 export const warning = (seen: string, wayOut: string): Finding => ({ state: 'warning', seen, wayOut })
 export const failed = (seen: string, wayOut: string): Finding => ({ state: 'failed', seen, wayOut })
 
+/** How many names a finding lists. */
+const SHOWN = 3
+
+/** The first of several names, and how many more there are. */
+export function firstOf(names: readonly string[]): string {
+  const more = names.length - SHOWN
+  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
 /** The worst of several findings, with the texts of all that are as bad. */
 export function worstOf(findings: readonly Finding[]): Finding {
   const state = (['failed', 'warning', 'skipped', 'ok'] as const).find((each) =>

@@ -3,10 +3,7 @@ import { domains as domainTable } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { failingEndpoints } from '../../server/webhooks/endpoint-health.ts'
 import type { Check, Finding } from './check.ts'
-import { failed, ok, onTables, skipped, warning } from './check.ts'
-
-/** How many names a finding lists. */
-const SHOWN = 3
+import { failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 interface Waiting {
   waiting: number
@@ -105,20 +102,17 @@ const notifyFrom: Check = {
   run: onTables(async (db, { config }) => {
     const address = config.notifyFrom
     if (!address)
-      return skipped('not set: the service mails no notifications, no invitations and no links for new passwords')
+      return skipped(
+        'NOTIFY_FROM is not set: the service mails no notifications, no invitations and no links for new passwords',
+      )
     const name = address.slice(address.lastIndexOf('@') + 1)
     const isVerified = and(eq(domainTable.name, name), eq(domainTable.status, 'verified'))
     if ((await db.$count(domainTable, isVerified)) > 0) return ok(`${name} is verified`)
     return failed(
-      `${name} is verified in no account: what the service mails itself waits for a day, and is then given up`,
+      `${name} is verified in no account: the service retries its own mails for up to a day, and then gives them up`,
       `Add and verify it: verdict domains add ${name}. Or choose an address of a verified domain.`,
     )
   }),
-}
-
-function firstOf(names: readonly string[]): string {
-  const more = names.length - SHOWN
-  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 export const MAIL_CHECKS = [backlog, endpoints, domains, notifyFrom]

@@ -1,9 +1,8 @@
 import { peopleWithoutSignIn } from '../../server/access/people/oidc/identities.ts'
 import { createIssuer, type IssuerFault } from '../../server/access/people/oidc/issuer.ts'
-import { type Check, failed, ok, onTables, skipped, warning } from './check.ts'
+import { type Check, failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 const OIDC = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']
-const NAMED = 3
 
 const issuer: Check = {
   name: 'issuer',
@@ -23,7 +22,7 @@ const issuer: Check = {
       const why = [fault?.message, fault?.cause].filter(Boolean).join(': ')
       return failed(
         `${client.host} does not answer with its metadata (${why}): people sign in with passwords alone`,
-        'Check that this machine reaches it, and that OIDC_ISSUER is exactly what its discovery document names.',
+        'Check that this machine reaches it, and that OIDC_ISSUER equals `issuer` in its discovery document.',
       )
     }
   },
@@ -36,10 +35,8 @@ const peopleSignIn: Check = {
   run: onTables(async (db, { config: { oidc } }) => {
     const locked = await peopleWithoutSignIn(db, oidc?.issuer)
     if (locked.length === 0) return ok('every person can sign in')
-    const named = locked.slice(0, NAMED).join(', ')
-    const others = locked.length > NAMED ? ` and ${locked.length - NAMED} more` : ''
     return warning(
-      `${named}${others} can sign in neither with a password nor at the issuer of OIDC_ISSUER`,
+      `${firstOf(locked)} can sign in neither with a password nor at the issuer of OIDC_ISSUER`,
       'Set OIDC_ISSUER to the issuer they used, or remove them ("npx verdict people remove") and invite them again.',
     )
   }),
