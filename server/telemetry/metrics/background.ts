@@ -37,7 +37,7 @@ export const BACKGROUND = {
   notices: {
     kind: 'counter',
     name: 'verdict_notices_total',
-    help: 'Tries of notifications and of other mails of the house, by kind, channel and result (again: tried later).',
+    help: 'Attempts to send notifications, invitations and password resets, by kind, channel and result (again: retried later).',
     labels: {
       kind: ['endpoint_failing', 'breaker_open', 'domain_lapsed', 'invitation', 'password_reset'],
       channel: ['mail', 'url'],

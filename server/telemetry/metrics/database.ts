@@ -138,7 +138,7 @@ export const INSTALLATION = {
   quotaAccounts: {
     kind: 'gauge',
     name: 'verdict_quota_accounts',
-    help: 'Accounts that have used at least 80 % of their quota of the month, and all of it.',
+    help: 'Accounts that have used at least 80 % of their monthly quota (near) or all of it (used_up).',
     labels: { state: ['near', 'used_up'] },
     process: 'api',
     isOfInstallation: true,
