@@ -105,7 +105,7 @@ test('when the leader reaches no other member of etcd, sends go on', async () =>
   await expectWhole()
 })
 
-test('when the leader is cut from both other machines, a standby is promoted, and nothing is lost on the old leader', async () => {
+test('when the leader is cut from both other machines, a standby is promoted, and nothing is lost or mailed twice', async () => {
   const { cluster, underLoad } = scenario
   const { promotedMs } = await underLoad(
     'leader cut from the others',
