@@ -1,11 +1,13 @@
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import type { LinkTokens } from '../access/people/mail-links.ts'
+import { linkOf } from '../access/people/invitations.ts'
+import { createLinkTokens } from '../access/people/mail-links.ts'
 import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
 import { run } from '../db/statement.ts'
 import type { Post, PostResult } from '../webhooks/post.ts'
 import { endTry, leaseDue, type NoticeRow, type TryEnd } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
-import type { NotificationUrls } from './notification-urls.ts'
+import { createNotificationUrls } from './notification-urls.ts'
 import { chatBody, invitationMail, resetMail, troubleMail, troubleText } from './texts.ts'
 
 // The way of a notice:
@@ -26,12 +28,10 @@ const SLOT_MS = 5_000
 
 interface Parts {
   db: Database
+  sealer: Sealer
   post: Post
-  urls: Pick<NotificationUrls, 'open'>
   /** undefined without NOTIFY_FROM. */
   sendMail?: SendHouseMail
-  resetLinks: LinkTokens
-  invitationLinks: LinkTokens
   publicUrl(): string
   leaseMs: number
   /** Is called with each try that ended, and with faults. */
@@ -48,7 +48,10 @@ export interface NoticeSender {
 }
 
 export function createNoticeSender(parts: Parts): NoticeSender {
-  const { db, leaseMs, report } = parts
+  const { db, sealer, leaseMs, report } = parts
+  const urls = createNotificationUrls({ db, sealer })
+  const resetLinks = createLinkTokens(sealer, 'reset')
+  const invitationLinks = createLinkTokens(sealer, 'invitation')
 
   async function send(notice: NoticeRow): Promise<void> {
     const end = await tryOnce(notice).catch((error): TryEnd => {
@@ -74,7 +77,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   }
 
   async function postOnce(notice: NoticeRow): Promise<TryEnd> {
-    const url = await parts.urls.open(notice.accountId!)
+    const url = await urls.open(notice.accountId!)
     if (url === undefined) return { state: 'cancelled' }
     const body = chatBody(troubleText(notice, parts.publicUrl()))
     const result = await parts.post(url, CHAT_HEADERS, body, { endpointId: notice.accountId! })
@@ -93,14 +96,14 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   async function resetOf({ id, email }: NoticeRow): Promise<NoticeMail | undefined> {
     const [person] = await run<{ id: string; email: string; resets: number }>(db, WITH_PASSWORD, [email])
     if (!person || person.resets >= RESETS_PER_HOUR) return undefined
-    const link = `${parts.publicUrl()}/dashboard/reset/${parts.resetLinks.tokenOf(id)}`
+    const link = `${parts.publicUrl()}/dashboard/reset/${resetLinks.tokenOf(id)}`
     return { to: person.email, personId: person.id, ...resetMail(link) }
   }
 
   async function invitationOf({ subjectId }: NoticeRow): Promise<NoticeMail | undefined> {
     const [invitation] = await run<{ id: string; email: string }>(db, WAITING_INVITATION, [subjectId])
     if (!invitation) return undefined
-    const link = `${parts.publicUrl()}/dashboard/invitation/${parts.invitationLinks.tokenOf(invitation.id)}`
+    const link = linkOf(parts.publicUrl(), { token: invitationLinks.tokenOf(invitation.id) })
     return { to: invitation.email, ...invitationMail(link) }
   }
 

@@ -1,14 +1,12 @@
-import { createLinkTokens } from '../access/people/mail-links.ts'
 import { runEvery } from '../async/run-every.ts'
 import { leaseOf } from '../config/limits.ts'
 import type { Sealer } from '../db/encryption.ts'
 import type { SendHouseMail } from '../notices/house.ts'
-import { createNotificationUrls } from '../notices/notification-urls.ts'
 import { createNoticeSender } from '../notices/send-notices.ts'
 import type { Post } from '../webhooks/post.ts'
 import type { Program } from './program.ts'
 
-/** Who asks for a link waits for its mail. */
+/** A person who asked for a link waits for its mail. */
 const SEND_EVERY_MS = 2_000
 /** Longer than a try takes, whose send has a lease of its own. */
 const MARGIN_MS = 30_000
@@ -25,11 +23,9 @@ export function startNotices({ config, log, db, metrics, ends }: Program, parts:
   const { sealer, post, sendHouseMail, publicUrl } = parts
   const sender = createNoticeSender({
     db,
+    sealer,
     post,
-    urls: createNotificationUrls({ db, sealer }),
     sendMail: sendHouseMail,
-    resetLinks: createLinkTokens(sealer, 'reset'),
-    invitationLinks: createLinkTokens(sealer, 'invitation'),
     publicUrl,
     leaseMs: leaseOf(config.sendBudgetMs) + MARGIN_MS,
     report(end) {

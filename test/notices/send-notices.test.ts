@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
-import { createLinkTokens } from '../../server/access/people/mail-links.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { members, notices, notificationUrls, people } from '../../server/db/people-schema.ts'
 import { domains, events, hourlyStats, messages } from '../../server/db/schema.ts'
-import { createSendHouseMail, HOUSE, houseParts } from '../../server/notices/house.ts'
+import { HOUSE } from '../../server/notices/house.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
-import { createNoticeSender } from '../../server/notices/send-notices.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { script, startSendingWorld, type World } from '../sending/world.ts'
+import { createTestSender } from './notice-sender.ts'
 
 let world: World
 let receiver: Awaited<ReturnType<typeof startReceiver>>
@@ -49,22 +48,8 @@ beforeEach(async () => {
   errors.length = 0
 })
 
-/** The sender of one process. */
-function createSender({ from = 'verdict@example.test', leaseMs = 60_000 } = {}) {
-  const { db, sealer } = world
-  const send = world.sendWith(houseParts(world.sendParts()))
-  return createNoticeSender({
-    db,
-    post: post.post,
-    urls: createNotificationUrls({ db, sealer }),
-    sendMail: createSendHouseMail({ db, send, from, leaseMs: 60_000 }),
-    resetLinks: createLinkTokens(sealer, 'reset'),
-    invitationLinks: createLinkTokens(sealer, 'invitation'),
-    publicUrl: () => 'https://mail.example.com',
-    leaseMs,
-    report: (end) => 'error' in end && errors.push(end.error),
-  })
-}
+const createSender = () =>
+  createTestSender(world, { post: post.post, report: (end) => 'error' in end && errors.push(end.error) })
 
 type NewNotice = Partial<typeof notices.$inferInsert>
 

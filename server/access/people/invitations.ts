@@ -143,8 +143,8 @@ export async function endInvitationsOf(
   }
 }
 
-/** The link to give to the invited person. */
-export function linkOf(publicUrl: string, { token }: Invited): string {
+/** The link for the invited person: one to give to them, or one to mail. */
+export function linkOf(publicUrl: string, { token }: Pick<Invited, 'token'>): string {
   return `${publicUrl}/dashboard/invitation/${token}`
 }
 

@@ -4,17 +4,14 @@ import { NotificationState } from '../../../gen/verdict/admin/v1/notifications_p
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { createAccount } from '../../../server/access/accounts.ts'
-import { createLinkTokens } from '../../../server/access/people/mail-links.ts'
 import { createInvitationService } from '../../../server/admin/invitations.ts'
 import { createPeopleService } from '../../../server/admin/people.ts'
 import { and, eq } from '../../../server/db/drizzle.ts'
 import { auditEntries, members, notices, people, sessions } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { createSendHouseMail, houseParts } from '../../../server/notices/house.ts'
-import { createNotificationUrls } from '../../../server/notices/notification-urls.ts'
-import { createNoticeSender } from '../../../server/notices/send-notices.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
+import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
 import { script, startSendingWorld, type World } from '../../sending/world.ts'
 
 const [MINE, THEIRS] = ['the password of ann', 'a password of someone']
@@ -50,34 +47,16 @@ async function invite() {
   const { id: accountId } = await createAccount(db, clock, 'Web shop')
   const owner = (await dashboard.person({ accountId })).client(PeopleService)
   const invited = await owner.invitePerson({ email: EMAIL, role: Role.MEMBER })
-  await sendMails()
+  await createTestSender(world).sendDue()
   const list = () => owner.listPeople({}).then(({ invitations }) => invitations)
-  return { accountId, owner, invited, list, shown: invited.url.split('/').at(-1)!, mailed: mailedToken() }
-}
-
-async function sendMails(): Promise<void> {
-  const { db, sealer, sendWith, sendParts } = world
-  await createNoticeSender({
-    db,
-    post: () => Promise.reject(new Error('nothing is posted')),
-    urls: createNotificationUrls({ db, sealer }),
-    sendMail: createSendHouseMail({
-      db,
-      send: sendWith(houseParts(sendParts())),
-      from: 'verdict@example.test',
-      leaseMs: 60_000,
-    }),
-    resetLinks: createLinkTokens(sealer, 'reset'),
-    invitationLinks: createLinkTokens(sealer, 'invitation'),
-    publicUrl: () => 'https://mail.example.com',
-    leaseMs: 60_000,
-    report: () => {},
-  }).sendDue()
-}
-
-function mailedToken(): string {
-  const text = world.exchanger.messages.at(-1)?.content.toString().replaceAll('=\r\n', '') ?? ''
-  return /https:\/\/mail\.example\.com\/dashboard\/invitation\/([\w-]+)/.exec(text)?.[1] ?? ''
+  return {
+    accountId,
+    owner,
+    invited,
+    list,
+    shown: invited.url.split('/').at(-1)!,
+    mailed: mailedToken(world, 'invitation'),
+  }
 }
 
 const holder = () => callsWith('').client(InvitationService, dashboard.url)
@@ -157,7 +136,7 @@ test('an invitation that was withdrawn before its mail is not mailed', async () 
   const owner = (await dashboard.person({ accountId })).client(PeopleService)
   const { invitation } = await owner.invitePerson({ email: EMAIL, role: Role.MEMBER })
   await owner.withdrawInvitation({ invitationId: invitation!.invitationId })
-  await sendMails()
+  await createTestSender(world).sendDue()
   expect(world.exchanger.messages).toEqual([])
 })
 

@@ -9,11 +9,9 @@ import { desc, eq } from '../../../server/db/drizzle.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { auditEntries, credentials, members, notices, people, sessions } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { createSendHouseMail, houseParts } from '../../../server/notices/house.ts'
-import { createNotificationUrls } from '../../../server/notices/notification-urls.ts'
-import { createNoticeSender } from '../../../server/notices/send-notices.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
+import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
 import { startSendingWorld, type World } from '../../sending/world.ts'
 
 const OLD = 'the old password of ann'
@@ -71,32 +69,10 @@ function client() {
   return createClient(SignInService, transport)
 }
 
-async function sendMails(): Promise<void> {
-  const { db, sealer, sendWith, sendParts } = world
-  const send = sendWith(houseParts(sendParts()))
-  await createNoticeSender({
-    db,
-    post: () => Promise.reject(new Error('nothing is posted')),
-    urls: createNotificationUrls({ db, sealer }),
-    sendMail: createSendHouseMail({ db, send, from: 'verdict@example.test', leaseMs: 60_000 }),
-    resetLinks: createLinkTokens(sealer, 'reset'),
-    invitationLinks: createLinkTokens(sealer, 'invitation'),
-    publicUrl: () => 'https://mail.example.com',
-    leaseMs: 60_000,
-    report: () => {},
-  }).sendDue()
-}
-
-/** The token of the link in the newest mail. */
-function mailedToken(): string {
-  const text = world.exchanger.messages.at(-1)!.content.toString().replaceAll('=\r\n', '')
-  return /https:\/\/mail\.example\.com\/dashboard\/reset\/([\w-]+)/.exec(text)![1]!
-}
-
 async function askForLink(): Promise<string> {
   await client().requestPasswordReset({ email: EMAIL })
-  await sendMails()
-  return mailedToken()
+  await createTestSender(world).sendDue()
+  return mailedToken(world, 'reset')
 }
 
 const failure = (call: Promise<unknown>) => call.then(() => 'none', reasonOf)
@@ -133,7 +109,7 @@ test('the response is the same for an address without a person, which gets no ma
     await client().requestPasswordReset({ email: 'bob@example.net' }),
   ]
   expect(unknown).toEqual(known)
-  await sendMails()
+  await createTestSender(world).sendDue()
   expect(world.exchanger.messages.map(({ content }) => /^To: (.*)\r$/m.exec(content.toString())![1])).toEqual([EMAIL])
   const rows = await world.db.select().from(notices)
   expect(rows.map(({ state, email }) => [state, email]).sort()).toEqual([
@@ -165,7 +141,7 @@ test('of two calls with one link at the same moment, one succeeds', async () => 
 test('a person is mailed three links an hour at most', async () => {
   for (let i = 0; i < 5; i++) {
     await client().requestPasswordReset({ email: EMAIL })
-    await sendMails()
+    await createTestSender(world).sendDue()
   }
   expect(world.exchanger.messages).toHaveLength(3)
 })
