@@ -47,22 +47,38 @@ export interface SignedIn {
   client<Service extends DescService>(service: Service, url: string): Client<Service>
 }
 
-/** Creates a person with a session, as a sign-in does. The server must run with the same sealer, and without https. */
-export async function signIn(
-  { db, clock, sealer }: { db: Database; clock: DatabaseClock; sealer: Sealer },
-  { accountId, role = 'owner', confirmed = true, password }: Belonging = {},
-): Promise<SignedIn> {
-  const now = clock.now()
-  const [personId, sessionId] = [newId(now), newId(now)]
-  const email = `${personId}@people.test`
-  await db.insert(people).values({ id: personId, name: `The ${role}`, email })
+interface NewPerson extends Omit<Belonging, 'confirmed'> {
+  /** An address of `people.test` by default. */
+  email?: string
+}
+
+/** Creates a person without a session. */
+export async function addPerson(db: Database, { accountId, role = 'owner', password, email }: NewPerson) {
+  const personId = newId(Date.now())
+  const person = { personId, email: email ?? `${personId}@people.test` }
+  await db.insert(people).values({ id: personId, name: `The ${role}`, email: person.email })
   if (accountId) await db.insert(members).values({ accountId, personId, role })
   if (password) {
     const hash = await hashPassword(password)
-    await db
-      .insert(credentials)
-      .values({ id: newId(now), userId: personId, accountId: personId, providerId: 'credential', password: hash })
+    await db.insert(credentials).values({
+      id: newId(Date.now()),
+      userId: personId,
+      accountId: personId,
+      providerId: 'credential',
+      password: hash,
+    })
   }
+  return person
+}
+
+/** Creates a person with a session, as a sign-in does. The server must run with the same sealer, and without https. */
+export async function signIn(
+  { db, clock, sealer }: { db: Database; clock: DatabaseClock; sealer: Sealer },
+  { confirmed = true, ...belonging }: Belonging = {},
+): Promise<SignedIn> {
+  const now = clock.now()
+  const { personId, email } = await addPerson(db, belonging)
+  const sessionId = newId(now)
   const token = randomBytes(16).toString('hex')
   const createdAt = new Date(confirmed ? now : now - HOUR_MS)
   await db.insert(sessions).values({
@@ -75,7 +91,7 @@ export async function signIn(
     expiresAt: new Date(now + SESSION_DAYS * 24 * HOUR_MS),
   })
   const cookie = createSessionCookie({ keys: signingKeys(sealer), secure: false }).pair(token)
-  return { personId, sessionId, email, ...callsWith(cookie, accountId) }
+  return { personId, sessionId, email, ...callsWith(cookie, belonging.accountId) }
 }
 
 /** The headers and the client of calls with a session's cookie. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
-import { members, notices, notificationChoices, notificationUrls, people } from '../../server/db/people-schema.ts'
+import { members, notices, notificationChoices, notificationUrls } from '../../server/db/people-schema.ts'
 import { breakers, domains, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { findNotices } from '../../server/notices/find-notices.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
+import { addPerson } from '../harness/person.ts'
 
 let world: TestAccount
 let ann: string
@@ -34,10 +35,7 @@ beforeEach(async () => {
 
 async function person(role: 'owner' | 'member'): Promise<string> {
   const { db, accountId } = world
-  const id = newId(Date.now())
-  await db.insert(people).values({ id, name: 'P', email: `${id}@example.com` })
-  await db.insert(members).values({ accountId, personId: id, role })
-  return id
+  return (await addPerson(db, { accountId, role })).personId
 }
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)

@@ -8,6 +8,7 @@ import { domains, events, hourlyStats, messages } from '../../server/db/schema.t
 import { HOUSE } from '../../server/notices/house.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
 import { createPost } from '../../server/webhooks/post.ts'
+import { addPerson } from '../harness/person.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { script, startSendingWorld, type World } from '../sending/world.ts'
 import { createTestSender } from './notice-sender.ts'
@@ -39,9 +40,7 @@ beforeEach(async () => {
   await db.delete(members)
   await db.delete(people)
   await db.update(domains).set({ status: 'verified' }).where(eq(domains.name, 'example.test'))
-  ann = newId(Date.now())
-  await db.insert(people).values({ id: ann, name: 'Ann', email: 'ann@example.net' })
-  await db.insert(members).values({ accountId: account.id, personId: ann, role: 'owner' })
+  ann = (await addPerson(db, { accountId: account.id, email: 'ann@example.net' })).personId
   exchanger.messages.length = 0
   receiver.requests.length = 0
   receiver.script = {}

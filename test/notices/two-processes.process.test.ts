@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { newId } from '../../server/db/ids.ts'
-import { members, notices, people } from '../../server/db/people-schema.ts'
+import { notices } from '../../server/db/people-schema.ts'
 import { breakers } from '../../server/db/schema.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { addPerson } from '../harness/person.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 
 /** A process looks every 15 seconds, and sends every 2. */
@@ -30,9 +30,7 @@ const subjects = () => exchanger.messages.map(({ content }) => /^Subject: (.*)\r
 test('two processes notify once of what begins and of what ends, and a process that is killed is no loss', async () => {
   const { db } = instance.database
   const accountId = instance.account.id
-  const personId = newId(Date.now())
-  await db.insert(people).values({ id: personId, name: 'Ann', email: 'ann@people.test' })
-  await db.insert(members).values({ accountId, personId, role: 'owner' })
+  await addPerson(db, { accountId })
   const breaker = { accountId, domain: 'example.test', cause: 'bounces', changedAt: new Date() } as const
   const base = { baseEmails: 0, baseBounces: 0, baseComplaints: 0 }
   await db.insert(breakers).values({ ...breaker, ...base, state: 'open' })

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { newId } from '../../server/db/ids.ts'
-import { credentials, members, people } from '../../server/db/people-schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
+import { addPerson } from '../harness/person.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Aiosmtpd, startAiosmtpd } from './aiosmtpd.ts'
 import { eventually } from './daemon.ts'
@@ -31,13 +30,7 @@ beforeAll(async () => {
   })
   const { db } = instance.database
   const accountId = instance.account.id
-  const id = newId(Date.now())
-  await db.insert(people).values({ id, name: 'Ann', email: 'ann@people.test' })
-  await db.insert(members).values({ accountId, personId: id, role: 'owner' })
-  const password = 'no hash, so nothing is its password'
-  await db
-    .insert(credentials)
-    .values({ id: newId(Date.now()), userId: id, accountId: id, providerId: 'credential', password })
+  await addPerson(db, { accountId, email: 'ann@people.test', password: 'the password of ann' })
   const sealer = createSealer(encryptionKeys(instance.environment.ENCRYPTION_KEYS))
   const operator = { accountId, actor: { kind: 'operator', name: 'op' } } as const
   await createNotificationUrls({ db, sealer }).set(accountId, `http://127.0.0.1:${chat.port}/services/secret`, operator)

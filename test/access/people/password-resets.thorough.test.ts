@@ -3,13 +3,12 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createLinkTokens } from '../../../server/access/people/mail-links.ts'
-import { hashPassword } from '../../../server/access/people/password.ts'
 import { createSignInService } from '../../../server/admin/sign-in.ts'
 import { desc, eq } from '../../../server/db/drizzle.ts'
 import { newId } from '../../../server/db/ids.ts'
-import { auditEntries, credentials, members, notices, people, sessions } from '../../../server/db/people-schema.ts'
+import { auditEntries, credentials, notices, people, sessions } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { startDashboard } from '../../harness/person.ts'
+import { addPerson, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
 import { startSendingWorld, type World } from '../../sending/world.ts'
@@ -48,11 +47,7 @@ beforeEach(async () => {
   await db.delete(people)
   exchanger.messages.length = 0
   network++
-  ann = newId(Date.now())
-  await db.insert(people).values({ id: ann, name: 'Ann', email: EMAIL })
-  await db.insert(members).values({ accountId: account.id, personId: ann, role: 'owner' })
-  const credential = { userId: ann, accountId: ann, providerId: 'credential', password: await hashPassword(OLD) }
-  await db.insert(credentials).values({ id: newId(Date.now()), ...credential })
+  ann = (await addPerson(db, { accountId: account.id, email: EMAIL, password: OLD })).personId
 })
 
 function client() {
