@@ -70,6 +70,13 @@ export function parsePublicId(prefix: IdPrefix, text: string): string | undefine
   }
 }
 
+/** The 16 bytes of a UUID. */
+export const bytesOfId = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex')
+
+/** The UUID of 16 bytes. */
+export const idOfBytes = (bytes: Buffer): string =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
 /** The time in a UUIDv7, Unix milliseconds. */
 export function timeOfId(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)

@@ -6,6 +6,7 @@ import { isLonger } from '../../net/clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { EnumNames } from '../db/enum-names.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { bytesOfId, idOfBytes } from '../db/ids.ts'
 import { type IdRange, pageRange } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
@@ -154,7 +155,7 @@ export function pageOf<Row extends { id: string }, Desc extends DescMessage>(
 }
 
 function makeCursor<Desc extends DescMessage>(id: string, desc: Desc, request: MessageShape<Desc> & Page): string {
-  const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
+  const bytes = bytesOfId(id)
   return Buffer.concat([bytes, cursorDigest(bytes, desc, request)]).toString('base64url')
 }
 
@@ -174,7 +175,7 @@ export function readCursor<Desc extends DescMessage>(
       'is not a next_cursor of these filters. Take it from the page before, or leave it out to start anew',
     )
   }
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return idOfBytes(bytes)
 }
 
 interface PageInTime extends Page {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { firstIdAt } from '../db/ids.ts'
+import { bytesOfId, firstIdAt, idOfBytes } from '../db/ids.ts'
 
 /** A place in the stream of an account: all events up to this one. */
 export interface Cursor {
@@ -40,7 +40,7 @@ export function showPosition({ cluster, timeline, order, id }: Position, account
   bytes.writeBigUInt64BE(BigInt(cluster), 1)
   bytes.writeUInt32BE(timeline, 9)
   bytes.writeBigUInt64BE(BigInt(order), 13)
-  bytes.write(id.replaceAll('-', ''), 21, 'hex')
+  bytesOfId(id).copy(bytes, 21)
   return Buffer.concat([bytes, checkOf(bytes, accountId)]).toString('base64url')
 }
 
@@ -55,7 +55,7 @@ export function parsePosition(text: string, accountId: string): Position | undef
     cluster: String(bytes.readBigUInt64BE(1)),
     timeline: bytes.readUInt32BE(9),
     order: Number(bytes.readBigUInt64BE(13)),
-    id: bytes.toString('hex', 21).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
+    id: idOfBytes(bytes.subarray(21)),
   }
 }
 

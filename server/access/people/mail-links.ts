@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../../db/encryption.ts'
+import { bytesOfId, idOfBytes } from '../../db/ids.ts'
 
 // The links that only a mail contains. A link names a row and proves it with a code, so no token is stored, and a mail
 // that is sent again after a crash has the same link.
@@ -21,7 +22,7 @@ export function createLinkTokens(sealer: Sealer, purpose: LinkPurpose): LinkToke
   const codeOf = (key: Buffer, id: Buffer) => createHmac('sha256', key).update(id).digest()
   return {
     tokenOf(id) {
-      const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
+      const bytes = bytesOfId(id)
       return Buffer.concat([bytes, codeOf(keys[0], bytes)]).toString('base64url')
     },
     read(token) {
@@ -29,7 +30,7 @@ export function createLinkTokens(sealer: Sealer, purpose: LinkPurpose): LinkToke
       if (bytes.length !== ID_BYTES + CODE_BYTES || bytes.toString('base64url') !== token) return undefined
       const id = bytes.subarray(0, ID_BYTES)
       if (!keys.some((key) => timingSafeEqual(codeOf(key, id), bytes.subarray(ID_BYTES)))) return undefined
-      return id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+      return idOfBytes(id)
     },
   }
 }
