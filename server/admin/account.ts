@@ -5,11 +5,9 @@ import { renameAccount } from '../access/accounts.ts'
 import { changeAs } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
+import { NAME_CHARACTERS } from '../access/people/accept.ts'
 import { failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
-
-/** Characters of the name of an account or a person. */
-const NAME_CHARACTERS = 100
 
 export function createAccountService({ db }: Pick<Backend, 'db'>): ServiceImpl<typeof AccountService> {
   return {

@@ -14,7 +14,7 @@ import { createPerson, findPerson, join } from './join.ts'
 import type { LinkTokens } from './mail-links.ts'
 import { hashPassword, PASSWORD } from './password.ts'
 
-/** Characters of a person's name. */
+/** Characters of the name of a person or an account. */
 export const NAME_CHARACTERS = 100
 
 export interface Acceptance {
