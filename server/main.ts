@@ -88,6 +88,7 @@ async function start(program: Program): Promise<object> {
     breaker,
   })
 
+  const publicUrl = () => config.publicUrl ?? listener.url
   const databaseState = createDatabaseReadiness(db)
   const replicas = await openReplicas(program)
   const api = await createApi({
@@ -113,7 +114,7 @@ async function start(program: Program): Promise<object> {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
       return { ...checks, ...(replicas && { replica: replicas.state() }), ...health, event_streams: await waits }
     },
-    publicUrl: () => config.publicUrl ?? listener.url,
+    publicUrl,
     listenerUrl: () => listener.url,
     oidc: config.oidc,
     notifyFrom: config.notifyFrom,
@@ -140,7 +141,7 @@ async function start(program: Program): Promise<object> {
     sealer,
     post: webhooks.post,
     sendHouseMail,
-    publicUrl: () => config.publicUrl ?? listener.url,
+    publicUrl,
   })
   certificate?.onRenewal(listener.showCertificate)
   watchCertificates(metrics, [certificate, ownCertificate])
