@@ -19,7 +19,7 @@ export async function changePassword(db: Database, changer: Changer, hash: strin
   await db.transaction(async (tx) => {
     const isIt = and(eq(credentials.userId, person.personId), eq(credentials.providerId, PASSWORD_PROVIDER))
     await tx.update(credentials).set({ password: hash }).where(isIt)
-    await endOthers(tx, changer)
+    await endSignIns(tx, changer)
     await recordForPerson(tx, { ...person, action: 'person.change_password' })
   })
 }
@@ -29,14 +29,19 @@ export async function changeSecondFactor(db: Database, changer: Changer, isOn: b
   const { sessionId: _, ...person } = changer
   await db.transaction(async (tx) => {
     await tx.update(people).set({ twoFactorEnabled: isOn }).where(eq(people.id, person.personId))
-    await endOthers(tx, changer)
+    await endSignIns(tx, changer)
     const change = { before: { on: !isOn }, after: { on: isOn } }
     await recordForPerson(tx, { ...person, action: 'person.second_factor', ...change })
   })
 }
 
-async function endOthers(tx: Transaction, { personId, sessionId }: Changer): Promise<void> {
-  await tx.delete(sessions).where(and(eq(sessions.userId, personId), ne(sessions.id, sessionId)))
+/** Ends the sessions of a person, but for the one of the change, and each sign-in that waits for its second step. */
+async function endSignIns(
+  tx: Transaction,
+  { personId, sessionId }: Pick<Changer, 'personId'> & { sessionId?: string },
+) {
+  const isOther = sessionId === undefined ? undefined : ne(sessions.id, sessionId)
+  await tx.delete(sessions).where(and(eq(sessions.userId, personId), isOther))
   // better-auth stores the person's id as the value of what it remembers between two requests.
   await tx.delete(verifications).where(eq(verifications.value, personId))
 }
@@ -61,7 +66,6 @@ export async function resetPassword(
     .update(credentials)
     .set({ password: hash })
     .where(and(ofPerson, eq(credentials.providerId, PASSWORD_PROVIDER)))
-  await tx.delete(sessions).where(eq(sessions.userId, personId))
-  await tx.delete(verifications).where(eq(verifications.value, personId))
+  await endSignIns(tx, { personId })
   await recordForPerson(tx, { personId, email, remoteAddress, action: 'person.reset_password' })
 }
