@@ -2,10 +2,11 @@ import { nameFault } from '../../../net/clean-text.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database, Transaction } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
-import { people, sessions } from '../../db/people-schema.ts'
+import { people } from '../../db/people-schema.ts'
 import { fail, failFields } from '../../errors.ts'
 import { recordForPerson } from '../audit/record-for-person.ts'
 import type { CredentialAttempts } from './credential-attempts.ts'
+import { endSignIns } from './credential-changes.ts'
 import { isPasswordOf } from './credentials.ts'
 import { personEmail, readPersonEmail } from './email.ts'
 import type { NoteFailedSignIn } from './failed-sign-ins.ts'
@@ -82,7 +83,7 @@ async function takeAddress(tx: Transaction, personId: string, email: string, rem
   const isUnproven = and(eq(people.id, personId), eq(people.emailVerified, false))
   const taken = await tx.update(people).set({ email: lost }).where(isUnproven).returning({ id: people.id })
   if (taken.length === 0) throw fail('wrong_state', PROVEN)
-  await tx.delete(sessions).where(eq(sessions.userId, personId))
+  await endSignIns(tx, { personId })
   const actor = { kind: 'stranger' } as const
   await recordForPerson(tx, {
     personId,

@@ -36,7 +36,7 @@ export async function changeSecondFactor(db: Database, changer: Changer, isOn: b
 }
 
 /** Ends the sessions of a person, but for the one of the change, and each sign-in that waits for its second step. */
-async function endSignIns(
+export async function endSignIns(
   tx: Transaction,
   { personId, sessionId }: Pick<Changer, 'personId'> & { sessionId?: string },
 ) {

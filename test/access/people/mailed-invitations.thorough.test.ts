@@ -7,7 +7,7 @@ import { createAccount } from '../../../server/access/accounts.ts'
 import { createInvitationService } from '../../../server/admin/invitations.ts'
 import { createPeopleService } from '../../../server/admin/people.ts'
 import { and, eq } from '../../../server/db/drizzle.ts'
-import { auditEntries, members, notices, people, sessions } from '../../../server/db/people-schema.ts'
+import { auditEntries, members, notices, people, sessions, verifications } from '../../../server/db/people-schema.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
@@ -103,6 +103,8 @@ test('the holder of the mailbox takes the address from someone who never proved 
   await holder().acceptInvitation({ token: theirs.shown, name: 'Eve', password: THEIRS })
   const eve = await annIs()
   await db.insert(sessions).values({ id: eve.id, token: 't', userId: eve.id, expiresAt: new Date(clock.now() + 1e6) })
+  const halfway = { id: eve.id, identifier: '2fa-x', value: eve.id, expiresAt: new Date(clock.now() + 1e6) }
+  await db.insert(verifications).values(halfway)
   const mine = await invite()
   const accept = { token: mine.mailed, name: 'Ann', password: MINE }
   expect(await failure(holder().acceptInvitation(accept))).toBe('wrong_password')
@@ -116,6 +118,7 @@ test('the holder of the mailbox takes the address from someone who never proved 
     (await db.select().from(members).where(eq(members.personId, ann.id))).map(({ accountId }) => accountId),
   ).toEqual([mine.accountId])
   expect(await db.$count(sessions, eq(sessions.userId, eve.id))).toBe(0)
+  expect(await db.$count(verifications)).toBe(0)
   expect([(await signIn(THEIRS)).status, (await signIn(MINE)).status]).toEqual([401, 200])
   const lost = and(eq(auditEntries.accountId, theirs.accountId), eq(auditEntries.action, 'person.lose_address'))
   expect(await db.select().from(auditEntries).where(lost)).toMatchObject([{ target: EMAIL, actorKind: 'stranger' }])
