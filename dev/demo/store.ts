@@ -10,6 +10,7 @@ import { SETTLE } from '../../server/ledger/settle.ts'
 import { mailboxProvider } from '../../server/reputation/mailbox-provider.ts'
 import type { Strike } from '../../server/reputation/strikes.ts'
 import { endingRow } from '../../server/sending/outcome.ts'
+import { CHECKS } from '../../server/sending/send.ts'
 import { END } from '../../server/webhooks/end.ts'
 import { type Attempt, attemptsAt } from './attempts.ts'
 import { dryRunOf, type Ended, endOf, type SuppressedAddress, suppressedOf } from './outcome.ts'
@@ -31,7 +32,7 @@ export interface Stored {
   attempts: number
 }
 
-export interface DemoAccount {
+interface DemoAccount {
   accountId: string
   /** The time up to which the demo reaches, in Unix milliseconds. */
   nowMs: number
@@ -121,7 +122,7 @@ function sendOf(
     const entry = { sinceMs: endedAtMs, cause: SuppressionReason.BOUNCE, isOfTenant: tenantId !== undefined }
     if (strike === 'hard') suppressed.set(keyOf(recipients[i]!, tenantId), entry)
   }
-  const row = { ...sendRow(claim), ...ending, sandbox, checks: sandbox ? CHECKS : undefined }
+  const row = { ...sendRow(claim), ...ending, sandbox, checks: sandbox ? PASSED : undefined }
   stored.messages++
   stored.events += recipients.length
   const step: Step = { atMs: endedAtMs, statement: SETTLE, parameters: [JSON.stringify([row]), SHARD, 0] }
@@ -133,10 +134,7 @@ function sendOf(
 
 const keyOf = ({ email }: PlannedRecipient, tenantId = '') => `${tenantId} ${email}`
 
-const CHECKS = ['payload', 'domain', 'warm_up', 'breaker', 'address', 'suppression', 'recipient_mx'].map((name) => ({
-  name,
-  passed: true,
-}))
+const PASSED = ['payload', ...CHECKS.map(({ name }) => name)].map((name) => ({ name, passed: true }))
 
 function requestOf({ from, recipients, subject, tag, metadata, body }: PlannedEmail): StoredRequest {
   const isReceipt = tag === 'receipt'
@@ -161,7 +159,7 @@ interface SentEmail {
   ends: Ended[]
 }
 
-/** A report that comes hours later, as a mail server or a mailbox provider sends it. */
+/** The late bounce or complaint that arrives on the day after the email, if the plan has one. */
 function feedbackOf(
   random: Random,
   { email, messageId, ends }: SentEmail,

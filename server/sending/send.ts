@@ -92,7 +92,7 @@ export interface SendParts extends Rules {
 }
 
 /** In the order in which they run. The first check that refuses a recipient decides its outcome. */
-const CHECKS = [
+export const CHECKS = [
   { name: 'domain', check: domainIsVerified },
   { name: 'warm_up', check: warmUpAllows },
   { name: 'quota', check: quotaAllows },
