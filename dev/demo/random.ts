@@ -1,11 +1,11 @@
-/** Numbers that look random and are the same in every run (mulberry32). */
+/** Numbers that look random, and are the same for the same seed (mulberry32). */
 export interface Random {
   /** From 0 up to, but not including, 1. */
   share(): number
   /** A whole number from `low` to `high`, both included. */
   whole(low: number, high: number): number
   one<Item>(items: readonly Item[]): Item
-  /** One item, as often as its weight says. */
+  /** One item. Its weight is its share of the draws. */
   weighted<Item extends { weight: number }>(items: readonly Item[]): Item
   hex(digits: number): string
 }

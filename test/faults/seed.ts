@@ -1,3 +1,5 @@
+import { createRandom } from '../../dev/demo/random.ts'
+
 /** FAULT_SEED repeats a run with the same faults at the same places of the same sends. */
 export const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
@@ -10,20 +12,10 @@ export interface Dice {
 }
 
 /**
- * Random numbers (mulberry32) that depend on the seed and the purpose, but not on the numbers drawn for other purposes.
+ * Random numbers that depend on the seed and the purpose, but not on the numbers drawn for other purposes.
  */
 export function diceFor(purpose: string): Dice {
-  let state = [...purpose].reduce((sum, char) => Math.imul(sum ^ char.charCodeAt(0), 16_777_619), SEED)
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  const between = (from: number, to: number) => from + Math.floor(next() * (to - from + 1))
-  return {
-    between,
-    pick: (from) => from[between(0, from.length - 1)]!,
-    chance: (probability) => next() < probability,
-  }
+  const seed = [...purpose].reduce((sum, char) => Math.imul(sum ^ char.charCodeAt(0), 16_777_619), SEED)
+  const { whole, one, share } = createRandom(seed)
+  return { between: whole, pick: one, chance: (probability) => share() < probability }
 }
