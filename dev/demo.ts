@@ -16,8 +16,8 @@ import { readIfThere } from './private-file.ts'
 import { Problem } from './problem.ts'
 import { readSettings } from './settings.ts'
 
-// `npm run demo`: fills an account of its own with a week of a shop that does not exist, on the `npm start` that runs.
-// `npm run demo -- --remove` removes it.
+// `npm run demo` fills an account of its own with the week of an invented shop, in the database of the running
+// `npm start`. `npm run demo -- --remove` removes it.
 
 const SEED = 20_261
 const STATEMENT_MS = 60_000
@@ -33,7 +33,8 @@ try {
 
 async function demo(args: string[]): Promise<void> {
   const isRemoval = args.length === 1 && args[0] === '--remove'
-  if (args.length > 0 && !isRemoval) throw new Problem(`Unknown argument: ${args.join(' ')}. It knows only --remove.`)
+  if (args.length > 0 && !isRemoval)
+    throw new Problem(`Unknown argument: ${args.join(' ')}. The only argument is --remove.`)
   const { databaseUrl, keys, url } = await runningInstance()
   const db = connect(databaseUrl, { connections: 2, statementMs: STATEMENT_MS })
   const clock = await createDatabaseClock(db)
@@ -64,7 +65,7 @@ async function fill(parts: Parts, databaseUrl: string, url: string): Promise<voi
   await countWarmUp(parts, accountId, emails)
   const seconds = (performance.now() - startedMs) / 1_000
   const { messages, events, attempts } = stored
-  console.log(`The account "${DEMO}" has a week of a shop that does not exist, made in ${seconds.toFixed(0)} s:
+  console.log(`The account "${DEMO}" has the week of an invented shop, made in ${seconds.toFixed(0)} s:
   ${messages} messages to ${RECIPIENT_DOMAINS.length} recipient domains, ${events} events and ${attempts} webhook attempts. Nothing was sent.
 
   See it      ${url}/dashboard/${publicId('acc', accountId)}
@@ -74,7 +75,7 @@ async function fill(parts: Parts, databaseUrl: string, url: string): Promise<voi
     console.log('Set up your sign-in first, with the link that npm start printed: it opens this account, too.')
 }
 
-/** The database of the `npm start` that runs here. Throws a Problem for any other. */
+/** The database, keys and URL of the `npm start` that runs here. Throws a Problem when there is none. */
 async function runningInstance() {
   const { config, given } = readSettings('npm run demo')
   const read = async (name: string) => (await readIfThere(join(config.dataDir, name)))?.trim()

@@ -16,7 +16,7 @@ import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { DEVELOPMENT } from '../seed.ts'
 import { NEWS, type PlannedEmail, SHOP } from './week.ts'
 
-// The account of the demo: it is apart from that of `npm start`, so that it can be removed as a whole.
+// The account of the demo. It is separate from that of `npm start`, so that it can be removed as a whole.
 
 export const DEMO = 'Demo'
 const DAY_MS = 86_400_000
@@ -27,7 +27,7 @@ export interface Parts {
   clock: DatabaseClock
 }
 
-/** Creates the account with its people, domains, keys and endpoint. Returns its id, and whether anybody can see it. */
+/** Creates the account with its people, domains, keys and endpoint. Returns its id and how many people can see it. */
 export async function createDemoAccount({ db, sealer, clock }: Parts): Promise<{ accountId: string; people: number }> {
   const daysAgo = (days: number) => new Date(clock.now() - days * DAY_MS)
   const { id: accountId } = await createAccount(db, clock, DEMO)
@@ -92,14 +92,14 @@ export async function countWarmUp({ db, clock }: Parts, accountId: string, email
   await db.insert(warmUps).values({ accountId, domain: NEWS, day, emails: today.length })
 }
 
-/** The tables of accounts. What has none goes with its rows. History's triggers refuse updates, not deletes. */
+/** The tables with an `account_id`. The audit log is kept. The triggers of history refuse updates, not deletes. */
 const TABLES_OF_ACCOUNTS = `
   select table_name as name from information_schema.columns c
   join pg_class p on p.oid = to_regclass(quote_ident(c.table_name))
   where c.column_name = 'account_id' and c.table_schema = 'public' and p.relkind in ('r', 'p') and not p.relispartition
     and c.table_name <> 'audit_entries'`
 
-/** Removes every account of an earlier demo with all that it has. Returns how many there were. */
+/** Removes every account of an earlier demo with all its rows. Returns how many there were. */
 export async function removeDemoAccounts(db: Database): Promise<number> {
   const demos = (await listAccounts(db)).filter(({ name }) => name === DEMO)
   for (const { id } of demos) {

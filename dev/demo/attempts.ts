@@ -1,7 +1,7 @@
 import { RETRY_SCHEDULE } from '../../server/config/retry-schedule.ts'
 import type { Random } from './random.ts'
 
-// What the webhook endpoint of the demo answered. For some time it answered 503, and then caught up.
+// The responses of the demo's webhook endpoint. It responds with 503 for a while, and then catches up.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

@@ -5,7 +5,7 @@ import type { Phase, Reply } from '../../mail/smtp/attempt.ts'
 
 export interface RecipientDomain {
   name: string
-  /** How much of the mail goes there. */
+  /** Its share of the mail, relative to the other domains. */
   weight: number
   mx: string
   /** An address for documentation (RFC 5737, RFC 3849). */

@@ -49,7 +49,7 @@ export interface SuppressedAddress {
 
 export const recipientOf = ({ email }: PlannedRecipient): Recipient => ({ address: parseAddress(email)!, kind: 'to' })
 
-/** What the recipient's server made of an email. `transaction` is given where a message has several recipients. */
+/** How the recipient's server ended an email. `transaction` is set when a message has several recipients. */
 export function endOf(random: Random, planned: PlannedRecipient, transaction?: number): Ended {
   const dnsMs = tenths(random.share() < 0.8 ? 0.2 + random.share() : 4 + random.share() * 30)
   const attempt = { ...attemptOf(random, planned), transaction }
@@ -67,7 +67,7 @@ export function suppressedOf(planned: PlannedRecipient, { sinceMs, cause, isOfTe
   return { outcome, durationMs: 3 }
 }
 
-/** A dry run, against which nothing stood. */
+/** A dry run that passed every check. */
 export const dryRunOf = (planned: PlannedRecipient): Ended => ({
   outcome: delivered(recipientOf(planned)),
   durationMs: 5,

@@ -9,7 +9,7 @@ import {
 } from './mailboxes.ts'
 import type { Random } from './random.ts'
 
-// What a shop sends in a week: who gets which email when, and how it ends.
+// Plans the emails of a shop's week: their recipients, times and endings.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -19,7 +19,7 @@ export const WEEK_MS = 7 * DAY_MS
 export const SHOP = 'shop.example'
 export const NEWS = 'news.shop.example'
 
-export type Ending = 'delivered' | 'in_doubt' | 'connection_timeout' | Refusal
+type Ending = 'delivered' | 'in_doubt' | 'connection_timeout' | Refusal
 
 export interface PlannedRecipient {
   name: string
@@ -92,7 +92,7 @@ const KINDS: readonly Kind[] = [
     fromDomain: SHOP,
     from: `Shop <no-reply@${SHOP}>`,
     subject: () => 'Choose a new password',
-    body: 'Somebody, most likely you, asked for a new password. The link works for an hour.',
+    body: 'You asked for a new password. The link works for an hour.',
   },
   {
     weight: 6,

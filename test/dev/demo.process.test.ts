@@ -96,7 +96,7 @@ test('the demo fills an account of its own, says what it made, and is removed as
   await sql.end()
 })
 
-test('the demo refuses production, another database, and words that it does not know', async () => {
+test('the demo refuses production, another database, and unknown arguments', async () => {
   const refusals = [
     await runDemo([], { NODE_ENV: 'production' }),
     await runDemo([], { DATABASE_URL: 'postgres://verdict@127.0.0.1:1/live' }),

@@ -14,7 +14,7 @@ test('the demo is the same in every run', () => {
   expect(week()).toEqual(week())
 })
 
-test('the demo is a week of emails to eight domains that nobody can own', () => {
+test('the demo is a week of emails to eight domains under the reserved .example', () => {
   const emails = week()
   expect(emails.length).toBeGreaterThan(2_000)
   for (const { atMs } of emails) {
