@@ -1,16 +1,17 @@
 import { Modal, useMantineColorScheme } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, useId, useState } from 'react'
+import { useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { useSignOut } from '../session/sign-out.ts'
 import { SETTINGS_PAGES } from '../settings/settings-pages.tsx'
+import { useCombobox } from './combobox.ts'
 import styles from './palette.module.css'
 import { RAIL_ENTRIES } from './rail-entries.ts'
 import { readingsOf } from './search-place.ts'
 
 interface Entry {
-  /** Says what it is: `Go to`, or how a search reads the text. */
+  /** `Go to`, `Do`, or how a search reads the text. */
   kind: string
   label: string
   run(): void
@@ -19,22 +20,12 @@ interface Entry {
 /** Pages, searches and actions, found by their names. Ctrl+K opens it. */
 export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys(): void }) {
   const [text, setText] = useState('')
-  const [chosen, setChosen] = useState(0)
-  const list = useId()
   const entries = useEntries(text, onShowKeys)
-  const optionId = (i: number) => `${list}-${i}`
+  const { chosen, setChosen, onKeyDown, box, listId, option } = useCombobox(entries.length)
   const run = (entry: Entry | undefined) => {
     if (!entry) return
     onClose()
     entry.run()
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-    if (!step || entries.length === 0) return
-    event.preventDefault()
-    const next = (chosen + step + entries.length) % entries.length
-    setChosen(next)
-    document.getElementById(optionId(next))?.scrollIntoView({ block: 'nearest' })
   }
   return (
     <Modal
@@ -54,13 +45,9 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
         }}
       >
         <input
+          {...box}
           className={styles.box}
-          role="combobox"
           aria-label="Go to a page, search, or do something"
-          aria-expanded={entries.length > 0}
-          aria-controls={list}
-          aria-autocomplete="list"
-          aria-activedescendant={entries.length > 0 ? optionId(chosen) : undefined}
           placeholder="Go to a page, search, or do something"
           value={text}
           onChange={(event) => {
@@ -68,20 +55,16 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
             setChosen(0)
           }}
           onKeyDown={onKeyDown}
-          spellCheck={false}
-          autoComplete="off"
           data-autofocus
         />
       </form>
-      <div id={list} role="listbox" aria-label="Pages, searches and actions" className={styles.entries}>
+      <div id={listId} role="listbox" aria-label="Pages, searches and actions" className={styles.entries}>
         {entries.map((entry, i) => (
           <div
-            key={`${entry.kind} ${entry.label}`}
-            id={optionId(i)}
+            {...option(i)}
             role="option"
-            aria-selected={i === chosen}
             tabIndex={-1}
-            onPointerMove={() => setChosen(i)}
+            key={`${entry.kind} ${entry.label}`}
             onClick={() => run(entry)}
             onKeyDown={() => {}}
           >
@@ -94,7 +77,7 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
   )
 }
 
-/** What fits the text. Pages and actions come first; a text that names none of them is searched for. */
+/** The entries that match the text: pages, then actions, then searches for it. */
 function useEntries(text: string, onShowKeys: () => void): Entry[] {
   const { membership, person } = useAccount()
   const navigate = useNavigate()
