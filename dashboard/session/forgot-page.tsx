@@ -1,12 +1,12 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Stack, TextInput } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
+import { BackToSignIn } from './back-to-sign-in.tsx'
 
 /** Asks for a mail whose link sets a new password. */
 export function ForgotPage() {
@@ -26,16 +26,6 @@ export function ForgotPage() {
       )}
       <BackToSignIn />
     </NarrowPage>
-  )
-}
-
-export function BackToSignIn() {
-  return (
-    <p className="soft">
-      <Link to="/sign-in" className="text-link">
-        Back to sign-in
-      </Link>
-    </p>
   )
 }
 

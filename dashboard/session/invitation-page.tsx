@@ -1,7 +1,6 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Stack, TextInput } from '@mantine/core'
-import { useMutation as useReactMutation } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
@@ -11,9 +10,9 @@ import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
-import { signIn } from './auth-calls.ts'
 import { IssuerButton } from './issuer-button.tsx'
 import { PasswordField } from './password-field.tsx'
+import { useEnter } from './use-enter.ts'
 
 /** What a link opens: the set-up of a new installation, or an invitation into an account. */
 export function InvitationPage() {
@@ -71,12 +70,7 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
   const [email, setEmail] = useState('')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
-  const navigate = useNavigate()
-  const enter = useReactMutation({
-    mutationFn: (address: string) => signIn(address, password),
-    onSuccess: ({ needsCode }) => void navigate({ to: needsCode ? '/sign-in' : '/' }),
-    onError: () => void navigate({ to: '/sign-in' }),
-  })
+  const enter = useEnter(password)
   const accept = useMutation(InvitationService.method.acceptInvitation, {
     onSuccess: (accepted) => enter.mutate(accepted.email),
   })

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useRouter } from '@tanstack/react-router'
+import { useRouter } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { finishOidc } from './auth-calls.ts'
 import { AuthFaultNote } from './auth-fault-note.tsx'
+import { BackToSignIn } from './back-to-sign-in.tsx'
 import { CodeForm } from './code-form.tsx'
 import { dashboardPath } from './dashboard-path.ts'
 
@@ -33,11 +34,7 @@ export function OidcPage() {
     return (
       <NarrowPage title="You are not signed in">
         <AuthFaultNote error={end.error} />
-        <p>
-          <Link to="/sign-in" className="text-link">
-            Back to the sign-in
-          </Link>
-        </p>
+        <BackToSignIn />
       </NarrowPage>
     )
   }

@@ -1,7 +1,6 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Stack, TextInput } from '@mantine/core'
-import { useMutation as useReactMutation } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
@@ -9,8 +8,8 @@ import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
-import { signIn } from './auth-calls.ts'
 import { PasswordField } from './password-field.tsx'
+import { useEnter } from './use-enter.ts'
 
 /** What the link of a mail opens: a new password. */
 export function ResetPage() {
@@ -50,12 +49,7 @@ export function ResetPage() {
 
 function ResetForm({ token, email }: { token: string; email: string }) {
   const [password, setPassword] = useState('')
-  const navigate = useNavigate()
-  const enter = useReactMutation({
-    mutationFn: (address: string) => signIn(address, password),
-    onSuccess: ({ needsCode }) => void navigate({ to: needsCode ? '/sign-in' : '/' }),
-    onError: () => void navigate({ to: '/sign-in' }),
-  })
+  const enter = useEnter(password)
   const reset = useMutation(SignInService.method.resetPassword, { onSuccess: (done) => enter.mutate(done.email) })
   const fault = fieldFaults(reset.error).get('password')
   return (

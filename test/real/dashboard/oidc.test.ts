@@ -56,7 +56,7 @@ test('an identity without an invitation reads why it cannot enter', async () => 
   await signInAtProvider(ofAnn, 'ann')
   await shows(/ann@example\.test has no sign-in by .* and no invitation/, ofAnn)
   expect(await axeFindings(ofAnn)).toEqual([])
-  await ofAnn.getByRole('link', { name: 'Back to the sign-in' }).click()
+  await ofAnn.getByRole('link', { name: 'Back to sign-in' }).click()
   await continueButton(ofAnn).waitFor()
   await loaded(ofAnn)
   expect(await axeFindings(ofAnn)).toEqual([])
