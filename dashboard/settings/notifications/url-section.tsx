@@ -1,5 +1,5 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import {
@@ -17,6 +17,7 @@ import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
 import { lengthOf } from '../../time/times.ts'
 import styles from '../settings.module.css'
+import { UrlField } from '../url-field.tsx'
 import webhookStyles from '../webhook/webhook.module.css'
 
 /** The URL that gets every notification of the account. */
@@ -64,18 +65,11 @@ function UrlForm() {
       }}
     >
       <Stack gap="md">
-        <TextInput
-          label="URL"
+        <UrlField
           description="The address of an incoming webhook of your chat. Its path is a secret and is not shown again."
-          type="url"
           placeholder="https://hooks.slack.com/services/..."
           value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
-          maxLength={2048}
-          required
-          withAsterisk={false}
-          spellCheck={false}
-          autoComplete="off"
+          onChange={setUrl}
           error={fault}
         />
         {!fault && <CallFault error={save.error} />}

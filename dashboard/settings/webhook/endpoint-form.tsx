@@ -9,6 +9,7 @@ import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { StatusPill } from '../../status/status-pill.tsx'
 import styles from '../settings.module.css'
+import { UrlField } from '../url-field.tsx'
 
 const KINDS: [kind: string, sentence: string][] = [
   ['email.delivery', 'The outcome of each recipient.'],
@@ -74,19 +75,12 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
       }}
     >
       <Stack gap="md">
-        <TextInput
-          label="URL"
+        <UrlField
           description="https with a public host, port 443 or 8443; inside the ranges that the operator allows, http, private addresses and other ports too."
-          type="url"
           placeholder="https://hooks.example.com/email"
           value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
-          maxLength={2048}
-          required
-          withAsterisk={false}
+          onChange={setUrl}
           readOnly={readOnly}
-          spellCheck={false}
-          autoComplete="off"
           error={faults.get('url')}
         />
         <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
