@@ -67,8 +67,8 @@ export function EventsPage() {
           <RangePicker
             value={search}
             all="Any time"
-            onChange={({ range, from, to }) =>
-              void navigate({ search: (current: EventSearch) => ({ ...current, range, from, to }), replace: true })
+            onChange={(next) =>
+              void navigate({ search: (current: EventSearch) => ({ ...current, ...next }), replace: true })
             }
           />
           <SavedViews

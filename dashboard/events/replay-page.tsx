@@ -25,7 +25,6 @@ import styles from './events.module.css'
 import { shownReplay } from './replay-states.ts'
 import { StartButton } from './start-button.tsx'
 
-const NO_RANGE = { range: undefined, from: undefined, to: undefined }
 const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 
@@ -62,7 +61,7 @@ export function ReplayPage() {
           value={search}
           all="All kept"
           // A replay has a fixed start, so that the count and the replay mean the same events.
-          onChange={(next) => setSearch(withTimes({ ...search, ...NO_RANGE, ...next }, Date.now()))}
+          onChange={(next) => setSearch(withTimes({ ...search, ...next }, Date.now()))}
         />
         <FilterChips filters={REPLAY_CHIPS} values={{ ...search }} onChange={setFilter} />
         <p role="status" className={styles.count}>

@@ -62,9 +62,7 @@ export function MessagesPage() {
           <RangePicker
             value={search}
             all="Any time"
-            onChange={({ range, from, to }) =>
-              void navigate({ search: (current) => ({ ...current, range, from, to }), replace: true })
-            }
+            onChange={(next) => void navigate({ search: (current) => ({ ...current, ...next }), replace: true })}
           />
           <ColumnMenu
             choices={COLUMN_CHOICES}

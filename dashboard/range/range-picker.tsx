@@ -11,8 +11,9 @@ const OwnRange = lazy(async () => ({ default: (await import('./own-range.tsx')).
 
 interface RangePickerProps {
   value: RangeSearch
+  /** Is called with all three parameters, so that they replace those of the range before. */
   onChange(next: RangeSearch): void
-  /** The button that takes the range away. Without it the page always has one. */
+  /** The label of the button that removes the range. Without it the page always has a range. */
   all?: string
 }
 
@@ -20,11 +21,12 @@ interface RangePickerProps {
 export function RangePicker({ value, onChange, all }: RangePickerProps) {
   const own = ownWords(value)
   const [opened, { toggle, close }] = useDisclosure()
+  const choose = (next: RangeSearch) => onChange({ range: undefined, from: undefined, to: undefined, ...next })
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would need a legend that is seen
     <div className={styles.ranges} role="group" aria-label="Range">
       {all && (
-        <button type="button" aria-pressed={!own && !value.range} onClick={() => onChange({})}>
+        <button type="button" aria-pressed={!own && !value.range} onClick={() => choose({})}>
           <span className={styles.whole}>{all}</span>
           <span className={styles.short}>All</span>
         </button>
@@ -34,7 +36,7 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
           key={name}
           type="button"
           aria-pressed={!own && value.range === name}
-          onClick={() => onChange({ range: name })}
+          onClick={() => choose({ range: name })}
         >
           <span className={styles.whole}>{label}</span>
           <span className={styles.short}>{name}</span>
@@ -51,7 +53,7 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
             <OwnRange
               value={value}
               onApply={(next) => {
-                onChange(next)
+                choose(next)
                 close()
               }}
             />
