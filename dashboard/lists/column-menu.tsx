@@ -6,7 +6,7 @@ import { useCompactRows } from './compact-rows.ts'
 /** A column that a list shows when a person chooses it: its name in the address, and its heading. */
 export type ColumnChoice = readonly [name: string, head: string]
 
-/** The columns that the address asks for, else those that were chosen last in this browser. */
+/** The columns that the address names, otherwise those chosen last in this browser, in the order of `choices`. */
 export function useColumns(list: string, choices: readonly ColumnChoice[], asked: string | undefined) {
   const [stored, setStored] = useLocalStorage<string>({
     key: `verdict.columns.${list}`,
@@ -18,10 +18,10 @@ export function useColumns(list: string, choices: readonly ColumnChoice[], asked
   return { shown, setStored }
 }
 
-/** Stands for no further column: an empty parameter is not in the address. */
+/** No further column. An empty value would be left out of the address. */
 const NONE = 'none'
 
-/** What the address and the browser keep of the chosen columns. */
+/** The chosen columns as the address and the browser store them. */
 export const columnsText = (shown: readonly string[]): string => shown.join(',') || NONE
 
 interface ColumnMenuProps {

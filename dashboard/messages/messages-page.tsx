@@ -1,7 +1,6 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import {
   EmailService,
@@ -100,40 +99,35 @@ function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestO
   return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
 }
 
-/** The columns that a person may add, in their order. */
-const COLUMN_CHOICES: readonly ColumnChoice[] = [
-  ['from', 'From'],
-  ['tag', 'Tag'],
-  ['tenant', 'Tenant'],
-  ['server', 'Server'],
-  ['time', 'Time taken'],
-]
-
 function columnsFor(filters: ReturnType<typeof requestOf>, chosen: readonly string[]): Column<ListedEmail>[] {
   const shown = (row: ListedEmail) => ({ row, recipient: shownRecipient(row, filters) })
   return [
     { head: 'Status', bare: true, cell: (row) => <Status {...shown(row)} /> },
     { head: 'To', bare: true, cell: (row) => <Recipients {...shown(row)} /> },
     { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
-    ...COLUMN_CHOICES.filter(([name]) => chosen.includes(name)).map(([name, head]) => ({
-      head,
-      capped: true,
-      numbers: name === 'time',
-      cell: FURTHER_CELLS[name]!,
-    })),
+    ...chosen.map((name) => FURTHER_COLUMNS[name]!),
     { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
   ]
 }
 
-const FURTHER_CELLS: Record<string, (row: ListedEmail) => ReactNode> = {
-  from: ({ from }) => <OutsideText text={from} line />,
-  tag: ({ tag }) => tag && <OutsideText text={tag} line />,
-  tenant: ({ tenantId }) => tenantId && <OutsideText text={tenantId} line />,
-  server: ({ recipients }) => {
-    const mx = recipients.find(({ mx }) => mx !== undefined)?.mx
-    return mx && <OutsideText text={mx} line />
+/** The columns that a person may add, by their names in the address. */
+const FURTHER_COLUMNS: Record<string, Column<ListedEmail>> = {
+  from: { head: 'From', capped: true, cell: ({ from }) => <OutsideText text={from} line /> },
+  tag: { head: 'Tag', capped: true, cell: ({ tag }) => tag && <OutsideText text={tag} line /> },
+  tenant: { head: 'Tenant', capped: true, cell: ({ tenantId }) => tenantId && <OutsideText text={tenantId} line /> },
+  server: { head: 'Server', capped: true, cell: ({ recipients }) => <Server recipients={recipients} /> },
+  time: {
+    head: 'Time taken',
+    capped: true,
+    numbers: true,
+    cell: ({ createdAt, completedAt }) => lengthOf(timestampMs(completedAt!) - timestampMs(createdAt!)),
   },
-  time: ({ createdAt, completedAt }) => lengthOf(timestampMs(completedAt!) - timestampMs(createdAt!)),
+}
+const COLUMN_CHOICES = Object.entries(FURTHER_COLUMNS).map(([name, { head }]): ColumnChoice => [name, head])
+
+function Server({ recipients }: Pick<ListedEmail, 'recipients'>) {
+  const mx = recipients.find(({ mx }) => mx !== undefined)?.mx
+  return mx && <OutsideText text={mx} line />
 }
 
 interface CellProps {
