@@ -1,6 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetOverviewResponse, QuotaUse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
+import { isNearQuota } from '../account/quota.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
 import { DOUBTFUL } from '../messages/message-filters.ts'
@@ -26,9 +27,6 @@ function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: str
     })
 }
 
-/** The share of a quota from which on it is shown. */
-const NEAR_QUOTA = 0.8
-
 /** What can be wrong, the worst first. */
 const RULES: Rule[] = [
   ({ quota }) =>
@@ -36,7 +34,7 @@ const RULES: Rule[] = [
       ? [
           {
             tone: 'error',
-            sentence: `The quota of ${countOf(quota.quota)} emails a month is used up. Sending goes on ${dayOf(quota)}, when the month ends (UTC).`,
+            sentence: `The quota of ${countOf(quota.quota)} emails a month is used up. Sending resumes on ${dayOf(quota)}, after the month ends (UTC).`,
             page: 'settings/limits',
           },
         ]
@@ -81,11 +79,11 @@ const RULES: Rule[] = [
         page: 'domains',
       })),
   ({ quota }) =>
-    quota && quota.used >= NEAR_QUOTA * quota.quota && quota.used < quota.quota
+    quota && isNearQuota(quota) && quota.used < quota.quota
       ? [
           {
             tone: 'warning',
-            sentence: `${countOf(quota.used)} of ${countOf(quota.quota)} emails of this month are sent. The month ends ${dayOf(quota)} (UTC).`,
+            sentence: `${countOf(quota.used)} of ${countOf(quota.quota)} emails of this month are sent. The count starts again on ${dayOf(quota)} (UTC).`,
             page: 'settings/limits',
           },
         ]
@@ -103,8 +101,8 @@ const RULES: Rule[] = [
         ],
 ]
 
-/** The first day after the month: `on 2026-02-01`. */
-const dayOf = ({ endsAt }: QuotaUse) => `on ${new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)}`
+/** The first day after the month: `2026-02-01`. */
+const dayOf = ({ endsAt }: QuotaUse) => new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)
 
 const ALL_GOOD: Finding = { tone: 'delivered', sentence: 'All good.' }
 

@@ -1,12 +1,10 @@
 import { Progress } from '@mantine/core'
 import type { DomainUsage, MonthUsage } from '../../gen/verdict/v1/limits_pb.ts'
+import { isNearQuota } from '../account/quota.ts'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { Moment } from '../time/ago.tsx'
 import styles from './settings.module.css'
-
-/** The share of the quota from which on the bar warns. */
-const NEAR_QUOTA = 0.8
 
 /** What the account has sent this month, and its quota. */
 export function MonthSection({ month }: { month: MonthUsage }) {
@@ -41,7 +39,7 @@ function QuotaBar({ used, quota }: { used: number; quota: number }) {
     <Progress.Root size="lg" maw={480} mb="md" aria-label={label}>
       <Progress.Section
         value={Math.min(100, share * 100)}
-        color={share >= 1 ? 'red' : share >= NEAR_QUOTA ? 'orange' : undefined}
+        color={share >= 1 ? 'red' : isNearQuota({ used, quota }) ? 'orange' : undefined}
         aria-label={label}
       />
     </Progress.Root>

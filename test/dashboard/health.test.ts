@@ -66,6 +66,7 @@ test('the overview warns from 80 % of the quota on, and says when the month ends
   expect(withQuota(2_400)).toMatchObject([{ tone: 'warning', page: 'settings/limits' }])
   expect(withQuota(2_400)[0]!.sentence).toMatch(/^2.400 of 3.000 emails of this month are sent\. .* on 2026-12-01/)
   expect(withQuota(3_000)).toMatchObject([{ tone: 'error', sentence: expect.stringContaining('is used up') }])
+  expect(withQuota(3_000)[0]!.sentence).toContain('Sending resumes on 2026-12-01, after the month ends (UTC).')
 })
 
 const READY = { database: 'ok', migrations: 'ok', temporal: 'ok', worker: 'polling' }
