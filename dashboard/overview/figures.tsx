@@ -7,7 +7,7 @@ import { countOf } from '../numbers/quantities.ts'
 import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { type Range, SIMULATED_MESSAGES, timesOf } from './range.ts'
+import { messagesIn, type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 15_000
 /** The range before is over. Only late bounces and complaints still change it. */
@@ -16,36 +16,27 @@ const REFRESH_BEFORE_MS = 60_000
 const MOST_REASONS = 5
 
 /** A total would be widened to whole hours. */
-const totalOf = (times: Pick<Range, 'fromMs' | 'toMs'>, granularity: Granularity) => ({
-  ...timesOf(times),
-  granularity: granularity === Granularity.MINUTE ? granularity : Granularity.TOTAL,
-})
+const totalOf = (granularity: Granularity) => (granularity === Granularity.MINUTE ? granularity : Granularity.TOTAL)
 
 /** Four figures of the range with their change to the period before, and the reasons by their frequency. */
 export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { range: Range; simulated: boolean }) {
   const { membership } = useAccount()
-  const earlier = { fromMs: 2 * fromMs - toMs, toMs: fromMs }
-  const now = useQuery(
-    StatsService.method.getStats,
-    { ...totalOf({ fromMs, toMs }, granularity), simulated },
-    {
-      refetchInterval: REFRESH_MS,
-      placeholderData: keepPreviousData,
-    },
-  )
-  const before = useQuery(
-    StatsService.method.getStats,
-    { ...totalOf(earlier, granularity), simulated },
-    {
-      refetchInterval: REFRESH_BEFORE_MS,
-      placeholderData: keepPreviousData,
-    },
-  )
+  const shared = { granularity: totalOf(granularity), simulated }
+  const current = { ...timesOf({ fromMs, toMs }), ...shared }
+  const earlier = { ...timesOf({ fromMs: 2 * fromMs - toMs, toMs: fromMs }), ...shared }
+  const now = useQuery(StatsService.method.getStats, current, {
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  const before = useQuery(StatsService.method.getStats, earlier, {
+    refetchInterval: REFRESH_BEFORE_MS,
+    placeholderData: keepPreviousData,
+  })
   // The charts below say what is wrong when the statistics cannot be read.
   if (!now.data || !before.data) return <div className={styles.place} />
   const params = { account: membership.accountId }
   const times = timesOf({ fromMs, toMs })
-  const messages = { ...times, ...(simulated && SIMULATED_MESSAGES) }
+  const messages = messagesIn({ fromMs, toMs }, simulated)
   const reasons = rankedReasons(now.data.reasons)
   return (
     <div className={styles.place}>

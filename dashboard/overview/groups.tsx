@@ -12,7 +12,7 @@ import tabStyles from '../tabs/tabs.module.css'
 import { lengthOf } from '../time/times.ts'
 import { rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { type Range, SIMULATED_MESSAGES, timesOf } from './range.ts'
+import { messagesIn, type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 60_000
 /** Stands for every value without a row of its own. */
@@ -37,8 +37,7 @@ const GROUPINGS: [Grouping, ...Grouping[]] = [
 /** How the emails of the range fared at each mailbox provider or recipient domain, and with each tag or tenant. */
 export function Groups({ range, simulated }: { range: Range; simulated: boolean }) {
   const [grouping, setGrouping] = useState(GROUPINGS[0])
-  const times = timesOf(range)
-  const request = { ...times, granularity: Granularity.TOTAL, by: grouping.by, simulated }
+  const request = { ...timesOf(range), granularity: Granularity.TOTAL, by: grouping.by, simulated }
   const stats = useQuery(StatsService.method.getStats, request, {
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
@@ -68,11 +67,7 @@ export function Groups({ range, simulated }: { range: Range; simulated: boolean 
       ) : stats.data.groups.length === 0 ? (
         <p className="faint">No email in this range.</p>
       ) : (
-        <GroupTable
-          grouping={grouping}
-          groups={stats.data.groups}
-          messages={{ ...times, ...(simulated && SIMULATED_MESSAGES) }}
-        />
+        <GroupTable grouping={grouping} groups={stats.data.groups} messages={messagesIn(range, simulated)} />
       )}
     </section>
   )

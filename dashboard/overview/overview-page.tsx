@@ -18,7 +18,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { Groups } from './groups.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
-import { DEFAULT_PRESET, type OverviewSearch, type Range, rangeOf, SIMULATED_MESSAGES, timesOf } from './range.ts'
+import { DEFAULT_PRESET, messagesIn, type OverviewSearch, type Range, rangeOf, timesOf } from './range.ts'
 import { faultsOf, readChecks } from './readiness.ts'
 
 const REFRESH_MS = 15_000
@@ -46,11 +46,10 @@ export function OverviewPage() {
   const checks = readiness.data ?? {}
   const openPeriod = ({ period }: OverviewPeriod) => {
     const fromMs = timestampMs(period!)
-    const times = { from: new Date(fromMs).toISOString(), to: new Date(fromMs + range.stepMs).toISOString() }
     void navigate({
       to: '/$account/messages',
       params: { account },
-      search: { ...times, ...(simulated && SIMULATED_MESSAGES) },
+      search: messagesIn({ fromMs, toMs: fromMs + range.stepMs }, simulated),
     })
   }
   // Without a valid range in the address, the page shows the default one.
@@ -87,7 +86,7 @@ export function OverviewPage() {
             overview={overview.data}
             stepMs={range.stepMs}
             onOpen={openPeriod}
-            empty={EMPTY[simulated ? 'simulated' : 'live']}
+            empty={simulated ? NO_SIMULATED_EMAIL : NO_EMAIL}
           />
           <Groups range={range} simulated={simulated} />
         </>
@@ -96,10 +95,8 @@ export function OverviewPage() {
   )
 }
 
-const EMPTY = {
-  live: 'No email in this range. Dry runs are not counted, and emails to the simulator are counted apart.',
-  simulated: 'No email to the simulator in this range.',
-}
+const NO_EMAIL = 'No email in this range. Dry runs are not counted, and emails to the simulator are counted apart.'
+const NO_SIMULATED_EMAIL = 'No email to the simulator in this range.'
 
 /** Shows what was sent to the simulator in place of everything else. */
 function SimulatorSwitch({ search }: { search: OverviewSearch }) {

@@ -12,9 +12,6 @@ export interface OverviewSearch extends RangeSearch {
   simulated?: string
 }
 
-/** The filter of the messages that the statistics of the simulator count. */
-export const SIMULATED_MESSAGES = { recipient_domain: 'simulator.test' }
-
 export interface Range {
   fromMs: number
   toMs: number
@@ -41,6 +38,12 @@ export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range 
 export function timesOf({ fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>): { from: string; to: string } {
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
 }
+
+/** The filters of the list of messages for those that statistics of a range count. */
+export const messagesIn = (range: Pick<Range, 'fromMs' | 'toMs'>, simulated: boolean) => ({
+  ...timesOf(range),
+  ...(simulated && { recipient_domain: 'simulator.test' }),
+})
 
 /** Widens a range to whole periods: minutes of a few hours, hours of a short range, days of a long one. */
 function inPeriods(fromMs: number, toMs: number, nowMs: number): Range {

@@ -63,7 +63,7 @@ const TIME_LABELS = { hoursInputLabel: 'Hours', minutesInputLabel: 'Minutes' }
 const ZONE_WORDS = `Times are in your zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`
 
 /** A time as the fields have it: the day and the time of the day in the reader's zone. */
-export function localOf(time: string | undefined): { day: string; time: string } | undefined {
+function localOf(time: string | undefined): { day: string; time: string } | undefined {
   const ms = timeOf(time)
   if (ms === undefined) return undefined
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString()
@@ -71,7 +71,7 @@ export function localOf(time: string | undefined): { day: string; time: string }
 }
 
 /** The time that two fields name in the reader's zone; undefined while one of them is empty. */
-export function timeAt(day: string | null, time: string): Date | undefined {
+function timeAt(day: string | null, time: string): Date | undefined {
   const at = new Date(`${day}T${time}`)
   return day === null || Number.isNaN(at.getTime()) ? undefined : at
 }
