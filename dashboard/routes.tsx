@@ -33,7 +33,7 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./session/sign-in-page.tsx'), 'SignInPage'),
 })
 
-/** The parameters are the issuer's. The page reads them as they came. */
+/** The parameters are the issuer's. The page reads them unchanged. */
 const oidc = createRoute({
   getParentRoute: () => root,
   path: 'oidc',

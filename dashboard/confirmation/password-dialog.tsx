@@ -35,7 +35,7 @@ export function PasswordDialog() {
   )
 }
 
-/** A sign-in at the issuer confirms, too. It leaves the page, so the change has to be made again. */
+/** Confirms by a sign-in at the issuer. The browser leaves the page, so the person has to repeat the change. */
 function IssuerConfirmation({ person, onCancel }: { person: GetPersonResponse; onCancel(): void }) {
   const issuer = person.installation?.issuer
   if (issuer === undefined || !person.identities.some((identity) => identity.issuer === issuer)) return null

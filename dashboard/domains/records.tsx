@@ -42,7 +42,7 @@ function Purpose({ record, type, required }: DomainRecord) {
   )
 }
 
-/** As most DNS providers want it, without their zone at its end, and whole. */
+/** The host name without each possible zone, as most DNS providers expect it, and in full. */
 function Host({ host, domain }: { host: string; domain: string }) {
   return (
     <div className={styles.cell}>

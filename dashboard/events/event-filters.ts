@@ -62,7 +62,7 @@ export const EVENT_FILTERS: Filter[] = [
   DRY_RUN_FILTER,
 ]
 
-/** What the address of the page may have. */
+/** The parameters of the page's address. */
 export const EVENT_PARAMETERS: Filter[] = [...EVENT_FILTERS, ...RANGE_PARAMETERS]
 
 /** The request for the events that match. */

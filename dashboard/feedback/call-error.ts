@@ -21,8 +21,8 @@ const WORDS: Record<string, string> = {
   wrong_password: 'That is not your password. Try again.',
   insufficient_role: 'Your role does not allow this. Ask an owner of the account.',
   last_owner: 'An account needs an owner. Make another person an owner first.',
-  not_found: 'No such thing exists in this account, or it was deleted. Check the id, and the account that you look at.',
-  event_expired: 'Its id says that it is older than 90 days. Verdict keeps messages and events for 90 days.',
+  not_found: 'This does not exist in this account, or it was deleted. Check the id and the selected account.',
+  event_expired: 'Its id is older than 90 days. Verdict keeps messages and events for 90 days.',
   webhook_not_configured: 'No endpoint is configured.',
 }
 

@@ -8,7 +8,7 @@ import styles from './feedback.module.css'
 /** Error codes of calls that fail again however often they are repeated. */
 const PERMANENT = new Set(['not_found', 'event_expired', 'insufficient_role'])
 
-/** What happened, where it is no failure to load. */
+/** The titles of errors that are not failures to load. */
 const TITLES: Partial<Record<string, string>> = {
   not_found: 'There is nothing here.',
   event_expired: 'This has expired.',

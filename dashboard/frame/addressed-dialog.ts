@@ -1,7 +1,7 @@
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 
-/** A dialog of a page that also opens by the address: `/settings/keys#create`. The palette leads there. */
+/** A dialog that the page's address can open, too: `/settings/keys#create`. The palette links to it. */
 export function useAddressedDialog(name: string) {
   const isAddressed = useLocation({ select: ({ hash }) => hash === name })
   const navigate = useNavigate()

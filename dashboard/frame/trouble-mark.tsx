@@ -2,7 +2,7 @@ import { useQuery } from '@connectrpc/connect-query'
 import { NotificationService, TroubleKind } from '../../gen/verdict/admin/v1/notifications_pb.ts'
 import styles from './trouble-mark.module.css'
 
-/** The pages that show a trouble. */
+/** The pages that show each kind of trouble. */
 const PAGES_OF: Record<TroubleKind, string[]> = {
   [TroubleKind.UNSPECIFIED]: [],
   [TroubleKind.ENDPOINT_FAILING]: ['/$account/events', '/$account/settings/webhook'],
@@ -12,7 +12,7 @@ const PAGES_OF: Record<TroubleKind, string[]> = {
 
 const EVERY_MS = 10_000
 
-/** Marks the link to a page while something that it shows is wrong. */
+/** Marks the link to a page while the page shows a trouble. */
 export function TroubleMark({ page }: { page: string }) {
   const { data } = useQuery(NotificationService.method.listTroubles, {}, { refetchInterval: EVERY_MS })
   const subjects =

@@ -44,7 +44,7 @@ export function useFrameKeys({ showKeys, showPalette }: { showKeys(): void; show
   }, [])
 }
 
-/** Ctrl+K or Command+K, also while one types. A dialog stays alone. */
+/** Ctrl+K or Command+K, also while a text is typed, but not in a dialog. */
 function opensPalette({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
   const isKey = key.toLowerCase() === 'k' && (ctrlKey || metaKey) && !altKey && !shiftKey
   return isKey && document.querySelector('[role="dialog"]') === null

@@ -9,7 +9,7 @@ export interface Filter {
   /** Kind of a value. A time is in UTC. */
   kind?: 'text' | 'time'
   placeholder?: string
-  /** The groups of statistics whose values are offered while one types. */
+  /** The groups of statistics whose values are suggested while a value is typed. */
   known?: GroupBy
   /** What a typed value looks like, as a regular expression, and the words for one that does not. */
   pattern?: string

@@ -13,14 +13,14 @@ interface View {
 }
 
 interface SavedViewsProps {
-  /** The list that they are of. */
+  /** The name of the list. */
   list: string
   /** The parameters of the page's address. */
   search: Record<string, string | undefined>
   onOpen(search: Record<string, string>): void
 }
 
-/** The filters that a person has saved in this browser. Their link shares them. */
+/** The filters that a person has saved in this browser. The page's link shares the current ones. */
 export function SavedViews({ list, search, onOpen }: SavedViewsProps) {
   const { membership } = useAccount()
   const [views, setViews] = useLocalStorage<View[]>({

@@ -6,7 +6,7 @@ import styles from './filters.module.css'
 const DAYS = 30
 const HOUR_MS = 3_600_000
 const MOST = 8
-/** Stands in statistics for every value without a row of its own. */
+/** The group of statistics with every value that has no row of its own. */
 const OTHER = 'other'
 
 interface SuggestionsProps {
@@ -16,7 +16,7 @@ interface SuggestionsProps {
   onChoose(value: string): void
 }
 
-/** The values that were used most in the last 30 days, as far as they have the typed text. */
+/** The most used values of the last 30 days that contain the typed text. */
 export function Suggestions({ by, text, onChoose }: SuggestionsProps) {
   const now = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS
   const request = {

@@ -54,7 +54,7 @@ export const MESSAGE_FILTERS: Filter[] = [
   DRY_RUN_FILTER,
 ]
 
-/** What the address of the page may have. */
+/** The parameters of the page's address. */
 export const MESSAGE_PARAMETERS: Filter[] = [
   ...MESSAGE_FILTERS,
   ...RANGE_PARAMETERS,

@@ -18,7 +18,7 @@ export interface RangeSearch {
   to?: string
 }
 
-/** What the address may have for them. */
+/** The parameters of an address that name a range. */
 export const RANGE_PARAMETERS: Filter[] = [
   { name: 'range', label: 'Range', choices: PRESETS.map(([name, label]) => [name, label]) },
   { name: 'from', label: 'From', kind: 'time' },
@@ -29,7 +29,7 @@ export const RANGE_PARAMETERS: Filter[] = [
 export const presetLength = (name: string | undefined): number | undefined =>
   PRESETS.find(([preset]) => preset === name)?.[2]
 
-/** The search with the start of its preset as a time. A preset has no end: what comes later belongs to it. */
+/** The search with the start of its preset as a time. A preset has no end: later emails belong to it, too. */
 export function withTimes<Search extends RangeSearch>({ range, ...search }: Search, nowMs: number) {
   const lengthMs = presetLength(range)
   return lengthMs === undefined ? search : { ...search, from: new Date(nowMs - lengthMs).toISOString(), to: undefined }

@@ -63,7 +63,7 @@ export const disableSecondFactor = (password: string) => call('/two-factor/disab
 export const changePassword = (currentPassword: string, newPassword: string) =>
   call('/change-password', { currentPassword, newPassword, revokeOtherSessions: true })
 
-/** What a person wants of the issuer of OpenID Connect. */
+/** The purpose of a visit to the issuer of OpenID Connect. */
 export interface OidcStart {
   purpose: 'sign-in' | 'link' | 'confirm'
   /** The token of the invitation to accept. */

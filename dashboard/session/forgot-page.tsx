@@ -36,8 +36,7 @@ function ForgotForm() {
   if (ask.isSuccess) {
     return (
       <p role="status">
-        If {email} has a sign-in, a mail is on its way. Its link works once, for one hour. Look into the folder for
-        spam, too.
+        If {email} has a sign-in, a mail is on its way. Its link works once, for one hour. Check your spam folder, too.
       </p>
     )
   }

@@ -14,7 +14,7 @@ import { IssuerButton } from './issuer-button.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useEnter } from './use-enter.ts'
 
-/** What a link opens: the set-up of a new installation, or an invitation into an account. */
+/** Sets up a new installation, or accepts an invitation into an account, by its link. */
 export function InvitationPage() {
   const { token } = useParams({ from: '/invitation/$token' })
   const found = useQuery(InvitationService.method.getInvitation, { token })
@@ -93,7 +93,7 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
         {hasSignIn && (
           <p className="soft" role="note">
             {isNew ? (
-              'Someone else made a sign-in with your address. It loses the address, its sessions end, and you start without its accounts.'
+              'Another person created a sign-in with your address. That sign-in loses the address, and its sessions end. Your new sign-in starts without its accounts.'
             ) : (
               <>
                 This address has a sign-in. Enter its password, or{' '}

@@ -7,14 +7,14 @@ import { AuthFaultNote } from './auth-fault-note.tsx'
 interface IssuerButtonProps extends Omit<OidcStart, 'back'> {
   /** Host of the issuer. */
   host: string
-  /** By default it continues with the issuer. */
+  /** The label. By default `Continue with` the host. */
   verb?: string
   /** The path to come back to, below /dashboard. */
   back?: string
   attributes?: Record<`data-${string}`, string>
 }
 
-/** Leaves for the issuer of OpenID Connect. While it does not respond, the button says so. */
+/** Opens the issuer of OpenID Connect. An error appears below the button when the issuer does not respond. */
 export function IssuerButton({ host, verb = `Continue with ${host}`, attributes, ...start }: IssuerButtonProps) {
   const confirmation = useConfirmation()
   const leave = useMutation({
@@ -44,5 +44,5 @@ export function IssuerButton({ host, verb = `Continue with ${host}`, attributes,
   )
 }
 
-/** The page that is open, to come back to. */
+/** The path of the open page below /dashboard, to come back to. */
 export const currentPath = () => `${location.pathname}${location.search}`.replace(/^\/dashboard/, '')

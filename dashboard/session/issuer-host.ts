@@ -1,2 +1,2 @@
-/** The host of an issuer, as people know it. */
+/** The host of an issuer's URL. */
 export const hostOf = (issuer: string) => (URL.canParse(issuer) ? new URL(issuer).host : issuer)

@@ -9,7 +9,7 @@ import { BackToSignIn } from './back-to-sign-in.tsx'
 import { CodeForm } from './code-form.tsx'
 import { dashboardPath } from './dashboard-path.ts'
 
-/** Where the issuer of OpenID Connect sends the browser back to: ends what was begun, and goes on. */
+/** The page that the issuer of OpenID Connect sends the browser back to. It finishes the visit and moves on. */
 export function OidcPage() {
   const [response] = useState(() => location.search.slice(1))
   const router = useRouter()

@@ -11,7 +11,7 @@ import { Moment } from '../time/ago.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useEnter } from './use-enter.ts'
 
-/** What the link of a mail opens: a new password. */
+/** Sets a new password, by the link of a mail. */
 export function ResetPage() {
   const { token } = useParams({ from: '/reset/$token' })
   const found = useQuery(SignInService.method.getPasswordReset, { token })
@@ -19,9 +19,9 @@ export function ResetPage() {
     return (
       <NarrowPage title="This link no longer works">
         <p className="soft">
-          It was used, it is older than an hour, or a newer one was used.{' '}
+          It was used, it is older than an hour, or a newer link was used.{' '}
           <Link to="/forgot" className="text-link">
-            Ask for a new one
+            Ask for a new link
           </Link>
           .
         </p>
@@ -33,7 +33,7 @@ export function ResetPage() {
       {found.data ? (
         <>
           <p className="soft">
-            It ends your sessions in every browser. Your second factor stays. This link works once, until{' '}
+            A new password ends your sessions in every browser. Your second factor stays. This link works once, until{' '}
             <Moment at={found.data.expiresAt!} />.
           </p>
           <ResetForm token={token} email={found.data.email} />

@@ -16,7 +16,7 @@ export const SETTINGS_PAGES = [
   ['Profile', '/$account/settings/profile', Role.READER],
 ] as const
 
-/** How much of the tab before the current one stays in view. */
+/** The width of the previous tab that stays in view. */
 const TAB_BEFORE_PX = 48
 
 /** The frame of every page of the settings. */

@@ -12,7 +12,7 @@ import { useRefresh } from '../../refresh.ts'
 import styles from '../settings.module.css'
 import { TROUBLES } from './words.ts'
 
-/** What the person is mailed about. A choice is stored at once. */
+/** The kinds of trouble that the person gets mail about. A choice is stored at once. */
 export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetNotificationSettingsResponse }) {
   const { person } = useAccount()
   const refresh = useRefresh()
@@ -27,12 +27,12 @@ export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetN
       <h2>Mail to you</h2>
       {mailFrom ? (
         <p className="soft">
-          To <Address email={person.email} />, when it begins and when it is over; about the same thing at most once an
-          hour. Every person of the account chooses for themselves.
+          Sent to <Address email={person.email} /> when a problem begins and when it ends, at most once an hour for the
+          same problem. Each person of the account chooses separately.
         </p>
       ) : (
         <p className="soft" role="note">
-          This installation sends no mail of its own. Its operator sets <code>NOTIFY_FROM</code> to allow that. A
+          This installation sends no notification mail. Its operator can set <code>NOTIFY_FROM</code> to turn it on. A
           notification URL works without it.
         </p>
       )}

@@ -7,7 +7,7 @@ import { MailsSection } from './mails-section.tsx'
 import { SentSection } from './sent-section.tsx'
 import { UrlSection } from './url-section.tsx'
 
-/** The choices of the person, the URL of the account, and what was sent. */
+/** The person's choices, the account's URL, and the notifications of the last 90 days. */
 export function NotificationsPage() {
   const settings = useQuery(NotificationService.method.getNotificationSettings)
   return (

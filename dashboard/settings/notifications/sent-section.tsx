@@ -14,7 +14,7 @@ import { noticeWords, STATES } from './words.ts'
 
 const idOf = ({ notificationId }: Notification) => notificationId
 
-/** What was sent in the last 90 days. */
+/** The notifications of the last 90 days. */
 export function SentSection() {
   const list = useCursorList({
     method: NotificationService.method.listNotifications,
@@ -25,7 +25,7 @@ export function SentSection() {
   })
   return (
     <section className={styles.section}>
-      <h2>What was sent</h2>
+      <h2>Sent notifications</h2>
       <p className="soft">To the people and the URL of this account, in the last 90 days.</p>
       <List
         list={list}

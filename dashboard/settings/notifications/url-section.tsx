@@ -20,22 +20,22 @@ import styles from '../settings.module.css'
 import { UrlField } from '../url-field.tsx'
 import webhookStyles from '../webhook/webhook.module.css'
 
-/** The URL that gets every notification of the account. */
+/** The URL that every notification of the account is posted to. */
 export function UrlSection({ settings }: { settings: GetNotificationSettingsResponse }) {
   const mayChange = useMay(Role.MEMBER)
   return (
     <section className={styles.section}>
       <h2>Notification URL</h2>
       <p className="soft">
-        A chat gets every notification of the account as <code>{'{"text": "..."}'}</code>, the form that Slack,
-        Mattermost, Rocket.Chat and others read.
+        Every notification of the account is posted to this URL as <code>{'{"text": "..."}'}</code>, the format that
+        Slack, Mattermost, Rocket.Chat and others accept.
       </p>
       {settings.urlOrigin ? (
         <SetUrl settings={settings} mayChange={mayChange} />
       ) : mayChange ? (
         <UrlForm />
       ) : (
-        <p className="soft">There is none. A member of the account can set one here.</p>
+        <p className="soft">No URL is set. A member of the account can set one here.</p>
       )}
     </section>
   )

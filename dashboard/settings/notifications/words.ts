@@ -1,7 +1,7 @@
 import { type Notification, NotificationState, TroubleKind } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import type { Tone } from '../../status/statuses.ts'
 
-/** What a person can be told about: a name and a sentence. */
+/** The kinds of trouble that notifications are about. */
 export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
   [
     TroubleKind.ENDPOINT_FAILING,
@@ -34,7 +34,7 @@ const ENDS: Record<TroubleKind, (subject: string) => string> = {
   [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is verified again`,
 }
 
-/** What a notification says. */
+/** The sentence of a notification. */
 export function noticeWords({ kind, over, subject }: Pick<Notification, 'kind' | 'over' | 'subject'>): string {
   return (over ? ENDS : BEGINS)[kind]!(subject)
 }

@@ -9,7 +9,7 @@ import { hostOf } from '../../session/issuer-host.ts'
 import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
 
-/** The identities of OpenID Connect that sign the person in. Shown where there is an issuer, or was one. */
+/** The identities of OpenID Connect that sign the person in. Hidden without an issuer and without identities. */
 export function SignInMethodsSection({ person }: { person: GetPersonResponse }) {
   const { identities, hasPassword, installation } = person
   const issuer = installation?.issuer
@@ -47,8 +47,8 @@ export function SignInMethodsSection({ person }: { person: GetPersonResponse }) 
     <section className={styles.section}>
       <h2>Sign-in methods</h2>
       <p className="soft">
-        {hasPassword ? 'Your password, and the identities that are linked to you.' : 'You have no password.'} An
-        identity is linked by you alone, never because it has your email address.
+        {hasPassword ? 'Your password, and the identities that are linked to you.' : 'You have no password.'} Only you
+        can link an identity: the same email address alone does not link it.
       </p>
       <CallFault error={unlink.error} />
       {identities.length > 0 && (
@@ -59,7 +59,7 @@ export function SignInMethodsSection({ person }: { person: GetPersonResponse }) 
   )
 }
 
-/** The start asks for a credential that was entered in the last ten minutes. */
+/** Linking requires a credential that was entered in the last ten minutes. */
 function LinkButton({ issuer }: { issuer: string }) {
   return <IssuerButton host={hostOf(issuer)} purpose="link" verb={`Link ${hostOf(issuer)}`} back={currentPath()} />
 }
