@@ -129,8 +129,8 @@ export const SECTIONS: readonly Section[] = [
         meaning:
           'The issuer of OpenID Connect that people may [sign in with](sign-in.md), exactly as its discovery document names it. An https URL; http is accepted on loopback. Requires the two variables below.',
       },
-      oidcClientId: { meaning: 'The id that the issuer has given this service.' },
-      oidcClientSecret: { meaning: 'The secret that belongs to it.' },
+      oidcClientId: { meaning: 'The client id that the issuer has given this service.' },
+      oidcClientSecret: { meaning: 'The client secret that the issuer has given this service.' },
       notifyFrom: {
         meaning:
           'An address of a verified domain, of any account. [Notifications](notifications.md), [invitations and links that set a new password](sign-in.md) are mailed from it, through the service itself. Without it notifications go to a notification URL only.',
