@@ -1814,8 +1814,8 @@ export interface MonthUsage {
   /** Emails the account may send in the month. `null` when its tier has no quota. */
   quota: number | null
   /**
-   * Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
-   * through counts; otherwise every email that was `delivered` or `bounced`.
+   * Emails counted in the month, without dry runs and mail to the simulator. With a quota, every email that the quota
+   * admitted counts. Without one, every email that was `delivered` or `bounced` counts.
    */
   used: number
   /** The month's emails by domain, those with the most first. At most 100. */

@@ -118,8 +118,8 @@ export type MonthUsage = Message<"verdict.v1.MonthUsage"> & {
   quota?: number | undefined;
 
   /**
-   * Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
-   * through counts; otherwise every email that was `delivered` or `bounced`.
+   * Emails counted in the month, without dry runs and mail to the simulator. With a quota, every email that the
+   * quota admitted counts. Without one, every email that was `delivered` or `bounced` counts.
    *
    * @generated from field: uint32 used = 4;
    */

@@ -2433,8 +2433,8 @@ class MonthUsage(_MonthUsageKeywords):
     quota: int | None
     """Emails the account may send in the month. `null` when its tier has no quota."""
     used: int
-    """Emails counted in the month, without dry runs and mail to the simulator. With a quota every email that was let
-    through counts; otherwise every email that was `delivered` or `bounced`.
+    """Emails counted in the month, without dry runs and mail to the simulator. With a quota, every email that the
+    quota admitted counts. Without one, every email that was `delivered` or `bounced` counts.
     """
     domains: list[DomainUsage]
     """The month's emails by domain, those with the most first. At most 100."""

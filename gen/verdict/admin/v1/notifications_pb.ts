@@ -33,7 +33,7 @@ export const ListTroublesRequestSchema: GenMessage<ListTroublesRequest> = /*@__P
   messageDesc(file_verdict_admin_v1_notifications, 0);
 
 /**
- * What is wrong now.
+ * The current troubles.
  *
  * @generated from message verdict.admin.v1.ListTroublesResponse
  */
@@ -54,13 +54,13 @@ export const ListTroublesResponseSchema: GenMessage<ListTroublesResponse> = /*@_
   messageDesc(file_verdict_admin_v1_notifications, 1);
 
 /**
- * Something that is wrong.
+ * A lasting fault of an endpoint or a domain.
  *
  * @generated from message verdict.admin.v1.Trouble
  */
 export type Trouble = Message<"verdict.admin.v1.Trouble"> & {
   /**
-   * What is wrong.
+   * Kind of the trouble.
    *
    * @generated from field: verdict.admin.v1.TroubleKind kind = 1;
    */
@@ -165,14 +165,14 @@ export type Notification = Message<"verdict.admin.v1.Notification"> & {
   notificationId: string;
 
   /**
-   * When the service noticed.
+   * When the service noticed that the trouble began or ended.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 2;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * What it is about.
+   * Kind of the trouble.
    *
    * @generated from field: verdict.admin.v1.TroubleKind kind = 3;
    */
@@ -193,7 +193,7 @@ export type Notification = Message<"verdict.admin.v1.Notification"> & {
   subject: string;
 
   /**
-   * How it travels.
+   * Channel of the notification.
    *
    * @generated from field: verdict.admin.v1.NotificationChannel channel = 6;
    */
@@ -207,7 +207,7 @@ export type Notification = Message<"verdict.admin.v1.Notification"> & {
   personName?: string | undefined;
 
   /**
-   * What became of it.
+   * State of the notification.
    *
    * @generated from field: verdict.admin.v1.NotificationState state = 8;
    */
@@ -258,13 +258,13 @@ export const GetNotificationSettingsRequestSchema: GenMessage<GetNotificationSet
   messageDesc(file_verdict_admin_v1_notifications, 6);
 
 /**
- * What a person is mailed about, and the URL of the account.
+ * The notification settings of a person, and the URL of the account.
  *
  * @generated from message verdict.admin.v1.GetNotificationSettingsResponse
  */
 export type GetNotificationSettingsResponse = Message<"verdict.admin.v1.GetNotificationSettingsResponse"> & {
   /**
-   * What the person is mailed about. Without a choice: everything for an owner, nothing for others.
+   * Kinds of trouble that the person gets mail about. By default an owner gets mail about all, and others about none.
    *
    * @generated from field: repeated verdict.admin.v1.TroubleKind mails = 1;
    */
@@ -300,7 +300,7 @@ export const GetNotificationSettingsResponseSchema: GenMessage<GetNotificationSe
   messageDesc(file_verdict_admin_v1_notifications, 7);
 
 /**
- * Sets what a person is mailed about.
+ * Sets the kinds of trouble that a person gets mail about.
  *
  * @generated from message verdict.admin.v1.SetNotificationMailsRequest
  */
@@ -429,7 +429,7 @@ export const TestNotificationUrlRequestSchema: GenMessage<TestNotificationUrlReq
  */
 export type TestNotificationUrlResponse = Message<"verdict.admin.v1.TestNotificationUrlResponse"> & {
   /**
-   * Whether the URL took it: it responded with a 2xx status.
+   * Whether the URL accepted the test: it responded with a 2xx status.
    *
    * @generated from field: bool taken = 1;
    */
@@ -450,7 +450,7 @@ export type TestNotificationUrlResponse = Message<"verdict.admin.v1.TestNotifica
   durationMs: number;
 
   /**
-   * What went wrong, in a sentence. Absent when the URL took it.
+   * What went wrong, in a sentence. Absent when the URL accepted the test.
    *
    * @generated from field: optional string detail = 4;
    */
@@ -472,7 +472,7 @@ export const TestNotificationUrlResponseSchema: GenMessage<TestNotificationUrlRe
   messageDesc(file_verdict_admin_v1_notifications, 15);
 
 /**
- * What a notification is about.
+ * Kinds of trouble.
  *
  * @generated from enum verdict.admin.v1.TroubleKind
  */
@@ -485,7 +485,7 @@ export const TroubleKind = {
   UNSPECIFIED: 0,
 
   /**
-   * A webhook endpoint has acknowledged nothing for five minutes although events wait for it.
+   * A webhook endpoint has acknowledged no event for five minutes, although events wait for it.
    *
    * @generated from enum value: TROUBLE_KIND_ENDPOINT_FAILING = 1;
    */
@@ -507,7 +507,7 @@ export const TroubleKind = {
 } as const;
 
 /**
- * What a notification is about.
+ * Kinds of trouble.
  *
  * @generated from enum verdict.admin.v1.TroubleKind
  */
@@ -520,7 +520,7 @@ export const TroubleKindSchema: GenEnum<TroubleKind> = /*@__PURE__*/
   enumDesc(file_verdict_admin_v1_notifications, 0);
 
 /**
- * How a notification travels.
+ * Channels of notifications.
  *
  * @generated from enum verdict.admin.v1.NotificationChannel
  */
@@ -548,7 +548,7 @@ export const NotificationChannel = {
 } as const;
 
 /**
- * How a notification travels.
+ * Channels of notifications.
  *
  * @generated from enum verdict.admin.v1.NotificationChannel
  */
@@ -561,7 +561,7 @@ export const NotificationChannelSchema: GenEnum<NotificationChannel> = /*@__PURE
   enumDesc(file_verdict_admin_v1_notifications, 1);
 
 /**
- * What became of a notification.
+ * States of a notification.
  *
  * @generated from enum verdict.admin.v1.NotificationState
  */
@@ -574,28 +574,28 @@ export const NotificationState = {
   UNSPECIFIED: 0,
 
   /**
-   * It is sent within seconds, or tried again.
+   * It is sent within seconds, or retried.
    *
    * @generated from enum value: NOTIFICATION_STATE_WAITING = 1;
    */
   WAITING: 1,
 
   /**
-   * The mail server of the person, or the URL, took it.
+   * The mail server of the person, or the URL, accepted it.
    *
    * @generated from enum value: NOTIFICATION_STATE_SENT = 2;
    */
   SENT: 2,
 
   /**
-   * It was not taken, and is not tried again.
+   * It was not accepted, and is not retried.
    *
    * @generated from enum value: NOTIFICATION_STATE_FAILED = 3;
    */
   FAILED: 3,
 
   /**
-   * It was not sent: the trouble had ended before, or the receiver is gone.
+   * It was not sent: the trouble ended first, or the receiver is gone.
    *
    * @generated from enum value: NOTIFICATION_STATE_CANCELLED = 4;
    */
@@ -603,7 +603,7 @@ export const NotificationState = {
 } as const;
 
 /**
- * What became of a notification.
+ * States of a notification.
  *
  * @generated from enum verdict.admin.v1.NotificationState
  */
@@ -616,13 +616,13 @@ export const NotificationStateSchema: GenEnum<NotificationState> = /*@__PURE__*/
   enumDesc(file_verdict_admin_v1_notifications, 2);
 
 /**
- * Notifications: troubles of an account, who is notified of them, and what was sent.
+ * Troubles of an account, and the notifications about them.
  *
  * @generated from service verdict.admin.v1.NotificationService
  */
 export const NotificationService: GenService<{
   /**
-   * Returns what is wrong in the account now. The menu of the dashboard marks it.
+   * Returns the current troubles of the account. The menu of the dashboard marks them.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.ListTroubles
    */
@@ -632,7 +632,7 @@ export const NotificationService: GenService<{
     output: typeof ListTroublesResponseSchema;
   },
   /**
-   * Lists what was sent in the last 90 days, newest first.
+   * Lists the notifications of the last 90 days, newest first.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.ListNotifications
    */
@@ -642,7 +642,7 @@ export const NotificationService: GenService<{
     output: typeof ListNotificationsResponseSchema;
   },
   /**
-   * Returns what the person is mailed about, and the notification URL of the account.
+   * Returns the kinds of trouble that the person gets mail about, and the notification URL of the account.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.GetNotificationSettings
    */
@@ -652,7 +652,7 @@ export const NotificationService: GenService<{
     output: typeof GetNotificationSettingsResponseSchema;
   },
   /**
-   * Sets what the person is mailed about in this account.
+   * Sets the kinds of trouble that the person gets mail about in this account.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.SetNotificationMails
    */
@@ -662,7 +662,8 @@ export const NotificationService: GenService<{
     output: typeof SetNotificationMailsResponseSchema;
   },
   /**
-   * Sets the notification URL of the account: it gets every notification as JSON, as Slack's incoming webhooks read it.
+   * Sets the notification URL of the account. Each notification is posted to it as JSON, in the format of Slack's
+   * incoming webhooks.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.SetNotificationUrl
    */
@@ -682,7 +683,7 @@ export const NotificationService: GenService<{
     output: typeof RemoveNotificationUrlResponseSchema;
   },
   /**
-   * Posts a test to the notification URL, and returns what it responded. Fails with `not_found` without a URL.
+   * Posts a test to the notification URL, and returns the response. Fails with `not_found` without a URL.
    *
    * @generated from rpc verdict.admin.v1.NotificationService.TestNotificationUrl
    */

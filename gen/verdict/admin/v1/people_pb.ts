@@ -163,7 +163,7 @@ export type Invitation = Message<"verdict.admin.v1.Invitation"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * What became of its mail. Unspecified when none was sent.
+   * State of its mail. Unspecified when none is sent.
    *
    * @generated from field: verdict.admin.v1.NotificationState mail = 6;
    */
@@ -437,7 +437,7 @@ export type GetInvitationResponse = Message<"verdict.admin.v1.GetInvitationRespo
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Whether the address has a sign-in. Only for the link of a mail, whose holder reads mail to the address.
+   * Whether the address has a sign-in. True only for the link of a mail, because its holder reads mail to the address.
    *
    * @generated from field: bool has_sign_in = 6;
    */
@@ -486,8 +486,9 @@ export type AcceptInvitationRequest = Message<"verdict.admin.v1.AcceptInvitation
   password: string;
 
   /**
-   * Whether a new person takes the address from one who has never proven to own it. That person's sessions end, and
-   * none of their accounts pass on. Only by the link of a mail. Fails with `wrong_state` for a proven address.
+   * Whether a new person takes the address from a person who has never proven to own it. Works only with the link of a
+   * mail. The old person's sessions end, and the new person gets none of their accounts. Fails with `wrong_state` for a
+   * proven address.
    *
    * @generated from field: bool replace = 5;
    */

@@ -119,7 +119,7 @@ export const GetPasswordResetRequestSchema: GenMessage<GetPasswordResetRequest> 
   messageDesc(file_verdict_admin_v1_person, 4);
 
 /**
- * Whose password a link sets.
+ * The sign-in whose password a link sets.
  *
  * @generated from message verdict.admin.v1.GetPasswordResetResponse
  */
@@ -713,7 +713,7 @@ export const PersonService: GenService<{
     output: typeof ChangeNameResponseSchema;
   },
   /**
-   * Unlinks an identity of OpenID Connect from the person. The last way to sign in stays: `wrong_state`.
+   * Unlinks an identity of OpenID Connect from the person. Fails with `wrong_state` for the last way to sign in.
    *
    * @generated from rpc verdict.admin.v1.PersonService.UnlinkIdentity
    */
@@ -753,7 +753,8 @@ export const SignInService: GenService<{
     output: typeof RequestPasswordResetResponseSchema;
   },
   /**
-   * Returns whose password a link sets. Fails with `not_found` for a link that is unknown, used or older than an hour.
+   * Returns the sign-in whose password a link sets. Fails with `not_found` for a link that is unknown, used or older
+   * than an hour.
    *
    * @generated from rpc verdict.admin.v1.SignInService.GetPasswordReset
    */
