@@ -73,7 +73,8 @@ select i.id, case
     when a.id is not null then 'key_taken'
     when i.emails > i.monthly_limit - (select used from quota q where q.account_id = i.account_id and q.month = i.month) - coalesce((
       select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'
-    when i.day is null or i.emails <= i.daily_limit - (
+    when i.day is null then 'room_left'
+    when i.emails <= i.daily_limit - (
       select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
     ) - coalesce((
       select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day

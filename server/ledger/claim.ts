@@ -114,13 +114,71 @@ const CLAIM_ROW = {
 
 const QUOTA_ROW = { month: 'date null', monthly_limit: 'int null' } as const
 
+/** The fragments of SQL by which a claim with a quota differs from one without. */
+interface QuotaParts {
+  /** More columns of `open_messages`, and their values. */
+  columns: string
+  values: string
+  /** The CTE that locks the quotas. */
+  lock: string
+  /** A column of the input: the emails of the month, from the smallest message to this one. */
+  soFar: string
+  /** The condition of admission, which includes that of the warm-up. */
+  admits(warmUp: string): string
+  /** The CTE that counts the emails. */
+  add: string
+  /** Results of messages that were not admitted, before those of the warm-up. */
+  results: string
+}
+
+const NO_QUOTA: QuotaParts = {
+  columns: '',
+  values: '',
+  lock: '',
+  soFar: '',
+  admits: (warmUp) => warmUp,
+  add: '',
+  results: '',
+}
+
+const USED_OF_QUOTA = '(select used from quota q where q.account_id = i.account_id and q.month = i.month)'
+
+const QUOTA: QuotaParts = {
+  columns: ', quota_month, quota_emails',
+  values: ', month, emails',
+  // The count waits for the locks of the warm-up.
+  lock: `
+  quota as materialized (
+    select m.account_id, m.month, m.emails as used from monthly_emails m
+    where (select count(*) from warm_up) >= 0
+      and (m.account_id, m.month) in (select account_id, month from input where month is not null)
+    order by m.account_id, m.month for update
+  ),`,
+  soFar: `,
+        sum(i.emails) over (partition by i.account_id, i.month order by i.emails, i.id) as month_so_far`,
+  admits: (warmUp) => `(${warmUp})
+      and (i.month is null or i.month_so_far <= i.monthly_limit - ${USED_OF_QUOTA})`,
+  add: `
+  added_to_quota as (
+    update monthly_emails m set emails = m.emails + n.emails
+    from (
+      select account_id, month, sum(emails) as emails from winner where month is not null group by 1, 2
+    ) n
+    where m.account_id = n.account_id and m.month = n.month
+  ),`,
+  results: `
+      when i.emails > i.monthly_limit - ${USED_OF_QUOTA} - coalesce((
+        select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'
+      when i.day is null then 'room_left'`,
+}
+
 /** SQL: the CTEs that open the sends in the CTE `sends`. */
-const openSendsOf = (sends: string, quota = false) => `
+const openSendsOf = (sends: string, quota = NO_QUOTA) => `
   message as (
     insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
-      key_scope, key, warm_up_day, warm_up_emails${quota ? ', quota_month, quota_emails' : ''})
+      key_scope, key, warm_up_day, warm_up_emails${quota.columns})
     select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
-      domain, request, key_scope, key, day, emails${quota ? ', month, emails' : ''}
+      domain, request, key_scope, key, day, emails${quota.values}
     from ${sends}
   ),
   recipient as (
@@ -129,56 +187,26 @@ const openSendsOf = (sends: string, quota = false) => `
     from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(CLAIMED_RECIPIENT)})
   )`
 
-// The parts of a quota.
-
-/** The count waits for the locks of the warm-up. */
-const LOCK_QUOTA = `
-  quota as materialized (
-    select m.account_id, m.month, m.emails as used from monthly_emails m
-    where (select count(*) from warm_up) >= 0
-      and (m.account_id, m.month) in (select account_id, month from input where month is not null)
-    order by m.account_id, m.month for update
-  ),`
-
-const MONTH_SO_FAR = `,
-        sum(i.emails) over (partition by i.account_id, i.month order by i.emails, i.id) as month_so_far`
-
-const USED_OF_QUOTA = '(select used from quota q where q.account_id = i.account_id and q.month = i.month)'
-
-const FITS_QUOTA = `)
-      and (i.month is null or i.month_so_far <= i.monthly_limit - ${USED_OF_QUOTA})`
-
-const ADD_TO_QUOTA = `
-  added_to_quota as (
-    update monthly_emails m set emails = m.emails + n.emails
-    from (
-      select account_id, month, sum(emails) as emails from winner where month is not null group by 1, 2
-    ) n
-    where m.account_id = n.account_id and m.month = n.month
-  ),`
-
-const OVER_QUOTA = `
-      when i.emails > i.monthly_limit - ${USED_OF_QUOTA} - coalesce((
-        select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'`
+const FITS_WARM_UP = `i.day is null or i.emails_so_far <= i.daily_limit - (
+      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)`
 
 // Locks are taken in this order everywhere: warm-up, quota, keys, each sorted. A release locks its messages before
 // them, which are new here. The rows of the warm-up and of the quota are locked before they are read, so no two
 // statements admit the same email. The smallest messages are admitted first: once one does not fit, no message after it
 // does.
-const claimOf = (row: Columns, { more = '', quota = false } = {}) => `
+const claimOf = (row: Columns, { more = '', quota = NO_QUOTA } = {}) => `
   with ${inputOf(row)},
   warm_up as materialized (
     select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
     where (w.account_id, w.domain, w.day) in (select account_id, domain, day from input where day is not null)
     order by w.account_id, w.domain, w.day for update
-  ),${quota ? LOCK_QUOTA : ''}
+  ),${quota.lock}
   admitted as materialized (
     select * from (
-      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far${quota ? MONTH_SO_FAR : ''}
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far${quota.soFar}
       from input i
     ) i
-    where ${quota ? '(' : ''}i.day is null or i.emails_so_far <= i.daily_limit - (
-      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)${quota ? FITS_QUOTA : ''}
+    where ${quota.admits(FITS_WARM_UP)}
   ),
   ${takeKeysOf('admitted')},
   winner as materialized (
@@ -190,12 +218,12 @@ const claimOf = (row: Columns, { more = '', quota = false } = {}) => `
       select account_id, domain, day, sum(emails) as emails from winner where day is not null group by 1, 2, 3
     ) n
     where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
-  ),${quota ? ADD_TO_QUOTA : ''}
+  ),${quota.add}
   ${openSendsOf('winner', quota)}${more}
   select i.id, case
       when w.id is not null then 'claimed'
-      when a.id is not null then 'key_taken'${quota ? OVER_QUOTA : ''}
-      when ${quota ? 'i.day is null or ' : ''}i.emails <= i.daily_limit - (
+      when a.id is not null then 'key_taken'${quota.results}
+      when i.emails <= i.daily_limit - (
         select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
       ) - coalesce((
         select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
@@ -207,12 +235,12 @@ const claimOf = (row: Columns, { more = '', quota = false } = {}) => `
 export const CLAIM = claimOf(CLAIM_ROW)
 
 /** The same for sends of accounts with a quota. No other send pays for it. */
-export const CLAIM_QUOTA = claimOf({ ...CLAIM_ROW, ...QUOTA_ROW }, { quota: true })
+export const CLAIM_QUOTA = claimOf({ ...CLAIM_ROW, ...QUOTA_ROW }, { quota: QUOTA })
 
 /** The same for sends that retry others, or whose recipients have keys, with a quota or without. */
 export const CLAIM_RETRIES = claimOf(
   { ...CLAIM_ROW, ...QUOTA_ROW, ...RETRIES, ...RECIPIENT_KEYS },
-  { quota: true, more: `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}` },
+  { quota: QUOTA, more: `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}` },
 )
 
 /** The same for sends without a key and a quota, of domains that do not warm up: nothing can refuse them. */
