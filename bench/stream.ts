@@ -161,7 +161,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     }
   }
 
-  /** What the other protocols take, each in a process of its own. */
+  /** Measures the memory of streams over the other protocols, each in a process of its own. */
   async function measureOthers(): Promise<Record<string, number>> {
     const found: Record<string, number> = {}
     for (const protocol of ['gRPC-Web', 'Connect'] as const) {

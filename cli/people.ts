@@ -70,11 +70,10 @@ const invite = (print: Print) =>
         if (!created) throw new Failure('usage', `${email} already belongs to account "${name}".`)
         return created
       })
-      printLink(
-        print,
-        invited,
-        `${isMailed ? `A mail is on its way to ${email}. Or give them this link.` : `Give this link to ${email}.`} It works once, for 7 days:`,
-      )
+      const next = isMailed
+        ? `A mail is on its way to ${email}. Or give them this link.`
+        : `Give this link to ${email}.`
+      printLink(print, invited, `${next} It works once, for 7 days:`)
     })
 
 const remove = (print: Print) =>

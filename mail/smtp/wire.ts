@@ -47,7 +47,7 @@ export interface Wire {
 
 /**
  * How long the server has to take QUIT before the socket is destroyed. The connection holds its place at the site until
- * then: a busy server counts one that it has not ended yet, and would refuse another in its place.
+ * then: a busy server still counts a connection that it has not ended, and would refuse a further one.
  */
 const QUIT_MS = 3_000
 

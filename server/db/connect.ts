@@ -12,8 +12,8 @@ import * as schema from './schema.ts'
 import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
 /**
- * The query builder of Drizzle, which a transaction has as well, and beside it what only the whole database has. So a
- * function that may run in a transaction takes either, and `run` sees which it got.
+ * Drizzle's query builder, which transactions share, and the parts that only the whole database has. A function that
+ * may run in a transaction takes either, and `run` sees which it got.
  */
 export interface Database extends PostgresJsDatabase<typeof schema> {
   /** The pool, without the warm connections. Its `end` closes all. */
@@ -23,7 +23,7 @@ export interface Database extends PostgresJsDatabase<typeof schema> {
   health: DatabaseHealth
   outage: Outage
   load: DatabaseLoad
-  /** Creates what the batches of a shared statement are noted with. */
+  /** Returns the callback that notes the batches of a shared statement. */
   noteBatch(statement: string): NoteBatch | undefined
 }
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * A database that moves to another server is back within seconds. For this long a lost connection is no reason to give
- * a request up. The limits of time around single steps hold as well.
+ * A database that moves to another server is back within seconds. Within this time a lost connection fails no request.
+ * The time limits of single steps hold as well.
  */
 export const OUTAGE_MS = 8_000
 const PAUSE_MS = 100
 
-/** What the connections of a database say about it. */
+/** Whether a database is away, as its connections show it. */
 export interface Outage {
   /** Whether an outage that has just begun may still pass. Also true while there is none. */
   mayPass(): boolean

@@ -9,7 +9,7 @@ export interface ServerState {
   kind: 'writable' | 'read_only' | 'standby'
   /** Grows with each promotion. 0 when the server does not say it. */
   timeline: number
-  /** Its IP address and port. A name can stand for another server later. */
+  /** Its IP address and port. A name can lead to another server later. */
   address: string
 }
 
@@ -78,7 +78,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     timeline = state!.timeline
     primary = host
     lostAtMs = undefined
-    // A name may stand for several proxies: only a suspicion speaks against their connections.
+    // Behind one name there may be several proxies with other addresses: only a suspicion ends their connections.
     if (state!.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state!.address)
     isSuspected = false
     return host

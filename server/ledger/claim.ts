@@ -68,7 +68,7 @@ export interface WarmUpShare {
   copies: number
 }
 
-/** What a send takes of the quota of its account. */
+/** A send's share of the quota of its account. */
 export interface QuotaShare {
   /** The first day of the UTC month, `2026-01-01`. Its row exists already: see quota.ts. */
   month: string

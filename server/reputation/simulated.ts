@@ -1,5 +1,5 @@
-// Emails to the simulator are counted under an id of their own, which is derived from that of the account. Whatever
-// reads the statistics of an account, the breaker and the warm-up included, therefore never finds them.
+// Emails to the simulator are counted under an id of their own, which is derived from that of the account. Statements
+// that read the statistics of an account, such as those of the breaker and the warm-up, therefore never find them.
 
 /** UUIDs have their version here. Accounts have version 7. */
 const VERSION_AT = 14

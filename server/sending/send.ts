@@ -118,8 +118,8 @@ export function createSend(parts: SendParts): Send {
 
   return async (message, options) => {
     for (;;) {
-      // Until the claim nothing is sent, and a claim whose result was lost is released: a send that the database's move
-      // to another server cuts off begins again.
+      // Until its claim is certain, a send has sent nothing. When the database moves to another server before that, a
+      // claim whose result was lost is released, and the send begins again.
       const response = await throughOutage(db, () => send(message, options), isCutOff)
       // Another message has just retried a recipient. The next look-up names it, unless it was released.
       if (response !== 'retried') return response

@@ -81,7 +81,7 @@ const USAGE = `
     coalesce((select sum(sent) from domain), 0)::int4 as sent,
     coalesce((select json_agg(l order by l.sent desc, l.simulated desc, l.domain) from largest l), '[]') as domains`
 
-/** Reads what the account has sent this month, the UTC month by the database's clock. */
+/** Reads the account's usage of the current UTC month, by the database's clock. */
 async function usageOf(db: Database, accountId: string, quota: number | undefined) {
   const [usage] = await run<Usage>(db, USAGE, [accountId])
   const { now, counted, sent, domains } = usage!
