@@ -63,7 +63,7 @@ export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Pr
     if (!isNew) await checkPassword(parts, acceptance, personId, email)
     const isDone = await db.transaction(async (tx) => {
       if (newPerson && replaces) await takeAddress(tx, personId, email, acceptance.remoteAddress)
-      const id = newPerson ? await createPerson(tx, clock, { ...newPerson, emailVerified: isProof }) : personId
+      const id = newPerson ? await createPerson(tx, clock, newPerson) : personId
       if (!id) return false
       if (isProof) await tx.update(people).set({ emailVerified: true }).where(eq(people.id, id))
       await join(tx, { personId: id, email, accountId, role, remoteAddress: acceptance.remoteAddress })
