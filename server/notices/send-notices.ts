@@ -94,7 +94,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   }
 
   async function resetOf({ id, email }: NoticeRow): Promise<NoticeMail | undefined> {
-    const [person] = await run<{ id: string; email: string; resets: number }>(db, WITH_PASSWORD, [email])
+    const [person] = await run<{ id: string; email: string; resets: number }>(db, WITH_PASSWORD, [email, id])
     if (!person || person.resets >= RESETS_PER_HOUR) return undefined
     const link = `${parts.publicUrl()}/dashboard/reset/${resetLinks.tokenOf(id)}`
     return { to: person.email, personId: person.id, ...resetMail(link) }
@@ -128,11 +128,13 @@ const RESETS_PER_HOUR = 3
 
 const WAITING_INVITATION = 'select id, email from invitations where id = $1 and ended_at is null and expires_at > now()'
 
+/** Resets that were requested earlier and wait count, too: those of one moment are sent side by side. */
 const WITH_PASSWORD = `
   select p.id, p.email, (
     select count(*)::int from notices n
-    where n.person_id = p.id and n.kind = 'password_reset' and n.state = 'sent'
-      and n.created_at > now() - interval '1 hour') as resets
+    where n.kind = 'password_reset' and n.created_at > now() - interval '1 hour'
+      and (n.person_id = p.id and n.state = 'sent' or n.email = p.email and n.state = 'waiting' and n.id < $2)
+  ) as resets
   from people p
   where p.email = $1
     and exists (select from credentials c where c.person_id = p.id and c.provider_id = 'credential' and c.password is not null)`

@@ -141,6 +141,13 @@ test('a person is mailed three links an hour at most', async () => {
   expect(world.exchanger.messages).toHaveLength(3)
 })
 
+test('a person who asks often before the first mail is sent gets three links, too', async () => {
+  for (let i = 0; i < 5; i++) await client().requestPasswordReset({ email: EMAIL })
+  await createTestSender(world).sendDue()
+  expect(world.exchanger.messages).toHaveLength(3)
+  expect(await world.db.$count(notices, eq(notices.state, 'cancelled'))).toBe(2)
+})
+
 test('requests and wrong links are limited like attempts to sign in', async () => {
   const asked = []
   for (let i = 0; i < 11; i++) asked.push(await failure(client().requestPasswordReset({ email: EMAIL })))
