@@ -89,7 +89,7 @@ export const port = wholeNumber(0, 65_535)
 function splitHostPort(text: string): { host: string; port: number } | undefined {
   const [, host = '', digits = ''] = /^(\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text) ?? []
   const number = Number(digits)
-  return host && number >= 1 && number <= 65_535 ? { host: host.replace(/^\[|\]$/g, ''), port: number } : undefined
+  return host && number >= 1 && number <= 65_535 ? { host: bare(host), port: number } : undefined
 }
 
 /** `host:port`, `ip:port` or `[ip]:port`. */
@@ -153,7 +153,7 @@ export const publicUrl: ReadVariable<string> = (text) => {
   return url.href.replace(/\/$/, '')
 }
 
-/** The issuer of OpenID Connect. Its text is compared, so it stays as it is. Without TLS only on this machine. */
+/** The issuer of OpenID Connect. It is compared as text, so it stays unchanged. TLS is optional on loopback. */
 export const issuer: ReadVariable<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(bare(url.hostname)))
@@ -163,6 +163,7 @@ export const issuer: ReadVariable<string> = (text) => {
   return text
 }
 
+/** A host without the brackets of an IPv6 address. */
 const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, '')
 
 /** The URL of a proxy, which may hold a user and a password. */

@@ -96,7 +96,7 @@ export interface Variables {
   /** The first person, until there is one. */
   adminEmail: string | undefined
   adminPassword: string | undefined
-  /** The issuer of OpenID Connect that people sign in with, exactly as it writes itself. */
+  /** The issuer of OpenID Connect that people sign in with, exactly as its discovery document names it. */
   oidcIssuer: string | undefined
   oidcClientId: string | undefined
   oidcClientSecret: string | undefined

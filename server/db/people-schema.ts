@@ -281,9 +281,9 @@ export const notices = pgTable(
     /** null for the reset of a password, which belongs to a person and not to an account. */
     accountId: uuid('account_id').references(() => accounts.id),
     kind: text({ enum: NOTICE_KINDS }).notNull(),
-    /** It says that the trouble is over. */
+    /** Whether the notice says that the trouble is over. */
     isOver: boolean('is_over').notNull().default(false),
-    /** A told trouble whose end was not found yet. */
+    /** Whether the trouble was told and its end is not found yet. */
     isOpen: boolean('is_open').notNull().default(false),
     /** The endpoint, the domain or the invitation that it is about. */
     subjectId: uuid('subject_id'),
@@ -326,7 +326,7 @@ export const notices = pgTable(
   ],
 )
 
-/** What a person of an account is mailed about. Without a row: everything for an owner, nothing for others. */
+/** The troubles that a person of an account gets mails about. Without a row: all for an owner, none for others. */
 export const notificationChoices = pgTable(
   'notification_choices',
   {
@@ -350,7 +350,7 @@ export const notificationUrls = pgTable('notification_urls', {
   accountId: uuid('account_id')
     .primaryKey()
     .references(() => accounts.id),
-  /** Sealed: see encryption.ts. Its path is the secret of a chat. */
+  /** Sealed (see encryption.ts), because its path is the password to a chat. */
   url: bytea().notNull(),
   /** Scheme and host. */
   origin: text().notNull(),

@@ -875,7 +875,7 @@ export const heartbeat = pgTable('heartbeat', {
   beatAt: at('beat_at').notNull(),
 })
 
-/** One row: the cell that this installation is, once the operator has named it. */
+/** One row: the name of this installation's cell, once the operator has set it. */
 export const cell = pgTable('cell', {
   id: smallint().primaryKey(),
   name: text().notNull(),

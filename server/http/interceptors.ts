@@ -46,7 +46,7 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: Requ
 /** Refuses text that could not be stored or passed on. */
 export const refuseUnfitText: Interceptor = (next) => (request) => {
   if (request.stream) {
-    // The only message of a call that returns a stream.
+    // A call that only returns a stream has one request message.
     const isSingle = request.method.methodKind === 'server_streaming'
     return next(isSingle ? { ...request, message: withFitText(request.message, request) } : request)
   }

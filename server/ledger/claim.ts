@@ -243,7 +243,7 @@ export const CLAIM_RETRIES = claimOf(
   { quota: QUOTA, more: `,${takeRetriesOf('winner')},${takeRecipientKeysOf('winner')}` },
 )
 
-/** The same for sends without a key and a quota, of domains that do not warm up: nothing can refuse them. */
+/** The same for sends without a key or a quota, of domains that do not warm up: nothing can refuse them. */
 export const CLAIM_FREE = `
   with ${inputOf(CLAIM_ROW)},
   ${openSendsOf('input')}

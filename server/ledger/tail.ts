@@ -113,7 +113,7 @@ export const originalDispatches = ({ event, from, leaseMs, traceparent }: Origin
     returning id, event_id, message_id, endpoint_id
   )`
 
-// Dry runs count nowhere, and the simulator apart.
+// Dry runs are not counted. Emails to the simulator are counted apart.
 const statistics = (shard: string, counts: readonly Count[]) => `
   counted_email as (
     select ${countedUnder('m.account_id', 'o.email')} as account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,

@@ -8,7 +8,7 @@ import type { Program } from './program.ts'
 
 /** A person who asked for a link waits for its mail. */
 const SEND_EVERY_MS = 2_000
-/** Longer than a try takes, whose send has a lease of its own. */
+/** An attempt takes at most this long beyond the lease of its send. */
 const MARGIN_MS = 30_000
 
 interface Parts {

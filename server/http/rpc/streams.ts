@@ -18,7 +18,7 @@ interface Framing {
   type: string
   /** The header that names the compression of messages. */
   encoding: string
-  /** The last bytes of the body. On gRPC trailers follow it instead. */
+  /** The end of the body. gRPC has none: trailers follow its body. */
   end?(trailers: Headers, error: ConnectError | undefined): Uint8Array
 }
 
