@@ -1,13 +1,19 @@
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { useMay } from '../account/account.ts'
 
-/** A dialog that the page's address can open, too: `/settings/keys#create`. The palette links to it. */
+/**
+ * A dialog that changes the account. It stays closed for readers. The page's address can open it, too:
+ * `/settings/keys#create`. The palette links to it.
+ */
 export function useAddressedDialog(name: string) {
   const isAddressed = useLocation({ select: ({ hash }) => hash === name })
+  const mayChange = useMay(Role.MEMBER)
   const navigate = useNavigate()
   const [isOpen, setOpen] = useState(false)
   return [
-    isOpen || isAddressed,
+    mayChange && (isOpen || isAddressed),
     {
       open: () => setOpen(true),
       close() {

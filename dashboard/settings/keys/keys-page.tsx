@@ -21,8 +21,7 @@ import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
 export function KeysPage() {
   const list = useQuery(KeyService.method.listKeys)
   const [creating, { open, close }] = useAddressedDialog('create')
-  const mayCreate = useMay(Role.MEMBER)
-  const create = mayCreate && (
+  const create = useMay(Role.MEMBER) && (
     <Button onClick={open} disabled={!list.data}>
       Create key
     </Button>
@@ -37,7 +36,7 @@ export function KeysPage() {
       ) : (
         <LoadingRows />
       )}
-      {creating && mayCreate && list.data && <CreateKeyDialog list={list.data} onClose={close} />}
+      {creating && list.data && <CreateKeyDialog list={list.data} onClose={close} />}
     </Page>
   )
 }

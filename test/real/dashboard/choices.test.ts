@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { axeFindings } from './browser.ts'
+import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
@@ -116,4 +116,23 @@ test('Ctrl+K goes to a page, and opens the dialog of an action', async () => {
   await page.getByRole('option', { name: 'Messages with the tag codes' }).click()
   await page.waitForURL(/tag=codes/)
   expect(faults).toEqual([])
+})
+
+test('an address opens the dialog of a change for members, and not for readers', async () => {
+  const dialogs = {
+    '/domains#add': 'Add domain',
+    '/suppressions#add': 'Add address',
+    '/settings/keys#create': 'Create key',
+  }
+  for (const [path, name] of Object.entries(dialogs)) {
+    await page.goto(`${base}${path}`)
+    await page.getByRole('dialog', { name }).waitFor()
+  }
+  await installation.sql`update members set role = 'reader'`
+  for (const path of Object.keys(dialogs)) {
+    await page.goto(`${base}${path}`)
+    await page.getByText('You are a reader of this account.').waitFor()
+    await loaded(page)
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  }
 })
