@@ -2,7 +2,7 @@
 const WORDS: Record<string, string> = {
   'account.create': 'Created the account',
   'account.tier': 'Changed the tier',
-  'account.rename': 'Renamed the account, now',
+  'account.rename': 'Renamed the account to',
   'key.create': 'Created the key',
   'key.revoke': 'Revoked the key',
   'domain.create': 'Added the domain',
@@ -27,7 +27,7 @@ const WORDS: Record<string, string> = {
   'person.remove': 'Removed',
   'person.end_session': 'Ended a session of',
   'person.change_password': 'Changed the password of',
-  'person.lose_address': 'Another person proved to own the address',
+  'person.lose_address': 'Another person proved ownership of the address',
   'person.reset_password': 'Set a new password by a mailed link for',
   'person.second_factor': 'Set up or ended the second factor of',
   'person.make_backup_codes': 'Made backup codes for',
