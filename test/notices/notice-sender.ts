@@ -1,6 +1,7 @@
 import { createSendHouseMail, houseParts } from '../../server/notices/house.ts'
 import { createNoticeSender } from '../../server/notices/send-notices.ts'
 import type { World } from '../sending/world.ts'
+import { mailText } from './mail-text.ts'
 
 const PUBLIC_URL = 'https://mail.example.com'
 
@@ -24,7 +25,7 @@ export function createTestSender(world: World, options: Options = {}) {
 
 /** The token of the link in the newest mail; empty when there is none. */
 export function mailedToken({ exchanger }: World, page: 'reset' | 'invitation'): string {
-  const text = exchanger.messages.at(-1)?.content.toString().replaceAll('=\r\n', '') ?? ''
+  const text = mailText(exchanger.messages.at(-1)?.content ?? '')
   const [, token = ''] = new RegExp(`${PUBLIC_URL}/dashboard/${page}/([\\w-]+)`).exec(text) ?? []
   return token
 }

@@ -6,6 +6,7 @@ import { createNotificationUrls } from '../../server/notices/notification-urls.t
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { addPerson } from '../harness/person.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { mailText } from '../notices/mail-text.ts'
 import { type Aiosmtpd, startAiosmtpd } from './aiosmtpd.ts'
 import { eventually } from './daemon.ts'
 
@@ -45,10 +46,7 @@ afterAll(async () => {
 /** The text of the newest mail, once the mailbox holds `count` of them. */
 async function mail(count: number): Promise<string> {
   await eventually(async () => ((await mailbox.count('all')) >= count ? true : undefined), NOTICED_MS)
-  return (await mailbox.mail('all', count))
-    .toString()
-    .replaceAll(/=\r?\n/g, '')
-    .replaceAll('=3D', '=')
+  return mailText(await mailbox.mail('all', count))
 }
 
 /** The text of a post to the chat, from 1. */

@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parsePublicId } from '../../../server/db/ids.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { mailText } from '../../notices/mail-text.ts'
 import { type Aiosmtpd, startAiosmtpd } from '../aiosmtpd.ts'
 import { eventually } from '../daemon.ts'
 import { axeFindings, loaded } from './browser.ts'
@@ -55,10 +56,7 @@ let mails = 0
 async function nextMail(): Promise<string> {
   const wanted = ++mails
   await eventually(async () => ((await mailbox.count('all')) >= wanted ? true : undefined), NOTICED_MS)
-  return (await mailbox.mail('all', wanted))
-    .toString()
-    .replaceAll(/=\r?\n/g, '')
-    .replaceAll('=3D', '=')
+  return mailText(await mailbox.mail('all', wanted))
 }
 
 let posts = 0
