@@ -1,5 +1,5 @@
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import { createGrpcTransport } from '@connectrpc/connect-node'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EventService, type StreamEventsRequest, type StreamEventsResponse } from '../../gen/verdict/v1/events_pb.ts'
@@ -9,6 +9,7 @@ import { createKey, revokeKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { parsePosition, showPosition } from '../../server/stream/position.ts'
+import { PROTOCOLS, type Protocol, TRANSPORTS } from '../harness/transports.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 let api: Api
@@ -16,10 +17,6 @@ beforeAll(async () => {
   api = await startApi()
 })
 afterAll(() => api.stop())
-
-const transports = { gRPC: createGrpcTransport, 'gRPC-Web': createGrpcWebTransport, Connect: createConnectTransport }
-
-const PROTOCOLS = Object.keys(transports) as (keyof typeof transports)[]
 
 const open: AbortController[] = []
 afterEach(() => {
@@ -35,8 +32,8 @@ async function account() {
 }
 
 /** Opens a stream. `next` returns the next message, and `events` the next events. */
-function stream(key: string, request: Partial<StreamEventsRequest> = {}, protocol: keyof typeof transports = 'gRPC') {
-  const transport = transports[protocol]({ baseUrl: api.url, httpVersion: '2' })
+function stream(key: string, request: Partial<StreamEventsRequest> = {}, protocol: Protocol = 'gRPC') {
+  const transport = TRANSPORTS[protocol]({ baseUrl: api.url, httpVersion: '2' })
   const ended = new AbortController()
   open.push(ended)
   const headers = { authorization: `Bearer ${key}` }

@@ -1,20 +1,12 @@
 import { once } from 'node:events'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { fail, reasonOf } from '../../../server/errors.ts'
+import { PROTOCOLS, type Protocol, TRANSPORTS } from '../../harness/transports.ts'
 import { type Gateway, KEY, type Parts, startGateway } from '../gateway.ts'
 
 // All protocols show the same of a stream. The usual forms are served in process, others by the protocol library.
-
-const transports = {
-  gRPC: createGrpcTransport,
-  'gRPC-Web': createGrpcWebTransport,
-  Connect: createConnectTransport,
-}
-type Protocol = keyof typeof transports
-const PROTOCOLS = Object.keys(transports) as Protocol[]
 
 function open(
   { url }: Gateway,
@@ -22,7 +14,7 @@ function open(
   request = {},
   options: { signal?: AbortSignal; timeoutMs?: number } = {},
 ) {
-  const transport = transports[protocol]({ baseUrl: url, httpVersion: '2' })
+  const transport = TRANSPORTS[protocol]({ baseUrl: url, httpVersion: '2' })
   const seen = { headers: new Headers(), trailers: new Headers() }
   const messages = createClient(EventService, transport).streamEvents(request, {
     ...options,
