@@ -22,7 +22,7 @@ const issuer: Check = {
       const why = [fault?.message, fault?.cause].filter(Boolean).join(': ')
       return failed(
         `${client.host} does not answer with its metadata (${why}): people sign in with passwords alone`,
-        'Check that this machine reaches it, and that OIDC_ISSUER equals `issuer` in its discovery document.',
+        'Check that this machine reaches it, and that OIDC_ISSUER is exactly the `issuer` of its discovery document.',
       )
     }
   },
