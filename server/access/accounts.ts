@@ -25,7 +25,7 @@ export async function setTier(db: Database | Transaction, accountId: string, tie
   return account!
 }
 
-/** Names an account that exists. Returns the name of before. */
+/** Renames an account. Returns its previous name. */
 export async function renameAccount(tx: Transaction, accountId: string, name: string): Promise<string> {
   const isIt = eq(accounts.id, accountId)
   const [before] = await tx.select({ name: accounts.name }).from(accounts).where(isIt).for('no key update')

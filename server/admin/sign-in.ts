@@ -15,7 +15,7 @@ export interface SignInServiceParts
   attempts: CredentialAttempts
 }
 
-/** What pages without a session ask about signing in. */
+/** The calls of pages without a session: the ways to sign in, and the reset of a password. */
 export function createSignInService(parts: SignInServiceParts): ServiceImpl<typeof SignInService> {
   const { issuer, sealer, notifyFrom } = parts
   const resets = { ...parts, links: createLinkTokens(sealer, 'reset') }

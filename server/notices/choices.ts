@@ -8,7 +8,7 @@ interface Whose {
   personId: string
 }
 
-/** What a person of an account is mailed about. Without a choice: everything for an owner, nothing for others. */
+/** Reads the kinds that a person of an account gets mail about. By default an owner gets all, and others get none. */
 export async function readChoice(db: Database, { accountId, personId }: Whose): Promise<readonly TroubleKind[]> {
   const { kinds } = notificationChoices
   const isTheirs = and(eq(notificationChoices.accountId, accountId), eq(notificationChoices.personId, personId))

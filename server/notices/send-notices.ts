@@ -10,9 +10,9 @@ import type { HouseMail, SendHouseMail } from './house.ts'
 import { createNotificationUrls } from './notification-urls.ts'
 import { chatBody, invitationMail, resetMail, troubleMail, troubleText } from './texts.ts'
 
-// The way of a notice:
+// The path of a notice:
 //
-//   troubles.ts        what is wrong, read from the state of endpoints, breakers and domains
+//   troubles.ts        troubles, read from the state of endpoints, breakers and domains
 //   find-notices.ts    a row for each receiver that does not know of it yet, and for each that was told when it is over
 //   send-notices.ts    takes the rows that are due, under a lease (due-notices.ts), and sends them (this file)
 //   house.ts           mail, by the recipe of every send, for an account without a row

@@ -2,7 +2,7 @@ import { publicId } from '../db/ids.ts'
 import type { NoticeRow } from './due-notices.ts'
 import type { TroubleKind } from './troubles.ts'
 
-// What notices say. They name a host or a domain, counts and a link; never a recipient or a subject.
+// The texts of notices. They name a host or a domain, counts and a link; never a recipient or a subject.
 
 export interface NoticeText {
   subject: string

@@ -1,6 +1,6 @@
 import type { TROUBLE_KINDS } from '../db/people-schema.ts'
 
-// What is wrong in an account, read from the state that the service keeps anyway. Notifications and the marks in the
+// The troubles of an account, read from the state that the service keeps anyway. Notifications and the marks in the
 // menu of the dashboard ask the same SQL.
 
 export type TroubleKind = (typeof TROUBLE_KINDS)[number]

@@ -39,7 +39,7 @@ export async function findPersonOf(
   return row && { ...row, twoFactorEnabled: row.twoFactorEnabled ?? false }
 }
 
-/** Stores an identity of a person. Returns false when it is linked already, to whomever. */
+/** Stores an identity of a person. Returns false when it is already linked to a person. */
 export async function storeIdentity(
   tx: Transaction,
   clock: DatabaseClock,

@@ -9,7 +9,7 @@ export interface OidcConfig {
   clientSecret: string
 }
 
-/** What binds the response of the issuer to the request that was made for it. */
+/** The values that bind the response of the issuer to its request. */
 export interface OidcRequest {
   state: string
   nonce: string
@@ -24,7 +24,7 @@ export interface OidcRequest {
 export interface Identity {
   issuer: string
   subject: string
-  /** Asks the issuer for what the ID token left out. */
+  /** Asks the issuer for the claims that the ID token left out. */
   profile(): Promise<Profile>
 }
 
@@ -48,7 +48,7 @@ export interface Issuer {
   identify(request: OidcRequest, redirectUri: string, response: string): Promise<Identity>
 }
 
-/** What the log says about a fault. Claims may name a person, so none is in it. */
+/** The fields of a fault in the log. Claims may name a person, so none is in it. */
 export interface IssuerFault {
   issuer: string
   code: string
