@@ -7,7 +7,7 @@ import { ownDatabase, variables } from './environment.ts'
 /** Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used. */
 export async function withDatabase<Result>(
   use: (db: Database, clock: DatabaseClock) => Promise<Result>,
-  options: Pick<ConnectOptions, 'statementMs' | 'isKept'> = {},
+  options: Pick<ConnectOptions, 'connections' | 'statementMs'> = {},
 ): Promise<Result> {
   const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, ...options })
   try {

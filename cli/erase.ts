@@ -1,13 +1,14 @@
 import { createInterface } from 'node:readline/promises'
 import { matchingFormOf } from '../mail/address.ts'
-import { readDatabaseUrl } from '../server/config/database-url.ts'
 import type { Database } from '../server/db/connect.ts'
 import { eq } from '../server/db/drizzle.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
+import { LEASE_S, LeaseLost } from '../server/db/leases.ts'
 import { people as peopleTable } from '../server/db/people-schema.ts'
 import { countMentions, type ErasedRows, ErasureRuns, erase as eraseAddress } from '../server/erasure/erase.ts'
 import type { ErasureProgress } from '../server/erasure/progress.ts'
+import { SEARCH_MS } from '../server/erasure/scan.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
@@ -34,7 +35,7 @@ export const erase = (print: Print) =>
     .option('--yes', 'Do not ask for confirmation')
     .action(async (text, { account, dryRun, yes }) => {
       const email = readAddress(text)
-      const { encryptionKeys, databaseUrl } = variables('encryptionKeys', 'databaseUrl')
+      const { encryptionKeys } = variables('encryptionKeys')
       const sealer = createSealer(encryptionKeys)
       await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
@@ -51,11 +52,11 @@ export const erase = (print: Print) =>
             text: [describe(counts, 'mention'), ...(isPerson ? [personHint(email)] : [])].join('\n'),
           })
         }
-        if (readDatabaseUrl(databaseUrl).isPooled) throw new Failure('configuration', POOLED)
         if (!yes) await confirm(email, account)
         const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(db, sealer)))
         const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
-          throw error instanceof ErasureRuns ? new Failure('unavailable', RUNS) : error
+          if (error instanceof ErasureRuns) throw new Failure('unavailable', RUNS)
+          throw error instanceof LeaseLost ? new Failure('unavailable', TAKEN_OVER) : error
         })
         const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
         const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
@@ -67,16 +68,16 @@ export const erase = (print: Print) =>
       })
     })
 
-/**
- * `withDatabase` for a search of the whole database. A day of history may have a hundred million rows, and PostgreSQL
- * before 18 reads a whole index of them.
- */
+/** `withDatabase` for a search of the whole database. The second connection renews the lease of a long search. */
 export const searchDatabase: typeof withDatabase = (search) =>
-  withDatabase(search, { statementMs: 120_000, isKept: true })
+  withDatabase(search, { statementMs: SEARCH_MS, connections: 2 })
 
-const POOLED =
-  'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'
-const RUNS = 'Another erasure is running on this database. Wait until it has ended.'
+const RUNS =
+  `Another erasure is running on this database, or was killed less than ${LEASE_S} s ago. ` +
+  'Wait until it has ended, and run this again.'
+const TAKEN_OVER =
+  `This erasure did not reach the database for ${LEASE_S} s, and another one may have begun. ` +
+  'Run this again to continue.'
 
 export function readAddress(text: string): string {
   const email = matchingFormOf(text)

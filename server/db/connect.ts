@@ -71,8 +71,6 @@ export interface ConnectOptions {
   connections?: number
   /** The longest that a statement may take; 0 for no limit. */
   statementMs?: number
-  /** Whether the session of a connection holds a lock. The driver would renew the connection after half an hour. */
-  isKept?: boolean
   /** The longest that a statement may wait for a lock; 0 for no limit. */
   lockMs?: number
 }
@@ -82,7 +80,7 @@ export interface ConnectOptions {
  * `run` (statement.ts) for a SQL constant.
  */
 export function connect(url: string, options: ConnectOptions = {}): Database {
-  const { connections = 10, statementMs = STATEMENT_MS, isKept = false, lockMs = 0, batchNotes } = options
+  const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
@@ -98,7 +96,6 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     fetch_types: false,
     // An idle connection is closed before its silence could be mistaken for that of a dead server.
     idle_timeout: statementMs / 1_000,
-    ...(isKept ? { max_lifetime: null } : {}),
     // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
     connection: { application_name: APPLICATION, ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
   } as const

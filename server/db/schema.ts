@@ -900,3 +900,11 @@ export const streamLeases = pgTable(
   },
   (t) => [primaryKey({ columns: [t.accountId, t.process] })],
 )
+
+/** Locks that last longer than a transaction: see leases.ts. */
+export const leases = pgTable('leases', {
+  name: text().primaryKey(),
+  /** The process that has it. */
+  holder: uuid().notNull(),
+  until: at('until').notNull(),
+})

@@ -5,14 +5,15 @@ import type { DatabaseClock } from '../db/clock.ts'
 import { sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, newId } from '../db/ids.ts'
+import { LEASE_S, type Lease, takeLease } from '../db/leases.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { MOVING_LOCK } from '../reputation/open-statistics.ts'
+import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type Kind, PLACES, replaced, writeAnswer } from './places.ts'
 import { type ErasureProgress, meterOf } from './progress.ts'
-import { type Found, find, type Part, partsOf, type Range, rangesOf } from './scan.ts'
+import { type Found, find, type Part, partsOf, type Range, rangesOf, SEARCH_MS } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
 /** The changed rows, by account and table. */
@@ -40,28 +41,27 @@ export interface ErasureResult {
 }
 
 const UNDEFINED_TABLE = '42P01'
-/** The key of the advisory lock. One erasure runs at a time. */
-const LOCK = 0x6572_6173 // 'eras'
+/** One erasure runs at a time. */
+const LEASE = 'erasure'
 
 export class ErasureRuns extends Error {}
 
 /**
  * Replaces an address in the whole database, batch by batch, and goes on where an interrupted erasure of it stopped.
- * The connection must be the only one of `db`: it holds a lock.
+ * Each commit proves that no other erasure has begun meanwhile; after that it throws LeaseLost.
  */
 export async function erase(parts: ErasureParts, erasure: Erasure): Promise<ErasureResult> {
-  const { db } = parts
-  const [lock] = await run<{ isFree: boolean }>(db, `select pg_try_advisory_lock(${LOCK}) as "isFree"`)
-  if (!lock!.isFree) throw new ErasureRuns('another erasure is running')
+  const lease = await takeLease(parts.db, LEASE)
+  if (!lease) throw new ErasureRuns('another erasure is running')
   try {
-    const state = await begin(parts, erasure)
+    const state = await begin(parts, erasure, lease)
     await eraseParts(parts, erasure, state)
     await eraseLate(parts, erasure, state)
     await eraseMoved(parts, erasure, state)
     await finish(parts, erasure, state)
     return { counts: state.counts, isResumed: state.isResumed }
   } finally {
-    await run(db, `select pg_advisory_unlock(${LOCK})`).catch(() => {})
+    await lease.free().catch(() => {})
   }
 }
 
@@ -98,6 +98,8 @@ interface State {
   isResumed: boolean
   /** Unix milliseconds, by the clock of the database. */
   startedAtMs: number
+  /** Every transaction renews them before it changes anything. */
+  leases: Lease[]
 }
 
 const RUNNING = `
@@ -111,11 +113,14 @@ const BEGIN = `
 async function begin(
   { db, clock }: ErasureParts,
   { wanted, accountId = null }: Omit<Erasure, 'accountId'> & { accountId?: string | null },
-) {
-  const [running] = await run<State>(db, RUNNING, [wanted.erased, accountId])
-  if (running) return running
-  const [begun] = await run<State>(db, BEGIN, [newId(clock.now()), wanted.erased, accountId])
-  return begun!
+  lease: Lease,
+): Promise<State> {
+  return db.$client.begin(async (tx) => {
+    await lease.renew(tx)
+    const [running] = await run<State>(tx, RUNNING, [wanted.erased, accountId])
+    const [begun] = running ? [running] : await run<State>(tx, BEGIN, [newId(clock.now()), wanted.erased, accountId])
+    return { ...begun!, leases: [lease] }
+  })
 }
 
 async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): Promise<void> {
@@ -147,8 +152,12 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
 }
 
 // The batches need not wait for the disk: one that a crash loses is erased again, as its progress is lost with it, and
-// the commit at the end makes all of them durable.
-const SETTINGS = `select set_config('verdict.erasing', 'on', true), set_config('synchronous_commit', 'off', true)`
+// the commit at the end makes all of them durable. A process that is frozen in a batch holds its rows as long as its
+// lease.
+const SETTINGS = `
+  select set_config('verdict.erasing', 'on', true), set_config('synchronous_commit', 'off', true),
+    set_config('idle_in_transaction_session_timeout', '${LEASE_S}s', true),
+    set_config('statement_timeout', '${SEARCH_MS}', true)`
 
 /** One batch: its rows and the progress change in one commit. Returns the rows that have changed, as they were. */
 function eraseRange(
@@ -162,6 +171,8 @@ function eraseRange(
   return db.$client.begin(async (tx) => {
     await run(tx, SETTINGS)
     const found = await find(tx, part, range, { ...erasure, forUpdate: true })
+    // After the search: it takes long, and streams of events wait for a transaction that has written.
+    for (const lease of state.leases) await lease.renew(tx)
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
     for (const rows of Object.values(Object.groupBy(found, (one) => one.part)) as Found[][])
       for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT)
@@ -289,7 +300,8 @@ const WINDOW_MS = 60_000
  * their readers count what is not added up.
  */
 async function eraseMoved({ db }: ErasureParts, erasure: Erasure, state: State): Promise<void> {
-  await run(db, `select pg_advisory_lock(${MOVING_LOCK})`)
+  const resting = await restStatistics(db)
+  state.leases.push(resting)
   try {
     for (const part of await partsOf(db)) {
       if (!MOVED.includes(part.name)) continue
@@ -300,12 +312,24 @@ async function eraseMoved({ db }: ErasureParts, erasure: Erasure, state: State):
       }
     }
   } finally {
-    await run(db, `select pg_advisory_unlock(${MOVING_LOCK})`).catch(() => {})
+    state.leases.pop()
+    await resting.free().catch(() => {})
   }
 }
 
-async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id, counts }: State): Promise<void> {
+/** Waits for what moves rows now, and for the lease of an erasure that was killed. */
+async function restStatistics(db: Database): Promise<Lease> {
+  for (;;) {
+    const lease = await takeLease(db, RESTING_LEASE, (tx) => run(tx, `select pg_advisory_xact_lock(${MOVING_LOCK})`))
+    if (lease) return lease
+    await sleep(POLL_MS)
+  }
+}
+
+async function finish(parts: ErasureParts, { wanted }: Erasure, { id, counts, leases }: State): Promise<void> {
+  const { db, authorOf } = parts
   await db.transaction(async (tx) => {
+    for (const lease of leases) await lease.renew(tx)
     for (const [accountId, after] of Object.entries(counts)) {
       if (accountId !== '')
         await record(tx, { ...authorOf(accountId), action: 'address.erase', target: wanted.erased, after })

@@ -7,7 +7,6 @@ import { run } from '../db/statement.ts'
 const LEAST = 0.5
 const PER_CONNECTION = 3
 const MOST = 13
-/** The connection, whose session holds a lock, would be closed after two minutes. */
 const MOST_MS = 60_000
 
 // A statement of a send takes about a millisecond, so few of them run at any one moment.

@@ -12,6 +12,11 @@ const BLOCKS_PER_BATCH = 1_024
 const ROWS_PER_BATCH = 1_000
 /** In a day. Their places are kept in memory. */
 const MOST_CANDIDATES = 250_000
+/**
+ * How long a statement of a search may take. A day of history may have a hundred million rows, and PostgreSQL before 18
+ * reads a whole index of them.
+ */
+export const SEARCH_MS = 120_000
 
 /** A table, or a day of history, with the place that it belongs to. */
 export interface Part {
@@ -78,7 +83,10 @@ export async function* rangesOf(
 async function candidatesOf(db: Database, { place, name }: Part, wanted: Wanted): Promise<string[] | undefined> {
   const { text, parameters } = withParameters((parameter) => place.candidates!(wanted, name, parameter))
   const statement = `select t.ctid::text as "at" from ${name} t where ${text} limit ${MOST_CANDIDATES + 1}`
-  const rows = await run<{ at: string }>(db, statement, parameters, { prepare: false })
+  const rows = await db.$client.begin(async (tx) => {
+    await run(tx, `select set_config('statement_timeout', '${SEARCH_MS}', true)`)
+    return run<{ at: string }>(tx, statement, parameters, { prepare: false })
+  })
   return rows.length > MOST_CANDIDATES ? undefined : rows.map(({ at }) => at)
 }
 

@@ -1,4 +1,6 @@
+import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
+import { isHeld } from '../db/leases.ts'
 import { GROUP_COUNTS } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { addUp, MERGED_SHARD, OPEN_COUNTS, REJECTED, SENT } from './counts.ts'
@@ -16,11 +18,10 @@ const KEYS_KEPT = 100
 const TENANTS_KEPT = 1_000
 /** Rows of an account, an hour and a tenant that one statement leaves for one kind of group. */
 const MOST_ROWS = 500
-/**
- * The key of the advisory lock. One process adds up at a time: two would each admit other tags. An erasure takes it,
- * too: who has it is the only one that moves rows.
- */
+/** The key of the advisory lock. One transaction moves rows at a time: two would each admit other tags. */
 export const MOVING_LOCK = 0x6f70_656e // 'open'
+/** The lease of an erasure while it searches these tables. It is taken under `MOVING_LOCK`. No row moves meanwhile. */
+export const RESTING_LEASE = 'statistics at rest'
 
 const TRY_LOCK = `select pg_try_advisory_xact_lock(${MOVING_LOCK}) as "isFree"`
 
@@ -91,12 +92,20 @@ const ADD_UP = `
   )
   select count(*)::int as rows from open_row`
 
-/** Adds up what commits have counted, until nothing is left. Returns early when another process does so. */
+/** Whether this transaction may move rows. Until it ends no other one may. */
+async function mayMove(tx: TransactionSql): Promise<boolean> {
+  const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
+  return lock!.isFree && !(await isHeld(tx, RESTING_LEASE))
+}
+
+/**
+ * Adds up what commits have counted, until nothing is left. Returns early when another process does so, or an erasure
+ * searches.
+ */
 export async function addUpOpen(db: Database): Promise<void> {
   for (;;) {
     const rows = await db.$client.begin(async (tx) => {
-      const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
-      return lock!.isFree ? (await run<{ rows: number }>(tx, ADD_UP))[0]!.rows : 0
+      return (await mayMove(tx)) ? (await run<{ rows: number }>(tx, ADD_UP))[0]!.rows : 0
     })
     if (rows < ROWS_PER_STATEMENT) return
   }
@@ -167,9 +176,9 @@ export async function rollUpGroups(db: Database, firstKeptHourMs: number): Promi
 async function mergeSpans(db: Database, spans: readonly Span[], length: '1 hour' | '1 day'): Promise<void> {
   for (const { accountId, groupedBy, start } of spans) {
     const isMerged = await db.$client.begin(async (tx) => {
-      const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
-      if (lock!.isFree) await run(tx, MERGE, [accountId, groupedBy, start, length], ONCE)
-      return lock!.isFree
+      const isMine = await mayMove(tx)
+      if (isMine) await run(tx, MERGE, [accountId, groupedBy, start, length], ONCE)
+      return isMine
     })
     if (!isMerged) return
   }

@@ -6,6 +6,7 @@ import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { databaseFault } from '../../server/db/database-fault.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { takeLease } from '../../server/db/leases.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
 import { diagnose } from '../cli/doctor/patients.ts'
@@ -144,10 +145,22 @@ test('a retry and the replay of a range go through the worker', async () => {
   await until(() => new Set(received()).size === 91, 20_000)
 })
 
-test('an erasure, which holds a lock for its session, says that it needs PostgreSQL itself', async () => {
-  const program = startProgram(process.execPath, ['cli/bin.mjs', 'erase', 'ann@example.com', '--yes'], env)
-  expect(await program.ended).not.toBe(0)
-  expect(program.stderr()).toContain('Name PostgreSQL itself in DATABASE_URL')
+test('an address is erased through the pooler, while no other erasure runs', async () => {
+  const email = 'erased@example.com'
+  await call('POST', '/api/v1/suppression', { email })
+  const erase = () => startProgram(process.execPath, ['cli/bin.mjs', 'erase', email, '--yes', '--json'], env)
+  const pooled = connect(env.DATABASE_URL!, { connections: 1 })
+  const lease = await takeLease(pooled, 'erasure')
+  const refused = erase()
+  expect(await refused.ended).not.toBe(0)
+  expect(refused.stderr()).toContain('Another erasure is running')
+  await lease!.free()
+  await pooled.$client.end()
+  expect(await erase().ended).toBe(0)
+  const { entries } = await products[0]!.get(`/api/v1/suppression?email=${email}`)
+  expect(entries).toMatchObject([{ email: expect.stringMatching(/^erased-/) }])
+  const leases = await run<{ count: number }>(database.db, 'select count(*)::int as count from leases')
+  expect(leases).toEqual([{ count: 0 }])
 })
 
 test('sends go on when the pooler is started again', async () => {
