@@ -7,11 +7,11 @@ import {
   Http2SessionManager,
 } from '@connectrpc/connect-node'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
-import { createAccount } from '../server/access/accounts.ts'
 import { createKey } from '../server/access/api-keys.ts'
 import { createDatabaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
 import { newId, publicId } from '../server/db/ids.ts'
+import { createAccount } from '../server/directory/accounts.ts'
 import { measure } from './load/cpu.ts'
 import { startProduct } from './load/product.ts'
 import { residentOf } from './load/resident.ts'

@@ -1,5 +1,5 @@
 import { isCellName } from '../server/access/api-key.ts'
-import { nameCell, namesInKeys, readCell } from '../server/access/cell.ts'
+import { nameCell, namesInKeys, readCell } from '../server/directory/cell.ts'
 import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 

@@ -1,4 +1,3 @@
-import { createAccount, listAccounts } from '../server/access/accounts.ts'
 import { hashKey } from '../server/access/api-key.ts'
 import { createKey } from '../server/access/api-keys.ts'
 import { SCOPES_OF } from '../server/access/scopes.ts'
@@ -8,6 +7,7 @@ import { connect, type Database } from '../server/db/connect.ts'
 import { and, inArray, isNull } from '../server/db/drizzle.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { apiKeys } from '../server/db/schema.ts'
+import { createAccount, listAccounts } from '../server/directory/accounts.ts'
 import { createDomain, listDomains } from '../server/domains/domains.ts'
 import { readIfThere, writePrivately } from './private-file.ts'
 

@@ -1,8 +1,8 @@
-import { createAccount } from '../../server/access/accounts.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { putFirst } from '../../server/webhooks/change-endpoints.ts'
 
 /** The product's database, and the keys that seal its secrets. */

@@ -3,11 +3,11 @@ import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
+import { readCell } from '../directory/cell.ts'
 import { fail } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './api-key.ts'
 import { changeAs, type Requester } from './audit/change-as.ts'
 import { record } from './audit/record-change.ts'
-import { readCell } from './cell.ts'
 import { heldScopes, SCOPES, SCOPES_OF } from './scopes.ts'
 
 const { hash: _, ...shown } = getTableColumns(apiKeys)

@@ -3,9 +3,9 @@ import { createReadCache } from '../async/read-cache.ts'
 import type { Caller, Visitor } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { eq } from '../db/drizzle.ts'
 import { throughOutage } from '../db/outage.ts'
-import { accounts, apiKeys } from '../db/schema.ts'
+import type { apiKeys } from '../db/schema.ts'
+import { findKey } from '../directory/keys.ts'
 import { fail } from '../errors.ts'
 import { hashKey, hasShapeOfKey, kindOfKey } from './api-key.ts'
 import { usedUp } from './limiter.ts'
@@ -38,7 +38,11 @@ type Parts = { db: Database; clock: DatabaseClock }
  * invented keys costs no queries and locks out no other caller.
  */
 export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
-  const find = createReadCache({ read: (hash) => throughOutage(db, () => readKey(db, hash)), ...KEEP })
+  const read = async (hash: string) => {
+    const row = await throughOutage(db, () => findKey(db, hash))
+    return row && keyOfRow(row.key, row.tier)
+  }
+  const find = createReadCache({ read, ...KEEP })
   const visit = createStrangers()
   const validHashes = createBoundedMap<true>({ maxEntries: MAX_VALID_HASHES })
   const pendingHashes = new Set<string>()
@@ -85,16 +89,6 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
     validHashes.set(hash, true)
     return key
   }
-}
-
-/** Finds a key by its hash in an index. Timing may reveal bits of the hash, SHA-256 of 256 random bits, and no key. */
-async function readKey(db: Database, hash: string): Promise<StoredKey | undefined> {
-  const [row] = await db
-    .select({ key: apiKeys, tier: accounts.tier })
-    .from(apiKeys)
-    .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
-    .where(eq(apiKeys.hash, Buffer.from(hash, 'hex')))
-  return row && keyOfRow(row.key, row.tier)
 }
 
 function keyOfRow(row: typeof apiKeys.$inferSelect, tier: string | null): StoredKey {

@@ -1,11 +1,11 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { nameFault } from '../../net/clean-text.ts'
-import { renameAccount } from '../access/accounts.ts'
 import { changeAs } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { NAME_CHARACTERS } from '../access/people/accept.ts'
+import { renameAccount } from '../directory/accounts.ts'
 import { failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 

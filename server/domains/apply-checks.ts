@@ -3,6 +3,7 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, isNull } from '../db/drizzle.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import { domains } from '../db/schema.ts'
+import { isNameTaken } from '../directory/verified-names.ts'
 import type { Findings } from './dns-verifier.ts'
 import { type DkimKeyRow, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
@@ -42,7 +43,10 @@ export async function applyChecks(
       .set({ ...standing, nextCheckAt, checks })
       .where(isUnchanged(domain))
       .returning({ id: domains.id })
-      .catch(rethrowUnlessTaken)
+      .catch((error): 'taken' => {
+        if (!isNameTaken(error)) throw error
+        return 'taken'
+      })
     if (rows === 'taken') isTaken = true
     else if (rows.length > 0) return standing.status
   }
@@ -106,10 +110,4 @@ function refused(check: RecordCheck, { name }: Domain): RecordCheck {
 function soonest(nextCheckAt: Date | null, next: DkimKeyRow | undefined, now: Date): Date | null {
   const awaited = next && nextCheckAt && nextAwaited(next.createdAt, now)
   return awaited && nextCheckAt && awaited < nextCheckAt ? awaited : nextCheckAt
-}
-
-/** Returns `taken` for a violation of the index that keeps a verified name for one account. */
-function rethrowUnlessTaken(error: { cause?: { constraint_name?: string } }): 'taken' {
-  if (error.cause?.constraint_name !== 'domains_verified_name') throw error
-  return 'taken'
 }

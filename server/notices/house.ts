@@ -2,9 +2,9 @@ import { create } from '@bufbuild/protobuf'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
-import { and, eq } from '../db/drizzle.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
-import { domains, EVERYBODY } from '../db/schema.ts'
+import { EVERYBODY } from '../db/schema.ts'
+import { ownerOfName } from '../directory/verified-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { createIdempotency } from '../sending/idempotency.ts'
 import { hashOf, keyScope, NEVER } from '../sending/idempotency-key.ts'
@@ -37,9 +37,8 @@ export function houseParts(parts: SendParts): SendParts {
 }
 
 async function findVerified({ db, senderDomains }: SendParts, name: string) {
-  const isIt = and(eq(domains.name, name), eq(domains.status, 'verified'))
-  const [owner] = await db.select({ accountId: domains.accountId }).from(domains).where(isIt)
-  const domain = owner && (await senderDomains.find(owner.accountId, name))
+  const owner = await ownerOfName(db, name)
+  const domain = owner === undefined ? undefined : await senderDomains.find(owner, name)
   return domain && { ...domain, warmsUp: false }
 }
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createAccount, listAccounts } from '../../server/access/accounts.ts'
 import { hashKey, kindOfKey } from '../../server/access/api-key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/api-keys.ts'
-import { nameCell, namesInKeys, readCell } from '../../server/access/cell.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { apiKeys } from '../../server/db/schema.ts'
+import { createAccount, listAccounts } from '../../server/directory/accounts.ts'
+import { nameCell, namesInKeys, readCell } from '../../server/directory/cell.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
 let account: TestAccount

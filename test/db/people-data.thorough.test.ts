@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { people, verifications } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
 // What the upgrade changes in rows of 0.1.

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listAccounts } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
+import { listAccounts } from '../../server/directory/accounts.ts'
 import { authorization, type NpmStart, npmStart, type Ready } from './npm-start.ts'
 
 let npm: NpmStart

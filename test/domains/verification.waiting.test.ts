@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { domains } from '../../server/db/schema.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import type { Findings } from '../../server/domains/dns-verifier.ts'
 import {

@@ -1,10 +1,10 @@
-import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 

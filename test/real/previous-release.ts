@@ -63,7 +63,7 @@ async function runNode(args: string[], env: NodeJS.ProcessEnv, cwd: string): Pro
 
 /** What `openAccount` of test/harness/account.ts does, with the release's own modules. */
 const OPEN_ACCOUNT = `
-  import { createAccount } from './server/access/accounts.ts'
+  import { createAccount } from './server/directory/accounts.ts'
   import { createKey } from './server/access/api-keys.ts'
   import { SCOPES } from './server/access/scopes.ts'
   import { encryptionKeys } from './server/config/values.ts'

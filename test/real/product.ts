@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { nameCell } from '../../server/access/cell.ts'
+import { nameCell } from '../../server/directory/cell.ts'
 import { recordsOf, zoneLine } from '../../server/domains/records.ts'
 import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'

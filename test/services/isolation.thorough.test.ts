@@ -3,7 +3,7 @@ import { type DescMethodUnary, type DescService, fromJson, type JsonObject, toJs
 import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listAccounts } from '../../server/access/accounts.ts'
+import { listAccounts } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type Api, startApi } from './api.ts'

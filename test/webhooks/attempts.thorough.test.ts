@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import {
   deleteEndpoint,

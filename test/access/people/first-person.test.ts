@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../../server/access/accounts.ts'
 import { isPasswordOf } from '../../../server/access/people/credentials.ts'
 import { prepareFirstPerson } from '../../../server/access/people/first-person.ts'
 import { findPerson } from '../../../server/access/people/join.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../../server/db/clock.ts'
 import { members, people } from '../../../server/db/people-schema.ts'
+import { createAccount } from '../../../server/directory/accounts.ts'
 import { createLogger } from '../../../server/process/log.ts'
 import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
 
