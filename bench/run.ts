@@ -40,6 +40,7 @@ const NAMES = [
   'processes',
   'soak',
   'disk',
+  'parquet',
   'verdicts',
   'places',
   'stream',

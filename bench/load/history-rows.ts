@@ -123,14 +123,14 @@ export function rowsOf(table: Table, owners: Owners, day: Day): string {
         ${from} ${RECIPIENTS}`
     case 'dispatches':
       return `
-        (id, event_id, message_id, account_id, kind, state, created_at, ended_at)
-        select ${idOf('n')}, ${idOf('n')}, id, account_id, 'original', 'acknowledged', ${time},
+        (id, event_id, message_id, account_id, endpoint_id, kind, state, created_at, ended_at)
+        select ${idOf('n')}, ${idOf('n')}, id, account_id, md5(account_id::text)::uuid, 'original', 'acknowledged', ${time},
           ${time} + interval '30 ms'
         ${from} ${RECIPIENTS} where not sandbox`
     case 'attempts':
       return `
-        (dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt)
-        select ${idOf('n')}, 1, ${time}, ${time} + interval '25 ms', 'acked', 200, '{"head":24,"body":1}'::json, 'ok'
+        (dispatch_id, account_id, number, started_at, finished_at, outcome, status_code, phases, excerpt)
+        select ${idOf('n')}, account_id, 1, ${time}, ${time} + interval '25 ms', 'acked', 200, '{"head":24,"body":1}'::json, 'ok'
         ${from} ${RECIPIENTS} where not sandbox`
   }
 }

@@ -44,6 +44,15 @@ export async function fillHistory(databaseUrl: string, history: History): Promis
   console.log(`${history.messages} messages were stored in ${history.tables.join(', ')} in ${seconds.toFixed(0)} s.`)
 }
 
+/** Fills the partitions of yesterday, which must be empty. */
+export async function fillYesterday(databaseUrl: string, history: History): Promise<void> {
+  const count = history.messages
+  const start = startOfToday() - DAY_MS
+  const sql = await openLane(databaseUrl)
+  await fillDay(sql, history, { first: 0, count, start, stepMs: DAY_MS / count, isOldest: false })
+  await sql.end()
+}
+
 /** Fills a day that is over its 90 days, with as many messages as any other day. */
 export async function fillExpiredDay(databaseUrl: string, history: History): Promise<void> {
   const count = Math.ceil(history.messages / DAYS)
