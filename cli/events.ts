@@ -34,7 +34,7 @@ export const events = (print: Print) =>
   command(
     'events',
     'verdict events --status bounced',
-    'verdict events --follow --event email.feedback',
+    'verdict events --follow --feedback complaint',
     'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
     'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h --requests',
   )
@@ -59,8 +59,8 @@ export const events = (print: Print) =>
     .addOption(urlOption())
     .action(async (eventId, { message: message_id, url, follow, after, requests, ...options }) => {
       const filters = { message_id, ...options }
-      if (follow && (eventId ?? options.limit ?? options.cursor ?? options.feedback) !== undefined) {
-        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit, --cursor or --feedback.')
+      if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
+        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
       }
       if (after !== undefined && !follow) throw new Failure('usage', '--after needs --follow.')
       if (follow) {

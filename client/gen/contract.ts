@@ -2074,6 +2074,8 @@ export interface ListChangesQuery {
   limit?: number
   /** How long to wait for an event when there is none, in seconds, 0 to 20. Default: 0. */
   wait_s?: number
+  /** Only late bounces, or only complaints. No outcome of a send matches. */
+  feedback?: FeedbackKind
 }
 
 export interface GetStatsQuery {

@@ -1,14 +1,15 @@
 import type { ListChangesRequest } from '../../gen/verdict/v1/events_pb.ts'
-import { reasonNames, statusNames } from '../db/outcome-names.ts'
+import { feedbackNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { isEventKind, ONE_OF_KINDS, readEnum, readRecipient, readTagFilter, refuse } from './listing.ts'
 
 type AskedEvents = Pick<
   ListChangesRequest,
-  'status' | 'reason' | 'recipient' | 'tenantId' | 'sandbox' | 'tag' | 'event'
+  'status' | 'reason' | 'recipient' | 'tenantId' | 'sandbox' | 'tag' | 'event' | 'feedback'
 >
 
 /** Reads the filters that a list of events and their stream have in common. `recipient` is in its matching form. */
-export function readEventFilters({ status, reason, recipient, tenantId, sandbox, tag, event }: AskedEvents) {
+export function readEventFilters(asked: AskedEvents) {
+  const { status, reason, recipient, tenantId, sandbox, tag, event, feedback } = asked
   if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
   return {
     event,
@@ -16,6 +17,7 @@ export function readEventFilters({ status, reason, recipient, tenantId, sandbox,
     recipient: readRecipient(recipient),
     status: readEnum('status', status, statusNames),
     reason: readEnum('reason', reason, reasonNames),
+    feedback: readEnum('feedback', feedback, feedbackNames),
     tenantId,
     sandbox,
   }

@@ -14,7 +14,6 @@ import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { type IdRange, newestRows } from '../db/newest-rows.ts'
-import { feedbackNames } from '../db/outcome-names.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
@@ -27,7 +26,7 @@ import { dispatchesOf } from './event-dispatches.ts'
 import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
 import { readEventFilters } from './event-filters.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
-import { pageOf, readEnum, readLimit, readRange } from './listing.ts'
+import { pageOf, readLimit, readRange } from './listing.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
 interface EventServiceParts extends Backend {
@@ -116,8 +115,7 @@ function readFilters(request: ListEventsRequest): SQL[] {
   const asked = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = asked.map(([name, value]) => eq(events[name as keyof typeof columns], value!))
   // The kind is a constant, so that the planner uses the partial index of feedback events.
-  const kind = readEnum('feedback', request.feedback, feedbackNames)
-  if (kind !== undefined) equal.push(sql`events.event = 'email.feedback'`, eq(events.feedback, kind))
+  if (columns.feedback !== undefined) equal.push(sql`events.event = 'email.feedback'`)
   return recipient === undefined ? equal : [...equal, eq(sql.raw(matchingSql('events.recipient')), recipient)]
 }
 

@@ -155,6 +155,36 @@ test('events are found by tag and kind, and feedback shows what was reported', a
   })
 })
 
+test('complaints are followed without the late bounces, from the oldest on', async () => {
+  const { message_id } = (await api.send({ to: 'bob@example.net', tag: 'complained' })).json
+  const keep = createFeedback({ db: api.world.db, clock: api.world.clock })
+  const returnPath = { messageId: parsePublicId('msg', message_id)!, position: 0 }
+  const address = { addresses: ['bob@example.net'] }
+  const failure = {
+    ...address,
+    reason: 'mailbox_does_not_exist',
+    enhanced: '5.1.1',
+    detail: '550 no such user',
+  } as const
+  await keep(returnPath, { kind: 'bounce', failures: [failure] })
+  await keep(returnPath, { kind: 'complaint', type: 'abuse', ...address })
+  const { rest } = await run([
+    'events',
+    '--follow',
+    '--after',
+    'begin',
+    '--feedback',
+    'complaint',
+    '--tag',
+    'complained',
+  ])
+  for await (const { json, text } of rest!) {
+    expect(json).toMatchObject({ message_id, feedback: 'complaint' })
+    expect(text).toContain('delivered, complaint')
+    break
+  }
+})
+
 test('events are followed as they are stored, each once, by their filters', async () => {
   await api.send({ tag: 'followed' })
   const events = followEvents({ tag: 'followed' }, { url: undefined })

@@ -1,10 +1,14 @@
+import { createClient } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { parsePublicId, publicId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import type { Report } from '../../server/inbound/report.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { PROTOCOLS, TRANSPORTS } from '../harness/transports.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -30,6 +34,10 @@ const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)
 const setEndpoint = (lists: object = {}) =>
   api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url, ...lists } })
 const list = async (query: string) => (await api.call('GET', `/api/v1/events?${query}`)).json.events
+const follow = async (query: string) => {
+  const { events } = (await api.call('GET', `/api/v1/events/changes?after=begin&${query}`)).json
+  return events.map((change: { event: object }) => change.event)
+}
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 const DETAIL = '550 5.1.1 <ann@example.net>: no such user'
@@ -99,8 +107,31 @@ test('feedback has the status and the kind of its recipient; filters find it by 
   expect(await list('feedback=complaint&tag=doubts')).toEqual([])
   expect(await list('feedback=late_bounce&event=email.delivery&tag=doubts')).toEqual([])
   expect(await api.call('GET', '/api/v1/events?feedback=anger')).toMatchObject({ status: 400 })
+  expect(await follow('feedback=late_bounce&tag=doubts')).toEqual([event])
+  expect(await follow('feedback=complaint&tag=doubts')).toEqual([])
+  expect(await follow('feedback=late_bounce&event=email.delivery&tag=doubts')).toEqual([])
+  expect(await api.call('GET', '/api/v1/events/changes?feedback=anger')).toMatchObject({ status: 400 })
   const outcomes = await list('event=email.delivery&tag=doubts')
   expect(outcomes).toMatchObject([{ in_doubt: true }, { in_doubt: true }])
+})
+
+test.each(PROTOCOLS)('the stream has late bounces alone, or complaints alone, by %s', async (protocol) => {
+  const { messageId, email } = await sendTo({ tag: `stream-${protocol}` })
+  await keep(messageId, bounceOf(email))
+  await keep(messageId, complaintOf(email))
+  const events = createClient(EventService, TRANSPORTS[protocol]({ baseUrl: api.url, httpVersion: '2' }))
+  const headers = { authorization: `Bearer ${api.keys.live}` }
+  for (const feedback of [FeedbackKind.LATE_BOUNCE, FeedbackKind.COMPLAINT]) {
+    const ended = new AbortController()
+    const call = { headers, signal: ended.signal }
+    const request = { after: 'begin', tag: `stream-${protocol}`, feedback }
+    for await (const message of events.streamEvents(request, call)) {
+      if (message.events.length === 0) continue
+      expect(message.events.map(({ event }) => event)).toMatchObject([{ messageId, feedback }])
+      break
+    }
+    ended.abort()
+  }
 })
 
 test('an endpoint gets feedback only when it asks for it, and for the status', async () => {

@@ -3,7 +3,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EventService, type StreamEventsRequest, type StreamEventsResponse } from '../../gen/verdict/v1/events_pb.ts'
-import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -199,6 +199,7 @@ test('a filter with a fault is refused with its name', async () => {
     [{ event: 'email.opened' }, 'event'],
     [{ tag: '' }, 'tag'],
     [{ status: 99 as DeliveryStatus }, 'status'],
+    [{ feedback: 99 as FeedbackKind }, 'feedback'],
   ] as const) {
     const error = await failure(stream(api.keys.live, filter).next())
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringMatching(`^${field} `) })

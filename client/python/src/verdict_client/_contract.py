@@ -2779,6 +2779,8 @@ class ListChangesQuery(TypedDict):
     """Most events of the response, 1 to 100. Default: 50."""
     wait_s: NotRequired[int]
     """How long to wait for an event when there is none, in seconds, 0 to 20. Default: 0."""
+    feedback: NotRequired[FeedbackKind]
+    """Only late bounces, or only complaints. No outcome of a send matches."""
 
 
 _GetStatsQueryKeywords = TypedDict("_GetStatsQueryKeywords", {"from": NotRequired[str | datetime | date]})
