@@ -39,6 +39,8 @@ export const HEALTHY: SeriesTable = {
   [`verdict_swept_sends_total{${API},end="released"}`]: always(0),
   [`verdict_open_sends{${API},state="expired"}`]: always(0),
   [`verdict_breakers{${API},state="open"}`]: always(0),
+  [`verdict_quota_accounts{${API},state="near"}`]: always(2),
+  [`verdict_quota_accounts{${API},state="used_up"}`]: always(0),
   [`verdict_dns_answers_total{${API},type="MX",source="server",result="records"}`]: growing(100),
   [`verdict_dns_answers_total{${API},type="MX",source="server",result="failure"}`]: growing(5),
   [`verdict_inbound_failures_total{${API}}`]: always(0),
@@ -106,6 +108,7 @@ export const CASES: Record<string, AlertCase> = {
   },
   VerdictSiteSlowed: { series: { [`verdict_slowed_site_seconds{${API}}`]: always(4_000) } },
   VerdictBreakerOpen: { series: { [`verdict_breakers{${API},state="open"}`]: always(1) } },
+  VerdictQuotaUsedUp: { series: { [`verdict_quota_accounts{${API},state="used_up"}`]: always(1) } },
   VerdictDnsFails: {
     series: { [`verdict_dns_answers_total{${API},type="MX",source="server",result="failure"}`]: growing(50) },
   },
