@@ -108,7 +108,7 @@ export function createNotificationService(parts: NotificationServiceParts): Serv
       if (url === undefined) throw fail('not_found', 'This account has no notification URL. Set one first.')
       const startedMs = performance.now()
       const sender = { endpointId: accountId, signal: context.signal }
-      const result = await webhooks.post(url, CHAT_HEADERS, chatBody(testText(publicUrl())), sender)
+      const result = await webhooks.post(url, CHAT_HEADERS, chatBody([testText(publicUrl())]), sender)
       if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
       return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
     },

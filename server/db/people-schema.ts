@@ -305,7 +305,7 @@ export const notices = pgTable(
     /** The sends that ended. */
     tries: smallint().notNull().default(0),
     dueAt: at('due_at').notNull(),
-    /** Until then one process sends it. */
+    /** Until then one process sends it. Notices of one mail have the same time, until its outcome is stored. */
     leaseUntil: at('lease_until'),
     /** How the last send ended: `delivered`, `bounced: mailbox_full`, `HTTP 404`. */
     outcome: text(),

@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import type { NOTICE_KINDS } from '../db/people-schema.ts'
-import { run } from '../db/statement.ts'
+import { run, uuidArray } from '../db/statement.ts'
 
 /** A notice as it is sent. Ids are UUIDs. */
 export interface NoticeRow {
@@ -19,51 +19,86 @@ export interface NoticeRow {
   tries: number
 }
 
-/** The most notices that a process sends at a time. */
+/** Notices that are one mail, or one post. */
+export type Together = readonly [NoticeRow, ...NoticeRow[]]
+
+/** The most mails and posts that a process sends at a time. */
 const AT_ONCE = 10
 
+/**
+ * SQL: what troubles that go into one mail have in common. Those whose lease is over were in one mail already, whose
+ * outcome is not stored: with others in it, it would be another mail.
+ */
+const TOGETHER = `
+  case when kind in ('invitation', 'password_reset') then id::text
+    else concat_ws(' ', account_id, channel, person_id, lease_until) end`
+
+const IS_FREE = `state = 'waiting' and (lease_until is null or lease_until < clock_timestamp())`
+
+// One process looks at a time, so that the notices of a person are not shared out among several.
 const LEASE = `
-  update notices set lease_until = clock_timestamp() + $1 * interval '1 millisecond'
-  where id = any(array(
-    select id from notices
-    where state = 'waiting' and due_at <= clock_timestamp() and (lease_until is null or lease_until < clock_timestamp())
-    order by due_at limit ${AT_ONCE} for update skip locked))
-  returning id, account_id as "accountId", kind, is_over as "isOver", subject_id as "subjectId", subject,
+  with lock as materialized (select pg_try_advisory_xact_lock(hashtext('verdict due notices')) as is_mine),
+  due as materialized (
+    select id, due_at, ${TOGETHER} as together from notices
+    where (select is_mine from lock) and ${IS_FREE} and due_at <= clock_timestamp()
+  ),
+  first as (select together from due group by together order by min(due_at) limit ${AT_ONCE})
+  update notices n set lease_until = now() + $1 * interval '1 millisecond'
+  from due d join first using (together)
+  where n.id = d.id and ${IS_FREE}
+  returning n.id, account_id as "accountId", kind, is_over as "isOver", subject_id as "subjectId", subject,
     (extract(epoch from since) * 1000)::float8 as "sinceMs", waiting, channel, person_id as "personId", email,
-    tries::int`
+    tries::int, together`
 
 /** Takes the notices that are due. Another process takes them only when the lease is over. */
-export function leaseDue(db: Database, leaseMs: number): Promise<NoticeRow[]> {
-  return run<NoticeRow>(db, LEASE, [leaseMs])
+export async function leaseDue(db: Database, leaseMs: number): Promise<Together[]> {
+  const rows = await run<NoticeRow & { together: string }>(db, LEASE, [leaseMs])
+  return [...Map.groupBy(rows, ({ together }) => together).values()].map(
+    (group) => group.map(({ together: _, ...notice }) => notice).toSorted(byOrder) as [NoticeRow, ...NoticeRow[]],
+  )
 }
 
-/** How the try of a notice ended. `again` names the delay of the next try. */
+/** What begins before what is over, and the oldest first. */
+const byOrder = (a: NoticeRow, b: NoticeRow) =>
+  Number(a.isOver) - Number(b.isOver) || (a.sinceMs ?? 0) - (b.sinceMs ?? 0) || (a.id < b.id ? -1 : 1)
+
+/** How a try ended. */
 export interface TryEnd {
   state: 'sent' | 'failed' | 'cancelled' | 'again'
   outcome?: string
-  delayMs?: number
-  /** Whether the outcome is certain: the next try is then another send. */
-  isCounted?: boolean
-  personId?: string
+  /** When the outcome is not certain: the same send is then repeated after this time. */
+  repeatAfterMs?: number
 }
+
+/** Delays before the next try of a notice, after each one whose outcome was certain. */
+const DELAYS_MS = [60_000, 300_000, 900_000, 3_600_000]
 
 /** A notice that could not be sent in this time is given up. The link of a reset works for an hour. */
 const GIVE_UP = `case kind when 'password_reset' then interval '1 hour' else interval '1 day' end`
 
+/** The notices of a repeat keep a common `lease_until`, so they stay in one mail. */
 const END = `
   update notices n set
     state = case when $2 <> 'again' then $2 when goes_on then 'waiting' else 'failed' end,
     ended_at = case when not goes_on then now() end, email = case when goes_on then email end,
-    outcome = $3, tries = tries + $5::int, due_at = now() + $4::int * interval '1 millisecond', lease_until = null,
-    person_id = coalesce($6::uuid, person_id)
+    outcome = $3, tries = tries + case when $2 = 'again' and $4::int is null then 1 else 0 end,
+    due_at = case when goes_on then next_at else n.due_at end, lease_until = case when goes_on and $4::int is not null then next_at end
   from (
-    select id, $2 = 'again' and created_at + ${GIVE_UP} > now() + $4::int * interval '1 millisecond' as goes_on
-    from notices where id = $1
+    select id, next_at, coalesce($2 = 'again' and created_at + ${GIVE_UP} > next_at, false) as goes_on
+    from (
+      select *, now() + coalesce($4::int, ('{${DELAYS_MS}}'::int[])[tries + 1]) * interval '1 millisecond' as next_at
+      from notices where id = any($1::uuid[])
+    ) as tried
   ) as next
-  where n.id = next.id and n.state = 'waiting'`
+  where n.id = next.id and n.state = 'waiting'
+  returning kind, channel, case state when 'waiting' then 'again' else state end as result`
 
-/** Stores how a try of a notice ended. */
-export async function endTry(db: Database, id: string, end: TryEnd): Promise<void> {
-  const { state, outcome = null, delayMs = 0, isCounted = false, personId = null } = end
-  await run(db, END, [id, state, outcome, delayMs, isCounted ? 1 : 0, personId])
+export interface TryResult extends Pick<NoticeRow, 'kind' | 'channel'> {
+  result: TryEnd['state']
+}
+
+/** Stores how a try ended for each of its notices. */
+export function endTry(db: Database, notices: readonly NoticeRow[], end: TryEnd): Promise<TryResult[]> {
+  const { state, outcome = null, repeatAfterMs = null } = end
+  return run<TryResult>(db, END, [uuidArray(notices.map(({ id }) => id)), state, outcome, repeatAfterMs])
 }

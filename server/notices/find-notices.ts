@@ -42,7 +42,7 @@ export const FIND = `
     left join domains d on n.kind <> 'endpoint_failing' and d.id = n.subject_id
     where n.is_open
       and not exists (select from troubles t where t.kind = n.kind and t.subject_id = n.subject_id)
-      and (n.lease_until is null or n.lease_until < clock_timestamp())
+      and (n.lease_until is null or n.lease_until < clock_timestamp() or n.due_at > clock_timestamp())
       and (n.kind <> 'endpoint_failing' or w.id is null or exists (
         select from webhook_hours h
         where h.account_id = n.account_id and h.endpoint_id = n.subject_id and h.last_acknowledged_at > n.since))

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { linkOf } from '../access/people/invitations.ts'
 import { createLinkTokens } from '../access/people/mail-links.ts'
@@ -5,10 +6,10 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { run } from '../db/statement.ts'
 import type { Post, PostResult } from '../webhooks/post.ts'
-import { endTry, leaseDue, type NoticeRow, type TryEnd } from './due-notices.ts'
+import { endTry, leaseDue, type NoticeRow, type Together, type TryEnd, type TryResult } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
 import { createNotificationUrls } from './notification-urls.ts'
-import { chatBody, invitationMail, resetMail, troubleMail, troubleText } from './texts.ts'
+import { chatBody, invitationMail, resetMail, troubleMail, troubleTexts } from './texts.ts'
 
 // The path of a notice:
 //
@@ -20,8 +21,6 @@ import { chatBody, invitationMail, resetMail, troubleMail, troubleText } from '.
 //
 // Invitations and the reset of a password are notices, too (access/people/).
 
-/** Delays before the next try of a notice, after each one whose outcome was certain. */
-const DELAYS_MS = [60_000, 300_000, 900_000, 3_600_000]
 /** After a fault of our own. The same send is tried again: see `createSendHouseMail`. */
 const AFTER_FAULT_MS = 30_000
 const SLOT_MS = 5_000
@@ -34,13 +33,11 @@ interface Parts {
   sendMail?: SendHouseMail
   publicUrl(): string
   leaseMs: number
-  /** Is called with each try that ended, and with faults. */
-  report(
-    end: { kind: NoticeRow['kind']; channel: NoticeRow['channel']; state: TryEnd['state'] } | { error: unknown },
-  ): void
+  /** Is called for each notice of a try that ended, and with faults. */
+  report(end: TryResult | { error: unknown }): void
 }
 
-type NoticeMail = Omit<HouseMail, 'key'> & { personId?: string }
+type NoticeMail = Omit<HouseMail, 'key'>
 
 export interface NoticeSender {
   /** Sends the notices that are due. Resolves when all their tries have ended. */
@@ -53,51 +50,55 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   const resetLinks = createLinkTokens(sealer, 'reset')
   const invitationLinks = createLinkTokens(sealer, 'invitation')
 
-  async function send(notice: NoticeRow): Promise<void> {
-    const end = await tryOnce(notice).catch((error): TryEnd => {
+  async function send(notices: Together): Promise<void> {
+    const end = await tryOnce(notices).catch((error): TryEnd => {
       report({ error })
-      return { state: 'again', delayMs: AFTER_FAULT_MS, outcome: 'fault of the service' }
+      return { state: 'again', repeatAfterMs: AFTER_FAULT_MS, outcome: 'fault of the service' }
     })
-    await endTry(db, notice.id, end)
-    report({ kind: notice.kind, channel: notice.channel, state: end.state })
+    for (const result of await endTry(db, notices, end)) report(result)
   }
 
-  async function tryOnce(notice: NoticeRow): Promise<TryEnd> {
-    if (notice.channel === 'url') return postOnce(notice)
-    const mail = await mailOf(notice)
+  async function tryOnce(notices: Together): Promise<TryEnd> {
+    const [notice] = notices
+    if (notice.channel === 'url') return postOnce(notices)
+    if (notice.kind === 'password_reset') return mailOnce(notices, await resetOf(notice))
+    if (notice.kind === 'invitation') return mailOnce(notices, await invitationOf(notice))
+    return mailTroubles(notices)
+  }
+
+  async function mailOnce(notices: Together, mail: NoticeMail | undefined): Promise<TryEnd> {
     if (!parts.sendMail || !mail) return { state: 'cancelled' }
-    const { personId, ...rest } = mail
-    const {
-      status,
-      isRetryable,
-      text: outcome,
-    } = await parts.sendMail({ key: `${notice.id} ${notice.tries}`, ...rest })
-    if (status === DeliveryStatus.DELIVERED) return { state: 'sent', outcome, personId }
-    return isRetryable ? later(notice, outcome) : { state: 'failed', outcome, personId }
+    const { status, isRetryable, text: outcome } = await parts.sendMail({ key: keyOf(notices), ...mail })
+    if (status === DeliveryStatus.DELIVERED) return { state: 'sent', outcome }
+    return { state: isRetryable ? 'again' : 'failed', outcome }
   }
 
-  async function postOnce(notice: NoticeRow): Promise<TryEnd> {
-    const url = await urls.open(notice.accountId!)
+  /** Cancels those that the person no longer wants to know of, and mails the others. */
+  async function mailTroubles(notices: Together): Promise<TryEnd> {
+    const { accountId, personId } = notices[0]
+    const [person] = await run<Receiver>(db, STILL_TOLD, [accountId, personId])
+    const isWanted = ({ kind }: NoticeRow) => person !== undefined && (person.kinds?.includes(kind) ?? person.isOwner)
+    const [told, left] = [notices.filter(isWanted), notices.filter((notice) => !isWanted(notice))]
+    if (!isTogether(told)) return { state: 'cancelled' }
+    if (left.length > 0) for (const result of await endTry(db, left, { state: 'cancelled' })) report(result)
+    return mailOnce(told, { to: person!.email, ...troubleMail(told, parts.publicUrl()) })
+  }
+
+  async function postOnce(notices: Together): Promise<TryEnd> {
+    const accountId = notices[0].accountId!
+    const url = await urls.open(accountId)
     if (url === undefined) return { state: 'cancelled' }
-    const body = chatBody(troubleText(notice, parts.publicUrl()))
-    const result = await parts.post(url, CHAT_HEADERS, body, { endpointId: notice.accountId! })
-    if (!result) return { state: 'again', delayMs: SLOT_MS, outcome: 'no free connection' }
-    const outcome = chatOutcome(result)
-    return isTold(result) ? { state: 'sent', outcome } : later(notice, outcome)
-  }
-
-  async function mailOf(notice: NoticeRow): Promise<NoticeMail | undefined> {
-    if (notice.kind === 'password_reset') return resetOf(notice)
-    if (notice.kind === 'invitation') return invitationOf(notice)
-    const [person] = await run<{ email: string }>(db, STILL_TOLD, [notice.accountId, notice.personId, notice.kind])
-    return person && { to: person.email, ...troubleMail(notice, parts.publicUrl()) }
+    const body = chatBody(troubleTexts(notices, parts.publicUrl()))
+    const result = await parts.post(url, CHAT_HEADERS, body, { endpointId: accountId })
+    if (!result) return { state: 'again', repeatAfterMs: SLOT_MS, outcome: 'no free connection' }
+    return { state: isTold(result) ? 'sent' : 'again', outcome: chatOutcome(result) }
   }
 
   async function resetOf({ id, email }: NoticeRow): Promise<NoticeMail | undefined> {
-    const [person] = await run<{ id: string; email: string; resets: number }>(db, WITH_PASSWORD, [email, id])
-    if (!person || person.resets >= RESETS_PER_HOUR) return undefined
+    const [person] = await run<{ email: string }>(db, BIND_RESET, [email, id])
+    if (!person) return undefined
     const link = `${parts.publicUrl()}/dashboard/reset/${resetLinks.tokenOf(id)}`
-    return { to: person.email, personId: person.id, ...resetMail(link) }
+    return { to: person.email, ...resetMail(link) }
   }
 
   async function invitationOf({ subjectId }: NoticeRow): Promise<NoticeMail | undefined> {
@@ -110,40 +111,53 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   return {
     async sendDue() {
       const due = await leaseDue(db, leaseMs)
-      await Promise.all(due.map((notice) => send(notice).catch((error) => report({ error }))))
+      await Promise.all(due.map((notices) => send(notices).catch((error) => report({ error }))))
     },
   }
 }
 
-/** Also when the person has left the account, or chose otherwise, since the notice was found. */
+const isTogether = (notices: readonly NoticeRow[]): notices is Together => notices.length > 0
+
+/** The same notices after the same tries are the same mail, whichever process sends it. */
+const keyOf = (notices: Together) =>
+  createHash('sha256')
+    .update(notices.map(({ id, tries }) => `${id} ${tries}`).join('\n'))
+    .digest('hex')
+
+interface Receiver {
+  email: string
+  /** null without a choice. */
+  kinds: NoticeRow['kind'][] | null
+  isOwner: boolean
+}
+
+/** The person may have left the account, or chosen otherwise, since the notice was found. */
 const STILL_TOLD = `
-  select p.email from members m
+  select p.email, c.kinds, m.role = 'owner' as "isOwner" from members m
   join people p on p.id = m.person_id
   left join notification_choices c on c.account_id = m.account_id and c.person_id = m.person_id
-  where m.account_id = $1 and m.person_id = $2
-    and case when c.kinds is null then m.role = 'owner' else $3 = any(c.kinds) end`
+  where m.account_id = $1 and m.person_id = $2`
+
+const WAITING_INVITATION = 'select id, email from invitations where id = $1 and ended_at is null and expires_at > now()'
 
 /** More mails than this tell the person nothing, and fill the mailbox. */
 const RESETS_PER_HOUR = 3
 
-const WAITING_INVITATION = 'select id, email from invitations where id = $1 and ended_at is null and expires_at > now()'
-
-/** Resets that were requested earlier and wait count, too: those of one moment are sent side by side. */
-const WITH_PASSWORD = `
-  select p.id, p.email, (
-    select count(*)::int from notices n
-    where n.kind = 'password_reset' and n.created_at > now() - interval '1 hour'
-      and (n.person_id = p.id and n.state = 'sent' or n.email = p.email and n.state = 'waiting' and n.id < $2)
-  ) as resets
+/**
+ * Finds the person of a reset and stores who it is before the mail is sent, so that its link works from then on. Resets
+ * that were requested earlier and wait count, too: those of one moment are sent side by side.
+ */
+const BIND_RESET = `
+  update notices r set person_id = p.id
   from people p
-  where p.email = $1
-    and exists (select from credentials c where c.person_id = p.id and c.provider_id = 'credential' and c.password is not null)`
-
-function later({ tries }: NoticeRow, outcome: string): TryEnd {
-  const delayMs = DELAYS_MS[tries]
-  if (delayMs === undefined) return { state: 'failed', outcome, isCounted: true }
-  return { state: 'again', delayMs, outcome, isCounted: true }
-}
+  where r.id = $2 and r.used_at is null and p.email = $1
+    and exists (
+      select from credentials c where c.person_id = p.id and c.provider_id = 'credential' and c.password is not null)
+    and ${RESETS_PER_HOUR} > (
+      select count(*) from notices n
+      where n.kind = 'password_reset' and n.created_at > now() - interval '1 hour'
+        and (n.person_id = p.id and n.state = 'sent' or n.email = p.email and n.state = 'waiting' and n.id < $2))
+  returning p.email`
 
 export const CHAT_HEADERS = { 'Content-Type': 'application/json', 'User-Agent': 'Verdict' }
 

@@ -1,5 +1,5 @@
 import { publicId } from '../db/ids.ts'
-import type { NoticeRow } from './due-notices.ts'
+import type { NoticeRow, Together } from './due-notices.ts'
 import type { TroubleKind } from './troubles.ts'
 
 // The texts of notices. They name a host or a domain, counts and a link; never a recipient or a subject.
@@ -55,23 +55,39 @@ const WORDS: Record<TroubleKind, Words> = {
   },
 }
 
-export function troubleText(notice: NoticeRow, publicUrl: string): NoticeText {
+/** The troubles that a mail or a post lists at most. */
+const MOST_LISTED = 20
+
+/** A text for each of some troubles of an account; the last one counts those beyond the most that are listed. */
+export function troubleTexts(notices: Together, publicUrl: string): [NoticeText, ...NoticeText[]] {
+  const [first, ...others] = notices
+  const listed = others.slice(0, MOST_LISTED - 1).map((notice) => troubleText(notice, publicUrl))
+  const more = others.length - listed.length
+  const link = notificationsUrl(first, publicUrl)
+  const rest = more === 0 ? [] : [{ subject: '', sentences: `And ${more} more:`, link }]
+  return [troubleText(first, publicUrl), ...listed, ...rest]
+}
+
+function troubleText(notice: NoticeRow, publicUrl: string): NoticeText {
   const { page, begins, ends } = WORDS[notice.kind as TroubleKind]
   const [subject, sentences] = notice.isOver ? ends(notice) : begins(notice)
   const id = page === 'domains' ? `/${publicId('dom', notice.subjectId!)}` : ''
   return { subject, sentences, link: `${accountUrl(publicUrl, notice.accountId!)}/${page}${id}` }
 }
 
-/** The text of a mail about a trouble. */
-export function troubleMail(notice: NoticeRow, publicUrl: string): { subject: string; text: string } {
-  const { subject, sentences, link } = troubleText(notice, publicUrl)
-  const choices = `${accountUrl(publicUrl, notice.accountId!)}/settings/notifications`
-  return { subject, text: `${sentences}\n\n${link}\n\nChoose your notifications: ${choices}\n` }
+/** A mail about some troubles of an account. */
+export function troubleMail(notices: Together, publicUrl: string): { subject: string; text: string } {
+  const texts = troubleTexts(notices, publicUrl)
+  const more = notices.length - 1
+  const subject = more === 0 ? texts[0].subject : `${texts[0].subject} (and ${more} more)`
+  const list = texts.map(({ sentences, link }) => `${sentences}\n\n${link}\n\n`).join('')
+  return { subject, text: `${list}Choose your notifications: ${notificationsUrl(notices[0], publicUrl)}\n` }
 }
 
 /** The body of a post to a notification URL. Slack takes three characters for markup. */
-export function chatBody({ sentences, link }: NoticeText): Buffer {
-  const text = `${sentences} ${link}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+export function chatBody(texts: readonly NoticeText[]): Buffer {
+  const lines = texts.map(({ sentences, link }) => `${sentences} ${link}`)
+  const text = lines.join('\n').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
   return Buffer.from(JSON.stringify({ text }))
 }
 
@@ -94,6 +110,9 @@ export function resetMail(link: string): { subject: string; text: string } {
     text: `Open this link to set a new password for Verdict at ${new URL(link).host}. It works once, for one hour:\n\n${link}\n\nIf you did not ask for it, ignore this mail: your password stays as it is.\n`,
   }
 }
+
+const notificationsUrl = ({ accountId }: NoticeRow, publicUrl: string) =>
+  `${accountUrl(publicUrl, accountId!)}/settings/notifications`
 
 const accountUrl = (publicUrl: string, accountId: string) => `${publicUrl}/dashboard/${publicId('acc', accountId)}`
 

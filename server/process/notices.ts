@@ -30,7 +30,7 @@ export function startNotices({ config, log, db, metrics, ends }: Program, parts:
     leaseMs: leaseOf(config.sendBudgetMs) + MARGIN_MS,
     report(end) {
       if ('error' in end) return log.warn({ err: end.error }, 'a notice could not be sent: it is tried again')
-      metrics.notices.add({ kind: end.kind, channel: end.channel, result: end.state })
+      metrics.notices.add(end)
     },
   })
   let running: Promise<void> = Promise.resolve()

@@ -206,6 +206,22 @@ test('a trouble that ends before its notice was sent is not told', async () => {
   expect((await db.select().from(notices)).map(({ state, isOver }) => [state, isOver])).toEqual([['cancelled', false]])
 })
 
+test('a trouble that ends between two tries of its notice is not told, and one that ends during a try is', async () => {
+  const { db } = world
+  await lapse()
+  await findNotices(db, { hasMail: true })
+  await lapse('verified')
+  const inAMinute = new Date(Date.now() + 60_000)
+  for (const [dueAt, state] of [
+    [ago(1), 'waiting'],
+    [inAMinute, 'cancelled'],
+  ] as const) {
+    await db.update(notices).set({ dueAt, leaseUntil: inAMinute })
+    await findNotices(db, { hasMail: true })
+    expect(await db.select().from(notices)).toMatchObject([{ state }])
+  }
+})
+
 test('a subject that is deleted causes no more notices', async () => {
   await failFor(6)
   await lapse()

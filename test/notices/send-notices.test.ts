@@ -3,7 +3,7 @@ import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
-import { members, notices, notificationUrls, people } from '../../server/db/people-schema.ts'
+import { members, notices, notificationChoices, notificationUrls, people } from '../../server/db/people-schema.ts'
 import { domains, events, hourlyStats, messages } from '../../server/db/schema.ts'
 import { HOUSE } from '../../server/notices/house.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
@@ -38,6 +38,7 @@ beforeEach(async () => {
   const { db, account, exchanger } = world
   await db.delete(notices)
   await db.delete(notificationUrls)
+  await db.delete(notificationChoices)
   await db.delete(members)
   await db.delete(people)
   await db.update(domains).set({ status: 'verified' }).where(eq(domains.name, 'example.test'))
@@ -122,6 +123,88 @@ test('processes that send at the same moment send once', async () => {
   expect(world.exchanger.messages).toHaveLength(1)
 })
 
+const subjectsOf = () =>
+  world.exchanger.messages.map(({ content }) => /^Subject: (.*)\r$/m.exec(content.toString())![1])
+
+test('troubles that are due together are one mail to each person: what began first, and how many more', async () => {
+  const { db, account } = world
+  const bob = (await addPerson(db, { accountId: account.id, email: 'bob@example.net' })).personId
+  await notice({ subject: 'over.example', isOver: true, since: new Date('2026-01-30T12:00:00Z') })
+  await notice({ subject: 'late.example', kind: 'breaker_open', since: new Date('2026-01-31T13:00:00Z') })
+  await notice()
+  await notice({ personId: bob })
+  await createSender().sendDue()
+  expect(subjectsOf().toSorted()).toEqual([
+    'shop.example is no longer verified',
+    'shop.example is no longer verified (and 2 more)',
+  ])
+  const mail = world.exchanger.messages.find(({ content }) => content.includes('To: ann@'))
+  const text = mailText(mail!.content)
+  const found = ['shop.example have failed', 'late.example bounced', 'over.example are found again', 'Choose your']
+  const places = found.map((words) => text.indexOf(words))
+  expect(places).toEqual(places.toSorted((a, b) => a - b))
+  expect(places).not.toContain(-1)
+  expect(text.match(/\/domains\/dom_/g)).toHaveLength(3)
+  const rows = await db.select().from(notices)
+  expect(rows.map(({ state, outcome }) => [state, outcome])).toEqual(rows.map(() => ['sent', 'delivered']))
+})
+
+test('a mail lists 20 troubles, and says how many more there are and where', async () => {
+  for (let i = 0; i < 23; i++) await notice({ subject: `shop-${i}.example` })
+  await createSender().sendDue()
+  expect(subjectsOf()).toEqual(['shop-0.example is no longer verified (and 22 more)'])
+  const text = mailText(world.exchanger.messages[0]!.content)
+  expect(text.match(/have failed their checks/g)).toHaveLength(20)
+  expect(text).toMatch(/And 3 more:\s+https:\/\/mail\.example\.com\/dashboard\/acc_\w+\/settings\/notifications/)
+})
+
+test('a mail leaves out the kinds that its person no longer chooses', async () => {
+  const { db, account } = world
+  const [kept, left] = [await notice(), await notice({ kind: 'breaker_open', subject: 'left.example' })]
+  const kinds: ('domain_lapsed' | 'breaker_open')[] = ['domain_lapsed']
+  await db.insert(notificationChoices).values({ accountId: account.id, personId: ann, kinds })
+  await createSender().sendDue()
+  expect([(await rowOf(kept)).state, (await rowOf(left)).state]).toEqual(['sent', 'cancelled'])
+  expect(subjectsOf()).toEqual(['shop.example is no longer verified'])
+})
+
+test('what another process finds of a mail after a kill is that mail, and what is new is another one', async () => {
+  const earlier = [await notice(), await notice({ subject: 'two.example' })]
+  await createSender().sendDue()
+  await world.db.update(notices).set({ state: 'waiting', leaseUntil: new Date(0) })
+  const later = await notice({ subject: 'later.example' })
+  await Promise.all([createSender(), createSender()].map(({ sendDue }) => sendDue()))
+  expect(subjectsOf()).toEqual([
+    'shop.example is no longer verified (and 1 more)',
+    'later.example is no longer verified',
+  ])
+  for (const id of [...earlier, later]) expect(await rowOf(id)).toMatchObject({ state: 'sent', outcome: 'delivered' })
+})
+
+test('troubles of a mail that was refused are mailed again together with newer ones', async () => {
+  script(world, { rcpt: '451 4.7.1 try later' })
+  const ids = [await notice(), await notice({ subject: 'two.example' })]
+  await createSender().sendDue()
+  for (const id of ids) expect(await rowOf(id)).toMatchObject({ state: 'waiting', tries: 1 })
+  world.exchanger.script = {}
+  await notice({ subject: 'three.example' })
+  await world.db.update(notices).set({ dueAt: new Date(0) })
+  await createSender().sendDue()
+  expect(subjectsOf()).toEqual(['shop.example is no longer verified (and 2 more)'])
+})
+
+test('troubles that are due together are one post to the URL of the account', async () => {
+  await urls().set(world.account.id, receiver.url, operator())
+  const ids = []
+  for (const subject of ['one.example', 'two.example'])
+    ids.push(await notice({ channel: 'url', personId: null, subject }))
+  await createSender().sendDue()
+  for (const id of ids) expect(await rowOf(id)).toMatchObject({ state: 'sent', outcome: 'HTTP 200' })
+  expect(receiver.requests).toHaveLength(1)
+  const { text } = JSON.parse(receiver.requests[0]!.body.toString())
+  expect(text).toMatch(/^The DNS records of one\.example .*\/dom_\w+\nThe DNS records of two\.example .*\/dom_\w+$/)
+})
+
 test('nothing is sent to a person who has left the account meanwhile', async () => {
   const id = await notice()
   await world.db.delete(members)
@@ -136,7 +219,9 @@ test('while no account has the domain of NOTIFY_FROM verified, the mail waits', 
   await createSender().sendDue()
   expect(await rowOf(id)).toMatchObject({ state: 'waiting', tries: 0 })
   expect(String(errors)).toContain('example.test')
-  await world.db.update(notices).set({ createdAt: new Date(Date.now() - 86_400_000), dueAt: new Date(0) })
+  await world.db
+    .update(notices)
+    .set({ createdAt: new Date(Date.now() - 86_400_000), dueAt: new Date(0), leaseUntil: null })
   await createSender().sendDue()
   expect(await rowOf(id)).toMatchObject({ state: 'failed' })
 })

@@ -98,6 +98,19 @@ test('the link of a new password arrives, and none for an address without a pers
   expect(await mailbox.count('all')).toBe(3)
 })
 
+test('domains that lapse at the same time are one mail and one message', async () => {
+  const accountId = instance.account.id
+  await sql(`insert into domains (id, account_id, name, status, checked_at)
+    select gen_random_uuid(), '${accountId}', name, 'lapsed', now() from unnest(array['a.test', 'b.test', 'c.test']) as name`)
+  const text = await mail(4)
+  expect(text).toMatch(/^Subject: [abc]\.test is no longer verified \(and 2 more\)$/m)
+  expect(text.match(/dashboard\/acc_\w+\/domains\/dom_\w+/g)).toHaveLength(3)
+  expect((await post(3)).match(/The DNS records of [abc]\.test have failed/g)).toHaveLength(3)
+  const waiting = () => sql(`select id from notices where state = 'waiting'`)
+  await eventually(async () => ((await waiting()).length === 0 ? true : undefined))
+  expect([await mailbox.count('all'), chat.requests.length]).toEqual([4, 3])
+})
+
 test('the account sees nothing of these mails', async () => {
   for (const path of ['emails', 'events']) {
     const text = await (await instance.get(`/api/v1/${path}`)).text()

@@ -1,3 +1,4 @@
+import { NOTICE_KINDS } from '../../db/people-schema.ts'
 import type { Definition } from '../instruments.ts'
 
 /** Regular work: partitions, upkeep, statistics and sweep in the API; the others in the worker. */
@@ -37,9 +38,9 @@ export const BACKGROUND = {
   notices: {
     kind: 'counter',
     name: 'verdict_notices_total',
-    help: 'Attempts to send notifications, invitations and password resets, by kind, channel and result (again: retried later).',
+    help: 'Attempts to send notifications, invitations and password resets, by kind, channel and result (again: retried later). A mail counts once for each trouble in it.',
     labels: {
-      kind: ['endpoint_failing', 'breaker_open', 'domain_lapsed', 'invitation', 'password_reset'],
+      kind: NOTICE_KINDS,
       channel: ['mail', 'url'],
       result: ['sent', 'failed', 'cancelled', 'again'],
     },

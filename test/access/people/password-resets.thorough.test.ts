@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createLinkTokens } from '../../../server/access/people/mail-links.ts'
 import { createSignInService } from '../../../server/admin/sign-in.ts'
@@ -11,7 +11,7 @@ import { reasonOf } from '../../../server/errors.ts'
 import { addPerson, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
-import { startSendingWorld, type World } from '../../sending/world.ts'
+import { script, startSendingWorld, type World } from '../../sending/world.ts'
 
 const OLD = 'the old password of ann'
 const NEW = 'a new password for ann'
@@ -131,6 +131,23 @@ test('of two calls with one link at the same moment, one succeeds', async () => 
   const token = await askForLink()
   const results = await Promise.all([NEW, OLD].map((password) => failure(client().resetPassword({ token, password }))))
   expect(results.sort()).toEqual(['none', 'not_found'])
+})
+
+test('a link works from its mail on, before the end of the send is stored, and is not mailed again once it is used', async () => {
+  const accepted = Promise.withResolvers<void>()
+  script(world, { dot: { after: accepted.promise, act: '451 4.3.0 try later' } })
+  await client().requestPasswordReset({ email: EMAIL })
+  const sending = createTestSender(world).sendDue()
+  await vi.waitFor(() => expect(world.exchanger.messages).toHaveLength(1), { timeout: 10_000 })
+  await client().resetPassword({ token: mailedToken(world, 'reset'), password: NEW })
+  accepted.resolve()
+  await sending
+  expect((await signIn(NEW)).status).toBe(200)
+  script(world, {})
+  await world.db.update(notices).set({ dueAt: new Date(0) })
+  await createTestSender(world).sendDue()
+  expect(await world.db.select().from(notices)).toMatchObject([{ state: 'cancelled' }])
+  expect(world.exchanger.messages).toEqual([])
 })
 
 test('a person is mailed three links an hour at most', async () => {
