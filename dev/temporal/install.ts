@@ -1,14 +1,18 @@
 import { Problem } from '../problem.ts'
+import type { Program } from './build.ts'
 import { cacheFolder } from './install-options.ts'
-import { temporalProgram } from './program.ts'
+import { temporalPrograms } from './program.ts'
 
-// `node dev/temporal/install.ts`: installs the program `temporal` before it is first needed, and prints its path.
+// `node dev/temporal/install.ts [--cluster]`: installs the program `temporal`, and with `--cluster` also those of a
+// cluster, before they are first needed. It prints their paths.
+
+const CLUSTER: Program[] = ['temporal', 'temporal-server', 'temporal-sql-tool']
 
 const report = (message: string) => console.error(message)
 try {
-  console.log(
-    await temporalProgram({ report, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }),
-  )
+  const options = { report, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }
+  const paths = await temporalPrograms(process.argv[2] === '--cluster' ? CLUSTER : ['temporal'], options)
+  console.log(Object.values(paths).join('\n'))
 } catch (error) {
   if (!(error instanceof Problem)) throw error
   console.error(error.message)

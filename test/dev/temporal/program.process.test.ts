@@ -6,13 +6,16 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { TEMPORAL_VERSION } from '../../../dev/temporal/version.ts'
+import { SERVER_VERSION, TEMPORAL_VERSION } from '../../../dev/temporal/version.ts'
 import { type RunningProcess, startProgram } from '../../harness/process.ts'
 
 // `node dev/temporal/install.ts` with shell scripts in place of the programs on PATH.
 
-/** The name of the program in the cache. */
+/** The names of the programs in the cache. */
 const NAME = `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`
+const SERVERS = ['temporal-server', 'temporal-sql-tool'].map(
+  (name) => `${name}-${SERVER_VERSION}-${process.platform}-${process.arch}`,
+)
 /** A proxy through which every download fails at once. Nothing listens there, and `fetch` does not refuse the port. */
 const NO_INTERNET = 'http://127.0.0.1:2'
 /** A Temporal without search attributes, and a Go that cannot download toolchains. */
@@ -31,11 +34,15 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** Starts the installation with these scripts on PATH. Without them, both programs on PATH are too old. */
-async function install(programs: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
+async function install(
+  programs: Record<string, string>,
+  env: NodeJS.ProcessEnv = {},
+  args: string[] = [],
+): Promise<RunningProcess> {
   const bin = join(folder, 'bin')
   await mkdir(bin, { recursive: true })
   for (const [name, script] of Object.entries({ ...TOO_OLD, ...programs })) await writeScript(join(bin, name), script)
-  return startProgram(process.execPath, ['dev/temporal/install.ts'], {
+  return startProgram(process.execPath, ['dev/temporal/install.ts', ...args], {
     PATH: `${bin}:${process.env.PATH}`,
     XDG_CACHE_HOME: join(folder, 'cache'),
     HTTPS_PROXY: NO_INTERNET,
@@ -57,9 +64,12 @@ async function outcome(running: RunningProcess) {
   return { exit: await running.ended, path: running.stdout().trim(), messages: running.stderr() }
 }
 
-/** The script of a Go whose builds succeed: it writes the output of `content` to the file named after `-o`. */
-const goThatBuilds = (content: string) =>
-  `${GO_1_99}while [ "$1" != -o ]; do shift; done\n${content} > "$2"; chmod +x "$2"`
+/**
+ * The script of a Go whose builds succeed: it writes the output of `content` to a file for each package, in the folder
+ * named after `-o`.
+ */
+const goThatBuilds = (content: string) => `${GO_1_99}while [ "$1" != -o ]; do shift; done; folder=$2; shift 2
+for package; do file=$folder$(basename "$package"); ${content} > "$file"; chmod +x "$file"; done`
 
 test('a temporal on PATH is used before any other, without a message', async () => {
   await fillCache()
@@ -79,6 +89,23 @@ test('without internet access the program is built with Go once, with messages',
   expect(await readFile(result.path, 'utf8')).toBe('#!/bin/sh\n')
   expect(await outcome(await install({}))).toEqual({ exit: 0, path: result.path, messages: '' })
   expect(await readdir(cache)).toEqual([NAME])
+})
+
+test('one build makes all programs of a cluster that are missing', async () => {
+  await fillCache()
+  const builder = { go: goThatBuilds('echo "$package"') }
+  const [, ...servers] = (await outcome(await install(builder, {}, ['--cluster']))).path.split('\n')
+  expect(servers).toEqual(SERVERS.map((name) => join(cache, name)))
+  expect((await readdir(cache)).sort()).toEqual([NAME, ...SERVERS].sort())
+  const packages = await Promise.all(servers.map((path) => readFile(path, 'utf8')))
+  expect(packages).toEqual(['go.temporal.io/server/cmd/server\n', 'go.temporal.io/server/cmd/tools/sql\n'])
+  expect(await outcome(await install({}, {}, ['--cluster']))).toMatchObject({ exit: 0, messages: '' })
+})
+
+test('the versions of the programs are those in go.mod', async () => {
+  const lines = (await readFile('dev/temporal/go.mod', 'utf8')).split('\n').map((line) => line.trim())
+  expect(lines).toContain(`github.com/temporalio/cli v${TEMPORAL_VERSION} // indirect`)
+  expect(lines).toContain(`go.temporal.io/server v${SERVER_VERSION} // indirect`)
 })
 
 test('a download that stalls is given up, and the program is built', async () => {
