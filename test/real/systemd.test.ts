@@ -13,6 +13,7 @@ const MOST_EXPOSED: Record<string, number> = {
   'verdict-api@8081.service': 1.2,
   'verdict-worker.service': 1.2,
   'verdict-migrate.service': 1.2,
+  'temporal@history.service': 1.2,
 }
 const UNITS = Object.keys(MOST_EXPOSED)
 
@@ -23,13 +24,16 @@ beforeAll(async () => {
   root = await openFolder('systemd')
   folder = join(root, 'units')
   await cp('deploy/systemd', folder, { recursive: true })
+  await cp('deploy/temporal/temporal@.service', join(folder, 'temporal@.service'))
   await cp('deploy/systemd/smtp.conf', join(folder, 'verdict-api@8080.service.d/60-smtp.conf'))
   // The units name the folder of an installation: this one is the repository.
   mkdirSync(join(root, 'opt'))
   symlinkSync(resolve('.'), join(root, 'opt/verdict'))
   for (const file of globSync('**/*.{service,conf}', { cwd: folder })) {
     const path = join(folder, file)
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('/opt/verdict', join(root, 'opt/verdict')))
+    const text = readFileSync(path, 'utf8').replaceAll('/opt/verdict', join(root, 'opt/verdict'))
+    // Any program takes the place of Temporal's server.
+    writeFileSync(path, text.replace('/opt/temporal/temporal-server', process.execPath))
   }
 })
 
