@@ -12,7 +12,7 @@ const shared = {
 }
 
 /** In these no request may fail, or bars are times of the machine: nothing else runs beside them. */
-const ALONE = ['test/real/rolling-upgrade.test.ts', 'test/real/patroni.test.ts']
+const ALONE = ['test/real/rolling-upgrade.test.ts', 'test/real/patroni.test.ts', 'test/real/temporal-cluster.test.ts']
 
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({

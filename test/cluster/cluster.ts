@@ -20,6 +20,7 @@ const PRIMARY_PORT = 5_000
 const REST_PORT = 8_008
 const DISK_MEGABYTES = 700
 const PASSWORD = 'secret-of-verdict'
+const TEMPORAL = { user: 'temporal', password: 'secret-of-temporal' }
 /** A machine may have to copy the leader, and Patroni looks every five seconds. */
 const WHOLE_WITHIN_MS = 150_000
 /** Etcd's ports for its clients and its members. */
@@ -48,6 +49,10 @@ export interface Cluster {
   databases: DatabaseMachine[]
   /** The database through HAProxy. */
   url: string
+  /** The machine with HAProxy. */
+  proxy: Machine
+  /** PostgreSQL as Temporal reaches it through HAProxy, with a role that may create databases. */
+  temporalDatabase: { host: string; port: number; user: string; password: string }
   /** For `startFaultWorld`. */
   database: { url: string; db: ReturnType<typeof connect>; drop(): Promise<void> }
   /** The machine whose PostgreSQL takes writes. Waits for one. */
@@ -212,6 +217,8 @@ export async function startCluster(): Promise<Cluster> {
       network,
       databases,
       url,
+      proxy: app,
+      temporalDatabase: { host: app.address, port: PRIMARY_PORT, ...TEMPORAL },
       database: { url, db, drop },
       leader,
       isPromotedBeside,
@@ -294,5 +301,6 @@ async function createDatabase(address: string, password: string): Promise<void> 
   const sql = postgres(`postgres://postgres:${password}@${address}:5432/postgres`, { max: 1 })
   await sql.unsafe(`create role verdict login password '${PASSWORD}'`)
   await sql.unsafe('create database verdict owner verdict')
+  await sql.unsafe(`create role ${TEMPORAL.user} login createdb password '${TEMPORAL.password}'`)
   await sql.end()
 }

@@ -7,6 +7,8 @@ import { openTemporalPlace } from './temporal.ts'
 import { startWorker, type Worker } from './worker.ts'
 
 export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
+/** A world with a Temporal that the test brings. */
+export type WebhookWorldAt = Awaited<ReturnType<typeof startWebhookWorldAt>>
 
 interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount'> {
   scheduleMs?: number[]
@@ -31,8 +33,16 @@ const SETTLE_TIMEOUT_MS = 90_000
  * endpoint.
  */
 export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
-  const { scheduleMs = [0, 300, 600, 1_000], others = [], database, openAccount } = options
   const temporal = await openTemporalPlace()
+  return { ...(await startWebhookWorldAt(temporal, options)), temporal }
+}
+
+/** Starts such a world on a Temporal that runs already, and drops that in the end. */
+export async function startWebhookWorldAt(
+  temporal: { address: string; drop(): Promise<void> },
+  options: WebhookWorldOptions = {},
+) {
+  const { scheduleMs = [0, 300, 600, 1_000], others = [], database, openAccount } = options
   const world = await startFaultWorld({
     database,
     openAccount,
@@ -93,7 +103,6 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
   return {
     ...world,
     world,
-    temporal,
     webhooks,
     others,
     posts,
@@ -110,7 +119,7 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
  * Changes the first endpoint of an account through the API, and logs every change. The first `put` creates the other
  * endpoints of the account.
  */
-export function endpointOf(run: WebhookWorld, account: string) {
+export function endpointOf(run: WebhookWorldAt, account: string) {
   const { webhooks, others, hookAt, openHook } = run
   let current: Omit<EndpointResponse, 'endpoint_id'> = {}
   let endpoint = ''
@@ -172,7 +181,7 @@ interface EndpointResponse {
 }
 
 /** Requests a replay of an event or a message, and logs the response. */
-export async function replay({ webhooks }: WebhookWorld, client: Client, of: string) {
+export async function replay({ webhooks }: WebhookWorldAt, client: Client, of: string) {
   const entry: WebhookLogs['replays'][number] = { of, sentAtMs: performance.now() }
   webhooks.replays.push(entry)
   const path = of.startsWith('evt_') ? `/api/v1/events/${of}/replay` : `/api/v1/messages/${of}/replay`
