@@ -1,11 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { firstIdAt, publicId } from '../server/db/ids.ts'
 import { createReaders, measureLists, type Readers } from './lists.ts'
-import { fillExpiredDay, fillHistory, type History } from './load/history.ts'
+import { fillExpiredDay, fillHistory, fillOnce, type History } from './load/history.ts'
 import { STORED } from './load/history-rows.ts'
 import { startHttpLoad } from './load/http.ts'
 import { pacedSends } from './load/paced-sends.ts'
@@ -44,7 +42,7 @@ export async function run({ peer, size = MESSAGES, keep }: RunOptions): Promise<
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
   await using full = await startProduct(sink, { keep })
-  const { history, readers } = await fillOnce(full, size)
+  const { history, readers } = await fillOnce(full, size, () => fill(full, size))
   const { figures, bars } = await compareSends(full, sink)
   const read = await measureReads(full, readers)
   const beside = await measureUpkeep(full, history)
@@ -54,16 +52,10 @@ export async function run({ peer, size = MESSAGES, keep }: RunOptions): Promise<
   }
 }
 
-/** Fills the database, unless it was kept with as many messages. */
-async function fillOnce({ databaseUrl, databaseDir }: Product, size: number) {
-  const file = join(databaseDir, 'history.json')
-  const kept = await readFile(file, 'utf8').then(JSON.parse, () => undefined)
-  if (kept?.history.messages === size) return kept as { history: History; readers: Readers }
-  if (kept) throw new Error(`${databaseDir} has ${kept.history.messages} messages: choose another folder.`)
+async function fill({ databaseUrl }: Product, size: number) {
   const { owners, readers } = await createReaders(databaseUrl)
   const history: History = { ...owners, messages: size, tables: TABLES, counts: true }
   await fillHistory(databaseUrl, history)
-  await writeFile(file, JSON.stringify({ history, readers }))
   return { history, readers }
 }
 

@@ -4,7 +4,7 @@ import { connect } from '../server/db/connect.ts'
 import { domains as sendingDomains } from '../server/db/schema.ts'
 import { createAccount } from '../server/directory/accounts.ts'
 import { measure, untilCalm } from './load/cpu.ts'
-import { fillHistory } from './load/history.ts'
+import { fillHistory, fillOnce } from './load/history.ts'
 import { type Owners, STORED } from './load/history-rows.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { callInTurn, readJson } from './load/reads.ts'
@@ -110,13 +110,13 @@ export interface Readers {
 
 /**
  * Lists of emails and events over a month of history: whole calls over HTTP, one after another, of the first and the
- * hundredth page. `size` is the number of messages.
+ * hundredth page. `size` is the number of messages; `keep` keeps the filled database.
  */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
+export async function run({ peer, size = MESSAGES, keep }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
-  await using product = await startProduct(sink)
-  return await measureLists(product, await fill(product, size))
+  await using product = await startProduct(sink, { keep })
+  return await measureLists(product, await fillOnce(product, size, () => fill(product, size)))
 }
 
 /** Measures the lists of a product whose history is filled. */

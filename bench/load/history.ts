@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { firstIdAt } from '../../server/db/ids.ts'
 import { RETENTION_MS } from '../../server/db/retention.ts'
@@ -42,6 +44,21 @@ export async function fillHistory(databaseUrl: string, history: History): Promis
   await loadFast(databaseUrl, () => Promise.all(Array.from({ length: LANES }, lane)))
   const seconds = (performance.now() - startedAt) / 1_000
   console.log(`${history.messages} messages were stored in ${history.tables.join(', ')} in ${seconds.toFixed(0)} s.`)
+}
+
+/** What `fill` returned, from a database that was kept with as many messages, or after it has filled this one. */
+export async function fillOnce<Filled>(
+  { databaseDir }: { databaseDir: string },
+  messages: number,
+  fill: () => Promise<Filled>,
+): Promise<Filled> {
+  const file = join(databaseDir, 'history.json')
+  const kept: { messages: number; filled: Filled } | undefined = await readFile(file, 'utf8').then(JSON.parse, () => {})
+  if (kept?.messages === messages) return kept.filled
+  if (kept) throw new Error(`${databaseDir} has ${kept.messages} messages: choose another folder.`)
+  const filled = await fill()
+  await writeFile(file, JSON.stringify({ messages, filled }))
+  return filled
 }
 
 /** Fills the partitions of yesterday, which must be empty. */
