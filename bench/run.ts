@@ -44,6 +44,7 @@ const NAMES = [
   'verdicts',
   'places',
   'stream',
+  'shards',
   'since',
 ]
 
