@@ -84,6 +84,7 @@ taken_recipient_key as (
 select i.id, case
     when w.id is not null then 'claimed'
     when a.id is not null then 'key_taken'
+    when i.month is not null and (select used from quota q where q.account_id = i.account_id and q.month = i.month) is null then 'quota_missing'
     when i.emails > i.monthly_limit - (select used from quota q where q.account_id = i.account_id and q.month = i.month) - coalesce((
       select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'
     when i.day is null then 'room_left'

@@ -167,6 +167,7 @@ const QUOTA: QuotaParts = {
     where m.account_id = n.account_id and m.month = n.month
   ),`,
   results: `
+      when i.month is not null and ${USED_OF_QUOTA} is null then 'quota_missing'
       when i.emails > i.monthly_limit - ${USED_OF_QUOTA} - coalesce((
         select sum(w.emails) from winner w where w.account_id = i.account_id and w.month = i.month), 0) then 'over_quota'
       when i.day is null then 'room_left'`,
@@ -251,9 +252,9 @@ export const CLAIM_FREE = `
 
 /**
  * The statement's result for a row. `room_left`: a message admitted before this one lost its key, so there is room for
- * this one.
+ * this one. `quota_missing`: there is no row of the month, which every send creates before its claim.
  */
-type RowResult = ClaimResult | 'room_left'
+type RowResult = ClaimResult | 'room_left' | 'quota_missing'
 
 interface ClaimingSend {
   json: string
@@ -295,6 +296,7 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
       const result = await inTime(claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row), CLAIM_MS).catch(
         retriedOrThrow,
       )
+      if (result === 'quota_missing') throw new Error('the account has no row of the month in monthly_emails')
       if (result !== 'room_left') return result
     }
   }

@@ -132,6 +132,17 @@ const claimAll = (shares: Share[]) => {
   return Promise.all(shares.map((share, i) => claim(claimOf(share, i))))
 }
 
+test('quota: a claim without a row of the month fails, and one that is claimed with it does not', async () => {
+  const claim = createClaim(world.db)
+  const key = { scope: 'send/live', key: 'beside', requestHash: '00' }
+  // The first is claimed alone, and the others together.
+  const claims = [claimOf({ emails: 1 }, 0), claimOf({ emails: 1 }, 1), newClaim({ leaseMs: 0, key })]
+  const [, missing, other] = await Promise.allSettled(claims.map(claim))
+  expect(missing).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining('monthly_emails') } })
+  expect(other).toEqual({ status: 'fulfilled', value: 'claimed' })
+  await sweep(world.db)
+})
+
 test('quota: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {
   await used(494)
   expect(await claimAll([{ emails: 1 }, { emails: 6 }, { emails: 1 }])).toEqual(['claimed', 'over_quota', 'claimed'])
