@@ -69,6 +69,9 @@ export function showMailbox({ name, address }: Mailbox): string {
   return `${NEEDS_QUOTES.test(name) ? quote(name) : name} <${address}>`
 }
 
+/** The part of an address after its last `@`, as it is spelled there. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1)
+
 /**
  * The form that all spellings of an address share, for look-ups. In practice no server distinguishes `A@b` from `a@b`.
  */

@@ -87,7 +87,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'tracing',
   ],
   // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it.
-  'server/telemetry': [...SHARED, 'mail', 'server/http', 'server/sending', 'server/webhooks'],
+  'server/telemetry': [...SHARED, 'mail', 'server/http', 'server/reputation', 'server/sending', 'server/webhooks'],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   workflows: [...SHARED, 'log', 'server/webhooks'],
   log: ['mail'],

@@ -1,3 +1,4 @@
+import { domainOf } from '../../mail/address.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { domains as domainTable } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -105,7 +106,7 @@ const notifyFrom: Check = {
       return skipped(
         'NOTIFY_FROM is not set: the service mails no notifications, no invitations and no links for new passwords',
       )
-    const name = address.slice(address.lastIndexOf('@') + 1)
+    const name = domainOf(address)
     const isVerified = and(eq(domainTable.name, name), eq(domainTable.status, 'verified'))
     if ((await db.$count(domainTable, isVerified)) > 0) return ok(`${name} is verified`)
     return failed(

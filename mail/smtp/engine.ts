@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { domainOf } from '../address.ts'
 import type { WatchedResolver } from '../dns/resolver.ts'
 import type { Asker, Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
@@ -187,7 +188,7 @@ interface Transaction {
 function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
   const transactions = new Map<string, Transaction>()
   for (const [i, { address, site }] of recipients.entries()) {
-    const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+    const domain = domainOf(address).toLowerCase()
     const key = `${domain} ${site.key}`
     const transaction = transactions.get(key)
     const isFirstOfSite = recipients.findIndex((other) => other.site.key === site.key) === i

@@ -1,4 +1,4 @@
-import { needsSmtpUtf8 } from '../address.ts'
+import { domainOf, needsSmtpUtf8 } from '../address.ts'
 import type { Phase, Verdict } from './attempt.ts'
 import { classify } from './classify.ts'
 import type { WireContent } from './content.ts'
@@ -199,8 +199,6 @@ export function namesIn(
     ours: [...ourNames, sender, domainOf(sender), ...(from ?? [])],
   }
 }
-
-const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 /** The indexes of the recipients that the server has not refused. */
 export function acceptedOf(verdicts: EnvelopeResult['verdicts']): number[] {

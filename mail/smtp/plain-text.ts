@@ -1,3 +1,5 @@
+import { domainOf } from '../address.ts'
+
 /** What a reply names, as far as we know the names. */
 export interface KnownNames {
   /** The address that the reply is about. */
@@ -61,7 +63,8 @@ export function plain(text: string): string {
 }
 
 function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): string {
-  const [recipientAddress, recipientDomain] = [recipient.toLowerCase(), domainOf(recipient)]
+  const recipientAddress = recipient.toLowerCase()
+  const recipientDomain = domainOf(recipientAddress)
   const own = new Set(ours.map((name) => name.toLowerCase()).filter((name) => name !== '' && name !== recipientDomain))
   const ownDomains = new Set([...own].map((name) => (name.includes('@') ? domainOf(name) : name)))
   const isOwnHost = (host: string) =>
@@ -96,5 +99,3 @@ function bracketed(text: string, recipient: string): string {
 
 /** Google says in the address of its page what happened: `?p=NoSuchUser`. */
 const urlWord = (url: string) => /[?&]p=([A-Za-z]{4,40})/.exec(url)?.[1]
-
-const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1).toLowerCase()

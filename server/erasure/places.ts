@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
 import { SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { domainOf } from '../../mail/address.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { MENTIONS } from '../db/mentions.ts'
 import { idsOfDay } from '../db/partitions.ts'
@@ -141,8 +142,6 @@ function messagesTo({ address, erased }: Wanted, day: string, parameter: Paramet
     select message_id from recipients
     where ${matchingSql('email')} in (${parameter(address)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
 }
-
-const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 

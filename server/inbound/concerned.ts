@@ -1,4 +1,4 @@
-import { lowerAscii, matchingFormOf } from '../../mail/address.ts'
+import { domainOf, lowerAscii, matchingFormOf } from '../../mail/address.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
 
@@ -40,14 +40,14 @@ export function concernedBy({ messageId, position }: ReturnPath, recipients: His
       // A report may name a forwarding address, or hide it. Only a sole recipient is meant anyway.
       return concerned[index ?? (isSole ? 0 : -1)]
     },
-    isKnownToOthers: position === undefined && new Set(recipients.map(domainOf)).size > 1,
+    isKnownToOthers: position === undefined && new Set(recipients.map(recipientDomain)).size > 1,
   }
 }
 
 /** Erasure has replaced the address, and nothing tells its domain. */
-const isHidden = (recipient: HistoryRecipient) => recipient.mayHaveIt && domainOf(recipient) === ERASED_DOMAIN
+const isHidden = (recipient: HistoryRecipient) => recipient.mayHaveIt && recipientDomain(recipient) === ERASED_DOMAIN
 
 const shareDomain = (one: HistoryRecipient, other: HistoryRecipient) =>
-  domainOf(one) === domainOf(other) && domainOf(one) !== ERASED_DOMAIN
+  recipientDomain(one) === recipientDomain(other) && recipientDomain(one) !== ERASED_DOMAIN
 
-const domainOf = ({ email }: HistoryRecipient) => lowerAscii(email.slice(email.lastIndexOf('@') + 1))
+const recipientDomain = ({ email }: HistoryRecipient) => lowerAscii(domainOf(email))

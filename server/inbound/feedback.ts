@@ -12,7 +12,7 @@ import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
-import { countedUnder, isToSimulator } from '../reputation/simulated.ts'
+import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
 import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
@@ -150,7 +150,7 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         tag: message.tag,
         metadata: message.metadata,
         ...each,
-        strike: isOfSimulator(each) ? null : each.strike,
+        strike: isSimulated(each.recipient) ? null : each.strike,
         in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
@@ -159,8 +159,6 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     return (await store(firstId, rows)).length > 0 ? 'kept' : 'known'
   }
 }
-
-const isOfSimulator = ({ recipient }: { recipient: string }) => recipient.endsWith('@simulator.test')
 
 function feedbackOf(report: Report, concerned: Concerned) {
   if (report.kind === 'unread') return []

@@ -19,8 +19,14 @@ export const simulatedIdOf = (id: string): string => withVersion(id, SIMULATED)
 /** SQL: the account that `id`, of a row of statistics, belongs to. */
 export const accountIdOf = (id: string): string => withVersion(id, LIVE)
 
-/** SQL: whether an address is one of the simulator's. */
-export const isToSimulator = (email: string): string => `${email} like '%@simulator.test'`
+/** The end of each of the simulator's addresses. */
+const SIMULATOR = '@simulator.test'
+
+/** Whether an address is one of the simulator's. Each of them stands for an outcome. */
+export const isSimulated = (email: string): boolean => email.endsWith(SIMULATOR)
+
+/** SQL: the same. */
+export const isToSimulator = (email: string): string => `${email} like '%${SIMULATOR}'`
 
 /** SQL: the id under which an email of `account` is counted. */
 export const countedUnder = (account: string, email: string): string =>

@@ -16,6 +16,7 @@ import { enumNames } from '../db/enum-names.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
+import { isSimulated } from '../reputation/simulated.ts'
 import { type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
@@ -131,9 +132,6 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
   const reason = outcomes.find((outcome) => outcome.status === status)?.reason
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
-
-/** Whether the address is one of the simulator's. Each of them stands for an outcome. */
-export const isSimulated = (email: string) => email.endsWith('@simulator.test')
 
 /** The strike of an outcome against its address. The simulator's addresses and outcomes in doubt have none. */
 function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {

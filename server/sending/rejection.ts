@@ -1,7 +1,7 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { DeliveryStatus, Reason, type RecipientOutcome, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { isSpecialUse } from '../../mail/address.ts'
-import { isSimulated } from './outcome.ts'
+import { domainOf, isSpecialUse } from '../../mail/address.ts'
+import { isSimulated } from '../reputation/simulated.ts'
 
 /**
  * Adds `detail` to a rejection: why the recipient was rejected, and what to do. The text comes from stored data alone,
@@ -19,7 +19,7 @@ const DETAILS: { [reason in Reason]?: (outcome: RecipientOutcome, fromDomain: st
     `${fromDomain || 'The From domain'} is not a verified domain of this account. POST /api/v1/domains adds a domain; GET /api/v1/domains lists yours and what their DNS lacks.`,
 
   [Reason.INVALID_ADDRESS]({ email, smtp }) {
-    const domain = email.slice(email.lastIndexOf('@') + 1)
+    const domain = domainOf(email)
     if (smtp?.detail) return `${domain} can never be mailed: ${smtp.detail}.`
     if (isSimulated(email) || !isSpecialUse(domain)) return `${email} is never mailed.`
     return `${domain} is under a special-use top-level domain, where no mail server can exist.`

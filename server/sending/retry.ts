@@ -1,3 +1,4 @@
+import { domainOf } from '../../mail/address.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -131,5 +132,3 @@ function retriedRecipient(address: string, recipients: StoredRecipient[]): Retri
 
 const findRecipient = (address: string, recipients: StoredRecipient[]) =>
   recipients.find(({ email }) => email === address)
-
-const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)

@@ -1,11 +1,12 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { domainOf } from '../../mail/address.ts'
 import { providerOf } from '../../mail/smtp/shaping.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
+import { isSimulated } from '../reputation/simulated.ts'
 import type { Message } from '../sending/message.ts'
-import { isSimulated } from '../sending/outcome.ts'
 import type { Send, SendOptions } from '../sending/send.ts'
 import { PHASES } from './metrics/sends.ts'
 import type { Metrics } from './metrics.ts'
@@ -65,7 +66,7 @@ export function trackSends(send: Send, { load, metrics, domains }: Options): Tra
     if (recipient.inDoubt) metrics.inDoubt.add({ mode })
     if (mode !== 'live') return
     if (ownDomains.size > 0) {
-      const domain = recipient.email.slice(recipient.email.lastIndexOf('@') + 1).toLowerCase()
+      const domain = domainOf(recipient.email).toLowerCase()
       if (ownDomains.has(domain)) metrics.recipientsByDomain.add({ domain, status, reason })
     }
     countConversation(recipient)

@@ -28,13 +28,6 @@ export const WORTH_PACKING_BYTES = 1024
 
 const pack = promisify(gzip)
 
-/** Whether a call is gRPC as most clients speak it: Protobuf, packed by gzip or not at all, on HTTP/2. */
-export function isPlainGrpc({ raw }: Call): boolean {
-  const { 'content-type': type = '', 'grpc-encoding': encoding = 'identity' } = raw.headers
-  const isKnown = encoding === 'identity' || encoding === 'gzip'
-  return 'stream' in raw && isKnown && /^application\/grpc(\+proto)?$/i.test(type)
-}
-
 /**
  * Serves a unary method to calls of plain gRPC. The implementation is called in process, as on REST: the protocol
  * library passes each message through a chain of async iterables.

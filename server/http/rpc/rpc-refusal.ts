@@ -12,8 +12,8 @@ import { endEnvelope, setStatus } from './rpc-faults.ts'
 
 /** The protocol of a call to the path of a method, by its Content-Type. */
 export function protocolOf(type = ''): Exclude<Call['protocol'], 'rest'> {
-  if (type.startsWith('application/grpc-web')) return 'grpc-web'
-  return type.startsWith('application/grpc') ? 'grpc' : 'connect'
+  if (/^application\/grpc-web/i.test(type)) return 'grpc-web'
+  return /^application\/grpc/i.test(type) ? 'grpc' : 'connect'
 }
 
 /** Whether a call is gRPC or gRPC-Web: a POST with their Content-Type. Paths of REST speak REST only. */

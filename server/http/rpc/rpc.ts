@@ -6,12 +6,13 @@ import { compressionGzip } from '@connectrpc/connect-node'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
-import { createGrpcHandler, isPlainGrpc, type RpcParts, WORTH_PACKING_BYTES } from './grpc.ts'
+import { createGrpcHandler, type RpcParts, WORTH_PACKING_BYTES } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
+import { isPlainCall, isPlainGrpc } from './plain-call.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { createGuardedHandler } from './rpc-handler.ts'
 import { protocolOf, refuseRpc, tellEncodings } from './rpc-refusal.ts'
-import { createStreamHandler, isPlainStream } from './streams.ts'
+import { createStreamHandler } from './streams.ts'
 import { countStream } from './streams-of-connection.ts'
 
 /**
@@ -77,7 +78,7 @@ function serveInProcess(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec,
     spec.kind === 'unary'
       ? { serves: isPlainGrpc, handler: createGrpcHandler(spec, parts) }
       : spec.kind === 'server_streaming'
-        ? { serves: isPlainStream, handler: createStreamHandler(spec, parts) }
+        ? { serves: isPlainCall, handler: createStreamHandler(spec, parts) }
         : undefined
   return function (request, reply) {
     if (own?.serves(request.call)) return own.handler(request, reply)

@@ -9,12 +9,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Call } from '../call.ts'
 import { acceptsGzip, createMessageRead, failWith, packedWhenWorth, type RpcParts, setDeadline } from './grpc.ts'
 import { InProcessRequest, inProcess, messageOf } from './in-process.ts'
-import { COMPRESSED, encodingOf } from './rpc-body.ts'
+import { COMPRESSED } from './rpc-body.ts'
 import { endEnvelope, setStatus } from './rpc-faults.ts'
 
 /** How a protocol writes a stream of responses. */
 interface Framing {
-  requestType: RegExp
   type: string
   /** The header that names the compression of messages. */
   encoding: string
@@ -24,30 +23,19 @@ interface Framing {
 
 const FRAMINGS: { [protocol in Call['protocol']]?: Framing } = {
   grpc: {
-    requestType: /^application\/grpc(\+proto)?$/i,
     type: 'application/grpc+proto',
     encoding: 'grpc-encoding',
   },
   'grpc-web': {
-    requestType: /^application\/grpc-web(\+proto)?$/i,
     type: 'application/grpc-web+proto',
     encoding: 'grpc-encoding',
     end: (trailers, error) => encodeEnvelope(trailerFlag, trailerSerialize(statusOf(trailers, error))),
   },
   connect: {
-    requestType: /^application\/connect\+proto$/i,
     type: 'application/connect+proto',
     encoding: 'connect-content-encoding',
     end: endEnvelope,
   },
-}
-
-/** Whether a call is as most clients speak its protocol: Protobuf, packed by gzip or not at all. gRPC needs HTTP/2. */
-export function isPlainStream(call: Call): boolean {
-  const { protocol, raw } = call
-  const isKnown = ['identity', 'gzip'].includes(encodingOf(call))
-  const hasTrailers = protocol !== 'grpc' || 'stream' in raw
-  return isKnown && hasTrailers && FRAMINGS[protocol]!.requestType.test(raw.headers['content-type'] ?? '')
 }
 
 /**
