@@ -10,7 +10,7 @@ import type { TemporalCluster } from './temporal.ts'
 
 /** The delay before each attempt. The receivers acknowledge the third, and the events of some recipients never. */
 const SCHEDULE_MS = [0, 500, 1_000, 1_000]
-const PER_SECOND = 5
+const PER_SECOND = 3
 /** Retries go on within this time of the end of a fault. */
 const GOES_ON_WITHIN_MS = 60_000
 /** More letters than any fault takes. */
@@ -41,32 +41,33 @@ export async function startTemporalScenario(temporal: TemporalCluster, database?
   /** Runs a fault while letters are sent, and their events fail. Resolves when retries go on after it. */
   async function underLoad(name: string, fault: () => Promise<void>): Promise<RetriesSeen> {
     const begun = run.logs.requests.length
+    const retriesSince = (ms: number) => run.posts().filter((post) => post.arrivedMs > ms && attemptOf(post) > 1)
     let isOver = false
     const load = sendPaced(
       PER_SECOND,
       lettersUntil(name, () => isOver),
       () => node,
     )
-    const retriesSince = (ms: number) => run.posts().filter((post) => post.arrivedMs > ms && attemptOf(post) > 1)
     const beginMs = Date.now()
+    const retryTimes: number[] = []
     try {
       await expect.poll(() => retriesSince(beginMs).length, { timeout: GOES_ON_WITHIN_MS }).toBeGreaterThan(20)
       const faultMs = Date.now()
       await fault()
       const endMs = Date.now()
       await expect.poll(() => retriesSince(endMs).length, { timeout: GOES_ON_WITHIN_MS }).toBeGreaterThan(20)
-      const times = [faultMs, ...retriesSince(faultMs).map(({ arrivedMs }) => arrivedMs)]
-      const seen = {
-        sends: tally(run.logs.requests.slice(begun)),
-        retries: times.length - 1,
-        longestPauseMs: Math.round(Math.max(...times.slice(1).map((ms, i) => ms - times[i]!))),
-      }
-      console.log(name, JSON.stringify(seen))
-      return seen
+      retryTimes.push(faultMs, ...retriesSince(faultMs).map(({ arrivedMs }) => arrivedMs))
     } finally {
       isOver = true
       await load
     }
+    const seen = {
+      sends: tally(run.logs.requests.slice(begun)),
+      retries: retryTimes.length - 1,
+      longestPauseMs: Math.round(Math.max(...retryTimes.slice(1).map((ms, i) => ms - retryTimes[i]!))),
+    }
+    console.log(name, JSON.stringify(seen))
+    return seen
   }
 
   /** What was lost, or delivered more often than the rules allow. */
