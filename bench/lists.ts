@@ -53,6 +53,7 @@ const EMAILS: string[] = [
   'recipient_domain=to.example',
   'recipient_domain=unknown.example',
   'recipient_domain=to.example&status=bounced',
+  'bounced_by=to.example',
   'subject=order',
   'subject=shipped 123456',
   'subject=unknown',

@@ -35,6 +35,7 @@ export const emails = (print: Print) =>
     .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only to this recipient')
     .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
+    .option('--bounced-by <provider>', 'Only bounced by this mailbox provider, such as microsoft')
     .option('--subject <words>', 'Only with all of these words in the subject')
     .addOption(
       new Option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated').argParser(readPair),
@@ -50,7 +51,7 @@ export const emails = (print: Print) =>
     .option('--limit <number>', 'How many emails to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, recipientDomain, ...filters }) => {
+    .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, recipientDomain, bouncedBy, ...filters }) => {
       const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
       const page = await callApi({
         url,
@@ -59,6 +60,7 @@ export const emails = (print: Print) =>
           query({
             ...filters,
             recipient_domain: recipientDomain,
+            bounced_by: bouncedBy,
             tenant_id,
             sandbox: isDryRun,
             in_doubt: inDoubt ? 'true' : undefined,

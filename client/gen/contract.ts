@@ -2007,6 +2007,12 @@ export interface ListEmailsQuery {
    * `metadata.order=4102` or `metadata[order]=4102`.
    */
   metadata?: Record<string, string>
+  /**
+   * Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
+   * `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give `from`
+   * for a provider that bounces little.
+   */
+  bounced_by?: string
 }
 
 export interface ListEventsQuery {

@@ -24,6 +24,8 @@ const NAMES: Readonly<Record<string, string>> = {
   'yandex.ru': 'yandex',
 }
 
+const SITES = Map.groupBy(Object.keys(NAMES), (site) => NAMES[site]!)
+
 /** The site of an exchanger: its registrable domain, or its whole name when it has none. */
 function siteOf(mx: string): string {
   return mx.endsWith('.mx.microsoft') ? 'mx.microsoft' : (getDomain(mx, { validateHostname: false }) ?? mx)
@@ -35,3 +37,16 @@ export function mailboxProvider(mx: string | undefined): string {
   const site = siteOf(mx.toLowerCase())
   return Object.hasOwn(NAMES, site) ? NAMES[site]! : site
 }
+
+/**
+ * The sites of a provider's exchangers, all of which end in one of them. `provider` is a name or the host name of an
+ * exchanger.
+ */
+export function sitesOfProvider(provider: string): string[] {
+  const name = provider.toLowerCase()
+  const known = SITES.has(name) ? name : mailboxProvider(name)
+  return SITES.get(known) ?? [known]
+}
+
+/** Whether a text is the name of a provider. */
+export const isProviderName = (text: string): boolean => SITES.has(text.toLowerCase())

@@ -11,6 +11,7 @@ import { type IdRange, pageRange } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
 import { failFields } from '../errors.ts'
+import { isProviderName, sitesOfProvider } from '../reputation/mailbox-provider.ts'
 import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
 import { METADATA_LIMITS, metadataFaults } from '../sending/metadata.ts'
 import { parseTime, timeFault } from '../time-text.ts'
@@ -102,6 +103,18 @@ export function readDomain(text: string | undefined, field = 'domain'): string |
   const domain = readDomainName(text)
   if (domain === undefined) throw refuse(field, 'is not a domain name. Expected something like example.com')
   return domain
+}
+
+/** Returns the sites of the exchangers of a mailbox provider. */
+export function readProvider(text: string | undefined, field: string): string[] | undefined {
+  if (text === undefined) return undefined
+  const provider = isProviderName(text) ? text : readDomainName(text)
+  if (provider === undefined)
+    throw refuse(
+      field,
+      'is not a mailbox provider. Expected a name such as microsoft, or the domain of a mail exchanger',
+    )
+  return sitesOfProvider(provider)
 }
 
 /** Returns a time in Unix milliseconds. */

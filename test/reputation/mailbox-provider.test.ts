@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mailboxProvider } from '../../server/reputation/mailbox-provider.ts'
+import { mailboxProvider, sitesOfProvider } from '../../server/reputation/mailbox-provider.ts'
 
 test.each([
   ['gmail-smtp-in.l.google.com', 'google'],
@@ -18,4 +18,13 @@ test.each([
   [undefined, ''],
 ])('the provider behind %s is %s', (mx, provider) => {
   expect(mailboxProvider(mx)).toBe(provider)
+})
+
+test.each([
+  ['microsoft', ['outlook.com', 'hotmail.com', 'mx.microsoft']],
+  ['Outlook.com', ['outlook.com', 'hotmail.com', 'mx.microsoft']],
+  ['web.de', ['web.de']],
+  ['mx.example.co.uk', ['example.co.uk']],
+])('the exchangers of %s are at %s', (provider, sites) => {
+  expect(sitesOfProvider(provider)).toEqual(sites)
 })

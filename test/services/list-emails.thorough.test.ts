@@ -21,6 +21,8 @@ interface Stored {
   account?: string
   change?: Partial<typeof messages.$inferInsert>
   metadata?: Record<string, string>
+  /** Evidence of each recipient. */
+  smtp?: object
 }
 
 const HOUR_MS = 3_600_000
@@ -29,7 +31,7 @@ const DAY_MS = 24 * HOUR_MS
 const DOUBTFUL = 'cy@example.net'
 
 /** Stores an email as the end of a send does. */
-async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, change, metadata }: Stored) {
+async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, change, metadata, smtp }: Stored) {
   const { db } = api.world
   const createdAt = new Date(now - agoMs)
   const id = newId(createdAt.getTime())
@@ -43,7 +45,7 @@ async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, 
   await db.insert(recipients).values(
     to.map((email, position) => ({
       ...{ messageId: id, accountId: row.accountId, position, eventId: newId(now), email, kind, ...outcome },
-      ...{ retryable: false, inDoubt: email === DOUBTFUL },
+      ...{ retryable: false, inDoubt: email === DOUBTFUL, smtp: smtp as typeof recipients.$inferInsert.smtp },
     })),
   )
   return id
@@ -55,8 +57,13 @@ beforeAll(async () => {
   await partitionsBack(100)
   const bounced = { status: 'bounced', reason: 'mailbox_full' }
   await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })
-  await store({ subject: 'full', agoMs: 2 * HOUR_MS, to: ['Bob@xn--bcher-kva.example'], change: bounced })
-  await store({ subject: 'spam', agoMs: DAY_MS, change: { status: 'bounced', reason: 'spam_blocked' }, kind: 'cc' })
+  const atMicrosoft = { mx: 'buecher.mail.protection.OUTLOOK.com', tried: [] }
+  await store({
+    ...{ subject: 'full', agoMs: 2 * HOUR_MS, to: ['Bob@xn--bcher-kva.example'], change: bounced, smtp: atMicrosoft },
+  })
+  const spam = { status: 'bounced', reason: 'spam_blocked' } as const
+  const tried = { tried: [{ ip: '192.0.2.1' }, { mx: 'aspmx.l.google.com' }, { mx: 'mx.other.example' }] }
+  await store({ subject: 'spam', agoMs: DAY_MS, change: spam, kind: 'cc', smtp: tried })
   await store({ subject: 'refused', agoMs: 4 * DAY_MS, change: { status: 'rejected', reason: 'suppression_list' } })
   await store({ subject: 'tenant', agoMs: 20 * DAY_MS, change: { tenantId: 'shop-1', tag: 'orders' } })
   await store({ subject: 'domain', agoMs: 60 * DAY_MS, change: { domain: 'xn--bcher-kva.example', sandbox: true } })
@@ -156,6 +163,14 @@ test.each([
   ['sandbox=true', ['domain']],
   ['sandbox=false', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
   ['status=bounced&reason=spam_blocked', ['spam']],
+  ['bounced_by=microsoft', ['full']],
+  ['bounced_by=Outlook.com', ['full']],
+  ['bounced_by=google', ['spam']],
+  ['bounced_by=google&recipient_domain=example.net', ['spam']],
+  ['bounced_by=google&recipient=bob@bücher.example', []],
+  ['bounced_by=microsoft&subject=full', ['full']],
+  ['bounced_by=microsoft&subject=spam', []],
+  ['bounced_by=other.example', []],
   ['status=rejected&reason=spam_blocked', []],
   ['recipient=ann@example.net&tag=orders', ['new', 'tenant']],
   ['recipient=ann@example.net&status=bounced&domain=example.test', ['spam', 'both']],

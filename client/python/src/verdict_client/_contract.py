@@ -2711,6 +2711,11 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair
     is `metadata.order=4102` or `metadata[order]=4102`.
     """
+    bounced_by: NotRequired[str]
+    """Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
+    `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give
+    `from` for a provider that bounces little.
+    """
 
 
 _ListEventsQueryKeywords = TypedDict("_ListEventsQueryKeywords", {"from": NotRequired[str | datetime | date]})
