@@ -1,7 +1,8 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Modal, Stack } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { type GetPersonResponse, PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import type { Question } from '../question/question.ts'
@@ -10,20 +11,15 @@ import { hostOf } from '../session/issuer-host.ts'
 import { PasswordField } from '../session/password-field.tsx'
 import { useConfirmation } from './confirmation.ts'
 
-// Escape ends the question alone: without this it would also close the dialog whose call needs the password.
-const OWN_ESCAPE = { 'data-mantine-stop-propagation': 'true' }
-
 /** The question for the password. */
 export function PasswordDialog() {
   const confirmation = useConfirmation()
   const cancel = () => confirmation.answer(false)
   const person = useQuery(PersonService.method.getPerson)
   return (
-    <Modal
+    <Dialog
       opened
       onClose={cancel}
-      closeOnEscape={false}
-      onKeyDown={(event) => event.key === 'Escape' && cancel()}
       withCloseButton={false}
       title={person.data?.hasPassword === false ? 'Confirm who you are' : 'Enter your password'}
     >
@@ -31,7 +27,7 @@ export function PasswordDialog() {
         {person.data?.hasPassword !== false && <PasswordForm confirmation={confirmation} />}
         {person.data && <IssuerConfirmation person={person.data} onCancel={cancel} />}
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -45,9 +41,9 @@ function IssuerConfirmation({ person, onCancel }: { person: GetPersonResponse; o
         {person.hasPassword ? 'Or sign in' : 'This change needs a fresh sign-in. Sign in'} at {hostOf(issuer)} again.
         You come back to this page, and can make the change within ten minutes.
       </p>
-      <IssuerButton host={hostOf(issuer)} purpose="confirm" back={currentPath()} attributes={OWN_ESCAPE} />
+      <IssuerButton host={hostOf(issuer)} purpose="confirm" back={currentPath()} />
       {!person.hasPassword && (
-        <Button variant="subtle" onClick={onCancel} {...OWN_ESCAPE}>
+        <Button variant="subtle" onClick={onCancel}>
           Cancel
         </Button>
       )}
@@ -69,20 +65,13 @@ function PasswordForm({ confirmation }: { confirmation: Question }) {
         <p className="soft">
           This change needs your password. Other changes in the next ten minutes do not, except to how you sign in.
         </p>
-        <PasswordField
-          value={password}
-          onChange={setPassword}
-          data-autofocus
-          {...OWN_ESCAPE}
-          visibilityToggleButtonProps={OWN_ESCAPE}
-        />
+        <PasswordField value={password} onChange={setPassword} data-autofocus />
         <CallFault error={check.error} />
         <DialogButtons
           verb="Continue"
           onClose={() => confirmation.answer(false)}
           pending={check.isPending}
           disabled={password === ''}
-          attributes={OWN_ESCAPE}
         />
       </Stack>
     </form>

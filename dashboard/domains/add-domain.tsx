@@ -1,9 +1,10 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Checkbox, Modal, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Stack, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount } from '../account/account.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
@@ -18,9 +19,9 @@ interface AddDomainProps {
 /** Asks for the name of a domain, adds it and opens its page with the records to publish. */
 export function AddDomain({ opened, onClose }: AddDomainProps) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Add domain">
+    <Dialog opened={opened} onClose={onClose} title="Add domain">
       <AddForm onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,5 +1,6 @@
-import { Button, Modal, Stack } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
+import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { countOf } from '../numbers/quantities.ts'
 
@@ -25,12 +26,12 @@ export function StartButton({ count, asks, pending, onStart }: StartButtonProps)
       <Button disabled={!count} loading={pending} onClick={asks ? open : onStart}>
         Replay {events}
       </Button>
-      <Modal opened={opened} onClose={close} title="Replay without a time">
+      <Dialog opened={opened} onClose={close} title="Replay without a time">
         <Stack gap="md">
           <p>You chose neither From nor To. Your endpoint gets {events} again, from all of the last 90 days.</p>
           <DialogButtons verb={`Replay ${events}`} onClose={close} onConfirm={start} />
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   )
 }

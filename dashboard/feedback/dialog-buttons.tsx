@@ -10,16 +10,14 @@ interface DialogButtonsProps {
   disabled?: boolean
   /** Red for what cannot be undone. */
   color?: 'red'
-  /** Attributes of both buttons. */
-  attributes?: Record<`data-${string}`, string>
 }
 
 /** The end of a dialog: the way out, and what the dialog does. A dialog without a field starts on the latter. */
 export function DialogButtons(props: DialogButtonsProps) {
-  const { verb, onClose, onConfirm, pending, disabled, color, attributes } = props
+  const { verb, onClose, onConfirm, pending, disabled, color } = props
   return (
     <Group justify="flex-end" gap="xs">
-      <Button variant="default" onClick={onClose} {...attributes}>
+      <Button variant="default" onClick={onClose}>
         Cancel
       </Button>
       <Button
@@ -29,7 +27,6 @@ export function DialogButtons(props: DialogButtonsProps) {
         disabled={disabled}
         onClick={onConfirm}
         data-autofocus={onConfirm ? true : undefined}
-        {...attributes}
       >
         {verb}
       </Button>

@@ -1,5 +1,6 @@
-import { Modal, Stack, TextInput } from '@mantine/core'
+import { Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
+import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from './dialog-buttons.tsx'
 import { CallFault } from './error-state.tsx'
 
@@ -21,9 +22,9 @@ interface NameDialogProps {
 /** Asks for the name of a thing before it is lost. */
 export function NameDialog({ opened, onClose, title, ...rest }: NameDialogProps) {
   return (
-    <Modal opened={opened} onClose={onClose} title={title}>
+    <Dialog opened={opened} onClose={onClose} title={title}>
       <NameForm {...rest} onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 

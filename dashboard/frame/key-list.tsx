@@ -1,4 +1,4 @@
-import { Modal } from '@mantine/core'
+import { Dialog } from '../dialog/dialog.tsx'
 import styles from './frame.module.css'
 import { RAIL_ENTRIES } from './rail-entries.ts'
 
@@ -15,7 +15,7 @@ const KEYS: [keys: string, does: string][] = [
 export function KeyList({ onClose }: { onClose(): void }) {
   const goTo = RAIL_ENTRIES.map(({ key, label }): [string, string] => [`g ${key}`, `Go to ${label}`])
   return (
-    <Modal opened onClose={onClose} title="Keys" size="sm">
+    <Dialog opened onClose={onClose} title="Keys" size="sm">
       <dl className={styles.keys}>
         {[...KEYS, ...goTo].map(([keys, does]) => (
           <div key={keys}>
@@ -28,6 +28,6 @@ export function KeyList({ onClose }: { onClose(): void }) {
           </div>
         ))}
       </dl>
-    </Modal>
+    </Dialog>
   )
 }

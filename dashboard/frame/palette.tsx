@@ -1,8 +1,9 @@
-import { Modal, useMantineColorScheme } from '@mantine/core'
+import { useMantineColorScheme } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { useSignOut } from '../session/sign-out.ts'
 import { SETTINGS_PAGES } from '../settings/settings-pages.tsx'
 import { useCombobox } from './combobox.ts'
@@ -28,7 +29,7 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
     entry.run()
   }
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       withCloseButton={false}
@@ -73,7 +74,7 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
           </div>
         ))}
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Modal, Stack } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
@@ -22,7 +23,7 @@ export function ClearInbox({ opened, total, onClose }: ClearInboxProps) {
     },
   })
   return (
-    <Modal opened={opened} onClose={onClose} title="Clear the inbox" onExitTransitionEnd={clear.reset}>
+    <Dialog opened={opened} onClose={onClose} title="Clear the inbox" onExitTransitionEnd={clear.reset}>
       <Stack gap="md">
         <p>
           {total === 1 ? 'One message is' : `All ${countOf(total)} messages of this account are`} deleted from the
@@ -37,6 +38,6 @@ export function ClearInbox({ opened, total, onClose }: ClearInboxProps) {
           pending={clear.isPending}
         />
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }

@@ -11,11 +11,10 @@ interface IssuerButtonProps extends Omit<OidcStart, 'back'> {
   verb?: string
   /** The path to come back to, below /dashboard. */
   back?: string
-  attributes?: Record<`data-${string}`, string>
 }
 
 /** Opens the issuer of OpenID Connect. An error appears below the button when the issuer does not respond. */
-export function IssuerButton({ host, verb = `Continue with ${host}`, attributes, ...start }: IssuerButtonProps) {
+export function IssuerButton({ host, verb = `Continue with ${host}`, ...start }: IssuerButtonProps) {
   const confirmation = useConfirmation()
   const leave = useMutation({
     async mutationFn() {
@@ -31,12 +30,7 @@ export function IssuerButton({ host, verb = `Continue with ${host}`, attributes,
   })
   return (
     <Stack gap="xs">
-      <Button
-        variant="default"
-        loading={leave.isPending || leave.isSuccess}
-        onClick={() => leave.mutate()}
-        {...attributes}
-      >
+      <Button variant="default" loading={leave.isPending || leave.isSuccess} onClick={() => leave.mutate()}>
         {verb}
       </Button>
       <AuthFaultNote error={leave.error} />

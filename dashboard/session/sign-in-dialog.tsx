@@ -1,7 +1,8 @@
 import { useQuery } from '@connectrpc/connect-query'
-import { Button, Modal, Stack } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { CodeForm } from './code-form.tsx'
 import { currentPath, IssuerButton } from './issuer-button.tsx'
 import { hostOf } from './issuer-host.ts'
@@ -17,7 +18,7 @@ export function SignInDialog() {
   const goOn = () => question.answer(true)
   const leave = () => question.answer(false)
   return (
-    <Modal
+    <Dialog
       opened
       onClose={leave}
       closeOnEscape={false}
@@ -41,6 +42,6 @@ export function SignInDialog() {
           </>
         )}
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,7 +1,8 @@
-import { Modal, Stack, TextInput } from '@mantine/core'
+import { Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
@@ -29,7 +30,7 @@ export function RenameDialog({ title, name: current, save, onClose }: RenameDial
   })
   const fault = fieldFaults(rename.error).get('name')
   return (
-    <Modal opened onClose={onClose} title={title}>
+    <Dialog opened onClose={onClose} title={title}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -56,6 +57,6 @@ export function RenameDialog({ title, name: current, save, onClose }: RenameDial
           />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,7 +1,8 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Modal, Stack, TextInput } from '@mantine/core'
+import { Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
@@ -10,9 +11,9 @@ import { useRefresh } from '../refresh.ts'
 /** Asks for an address that is never to be mailed. */
 export function AddSuppression({ opened, onClose }: { opened: boolean; onClose(): void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Add address">
+    <Dialog opened={opened} onClose={onClose} title="Add address">
       <AddForm onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,10 +1,11 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Modal, Stack } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useMay } from '../account/account.ts'
+import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
@@ -35,7 +36,7 @@ export function UndoImport({ of: { importId, fileName, imported, state }, onUndo
       <Button variant="default" size="xs" onClick={() => setAsked(true)}>
         Undo import
       </Button>
-      <Modal opened={isAsked} onClose={() => setAsked(false)} title="Undo import" onExitTransitionEnd={undo.reset}>
+      <Dialog opened={isAsked} onClose={() => setAsked(false)} title="Undo import" onExitTransitionEnd={undo.reset}>
         <Stack gap="md">
           <p>
             {imported === 1 ? 'The address' : `The ${countOf(imported)} addresses`} that the import of{' '}
@@ -51,7 +52,7 @@ export function UndoImport({ of: { importId, fileName, imported, state }, onUndo
             pending={undo.isPending}
           />
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   )
 }

@@ -1,6 +1,6 @@
-import { Modal } from '@mantine/core'
 import { useState } from 'react'
 import type { CreateKeyResponse, ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
+import { Dialog } from '../../dialog/dialog.tsx'
 import { CreateKeyForm } from './create-key-form.tsx'
 import { NewKey } from './new-key.tsx'
 
@@ -8,7 +8,7 @@ import { NewKey } from './new-key.tsx'
 export function CreateKeyDialog({ list, onClose }: { list: ListKeysResponse; onClose(): void }) {
   const [created, setCreated] = useState<CreateKeyResponse>()
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       size="lg"
@@ -22,6 +22,6 @@ export function CreateKeyDialog({ list, onClose }: { list: ListKeysResponse; onC
       ) : (
         <CreateKeyForm list={list} onCreated={setCreated} onCancel={onClose} />
       )}
-    </Modal>
+    </Dialog>
   )
 }

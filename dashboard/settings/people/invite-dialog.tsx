@@ -1,10 +1,11 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Radio, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { type InvitePersonResponse, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { ROLE_SENTENCES, ROLE_WORDS } from '../../account/account.ts'
 import { CodeBlock } from '../../copy/code-block.tsx'
+import { Dialog } from '../../dialog/dialog.tsx'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
@@ -14,7 +15,7 @@ import { useRefresh } from '../../refresh.ts'
 export function InviteDialog({ onClose }: { onClose(): void }) {
   const [created, setCreated] = useState<InvitePersonResponse>()
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title={created ? 'The invitation is created' : 'Invite person'}
@@ -26,7 +27,7 @@ export function InviteDialog({ onClose }: { onClose(): void }) {
       ) : (
         <InviteForm onCreated={setCreated} onCancel={onClose} />
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { CodeBlock } from '../../copy/code-block.tsx'
+import { Dialog } from '../../dialog/dialog.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { enableSecondFactor, type NewSecondFactor, verifyCode } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
@@ -20,7 +21,7 @@ export function SecondFactorDialog({ onClose }: { onClose(): void }) {
     onClose()
   }
   return (
-    <Modal
+    <Dialog
       opened
       onClose={close}
       title={verified ? 'Store your backup codes' : 'Turn on the second factor'}
@@ -30,7 +31,7 @@ export function SecondFactorDialog({ onClose }: { onClose(): void }) {
       {!factor && <PasswordStep onDone={setFactor} />}
       {factor && !verified && <AppStep totpURI={factor.totpURI} onDone={() => setVerified(true)} />}
       {factor && verified && <CodesStep codes={factor.backupCodes} onDone={close} />}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,7 +1,8 @@
-import { Modal, Stack } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
+import { Dialog } from '../../dialog/dialog.tsx'
 import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { disableSecondFactor } from '../../session/auth-calls.ts'
@@ -19,7 +20,7 @@ export function TurnOffDialog({ onClose }: { onClose(): void }) {
     },
   })
   return (
-    <Modal opened onClose={onClose} title="Turn off the second factor">
+    <Dialog opened onClose={onClose} title="Turn off the second factor">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -39,6 +40,6 @@ export function TurnOffDialog({ onClose }: { onClose(): void }) {
           />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { CodeBlock } from '../../copy/code-block.tsx'
+import { Dialog } from '../../dialog/dialog.tsx'
 
 /** Shows a new secret once. */
 export function SecretDialog({ secret, onClose }: { secret: string; onClose(): void }) {
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title="The secret of your endpoint"
@@ -24,6 +25,6 @@ export function SecretDialog({ secret, onClose }: { secret: string; onClose(): v
           <Button onClick={onClose}>I have copied the secret</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }

@@ -171,6 +171,13 @@ test('after ten minutes a change needs the password', async () => {
   await dialog().getByLabel('Name').fill('Second')
   await button('Create key', dialog()).click()
   const question = page.getByRole('dialog', { name: 'Enter your password' })
+  await question.waitFor()
+  // The form is hidden below the question, and Escape ends the question alone.
+  expect(await dialog().count()).toBe(1)
+  await page.keyboard.press('Escape')
+  await question.waitFor({ state: 'detached' })
+  expect(await dialog().getByLabel('Name').inputValue()).toBe('Second')
+  await button('Create key', dialog()).click()
   await question.getByLabel('Password', { exact: true }).fill('wrong password')
   await button('Continue', question).click()
   await question.getByRole('alert').waitFor()
@@ -196,6 +203,7 @@ test('a session that ends while a form is filled in asks for the password there,
   await installation.sql`delete from sessions`
   await button('Create key', dialog()).click()
   await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+  expect(await dialog().count()).toBe(1)
   expect(await axeFindings(page)).toEqual([])
   await signInAgain()
   await shows('Copy the key now.')
