@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { BrowserContext, Page } from 'playwright-core'
-import { loaded, startBrowser } from '../test/real/dashboard/browser.ts'
+import { loaded, OBSERVE_SHIFT, startBrowser } from '../test/real/dashboard/browser.ts'
 import { signIn } from '../test/real/dashboard/owner.ts'
 import { fill } from './lists.ts'
 import { untilCalm } from './load/cpu.ts'
@@ -20,14 +20,11 @@ const CALM_WITHIN_MS = 2_000
 const OWNER = { email: 'owner@example.test', password: 'correct horse battery' }
 const DASHBOARD = new URL('../dashboard/dist/', import.meta.url)
 
-/** Runs in the page before its own scripts: the largest paint so far, and the sum of the shifts of its layout. */
-const OBSERVE = `
+/** Runs in the page before its own scripts: the largest paint so far. */
+const OBSERVE_PAINT = `
   window.paintMs = 0
-  window.shift = 0
-  const observe = (type, each) =>
-    new PerformanceObserver((list) => list.getEntries().forEach(each)).observe({ type, buffered: true })
-  observe('largest-contentful-paint', ({ startTime }) => { window.paintMs = startTime })
-  observe('layout-shift', ({ value, hadRecentInput }) => { if (!hadRecentInput) window.shift += value })`
+  new PerformanceObserver((list) => list.getEntries().forEach(({ startTime }) => { window.paintMs = startTime }))
+    .observe({ type: 'largest-contentful-paint', buffered: true })`
 
 /**
  * The main pages of an account with a month of history, in Chromium over loopback: when each has painted what it shows,
@@ -42,7 +39,8 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
   await using browser = await startBrowser()
   const origin = `http://127.0.0.1:${product.port}`
   const { context } = await browser.context(origin)
-  await context.addInitScript(OBSERVE)
+  await context.addInitScript(OBSERVE_PAINT)
+  await context.addInitScript(OBSERVE_SHIFT)
   const page = await context.newPage()
   await page.goto(`${origin}/dashboard/sign-in`)
   const account = await signIn(page, OWNER)

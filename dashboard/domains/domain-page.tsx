@@ -10,7 +10,7 @@ import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
 import { saveFile } from '../export/save-file.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
+import { LoadingSections } from '../feedback/loading.tsx'
 import { NameDialog } from '../feedback/name-dialog.tsx'
 import { Page } from '../frame/page.tsx'
 import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
@@ -43,7 +43,7 @@ export function DomainPage() {
       {domain.error ? (
         <ErrorState error={domain.error} retry={() => void domain.refetch()} />
       ) : (
-        <LoadingBlock height={640} />
+        <LoadingSections rows={[6, 2]} />
       )}
     </Page>
   )

@@ -8,9 +8,9 @@ import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingRows } from '../feedback/loading.tsx'
 import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
+import { LoadingRows } from '../lists/loading-rows.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -34,7 +34,7 @@ export function DomainsPage() {
       {domains.error && !domains.data ? (
         <ErrorState error={domains.error} retry={() => void domains.refetch()} />
       ) : !domains.data ? (
-        <LoadingRows />
+        <LoadingRows columns={COLUMNS} rows={3} />
       ) : domains.data.domains.length === 0 ? (
         <EmptyState title="No domain yet" command="npx verdict domains add example.com" action={add}>
           You send from a domain of your own. Add it, and publish its records at your DNS provider.

@@ -5,7 +5,6 @@ import type { ReactNode } from 'react'
 import { type GetInboxMessageResponse, InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { HtmlFrame } from '../html-frame/html-frame.tsx'
 import { sizeOf } from '../numbers/quantities.ts'
@@ -13,6 +12,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import tabStyles from '../tabs/tabs.module.css'
 import { Ago } from '../time/ago.tsx'
 import styles from './inbox.module.css'
+import { InboxMessageSkeleton } from './inbox-message-skeleton.tsx'
 import { AttachmentList, DownloadLink, HeaderList } from './message-parts.tsx'
 
 /** One message as its recipient gets it. */
@@ -25,7 +25,7 @@ export function InboxMessagePage() {
       {message.error ? (
         <ErrorState error={message.error} retry={() => void message.refetch()} />
       ) : (
-        <LoadingBlock height={640} />
+        <InboxMessageSkeleton />
       )}
     </Page>
   )

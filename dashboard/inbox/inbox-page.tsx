@@ -1,5 +1,5 @@
 import { useQuery } from '@connectrpc/connect-query'
-import { Button, TextInput } from '@mantine/core'
+import { Button, Skeleton, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPaperclip, IconSearch } from '@tabler/icons-react'
 import { keepPreviousData } from '@tanstack/react-query'
@@ -9,8 +9,8 @@ import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingRows } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
+import { LoadingRows } from '../lists/loading-rows.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf, sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
@@ -45,7 +45,12 @@ export function InboxPage() {
       {inbox.error && !inbox.data ? (
         <ErrorState error={inbox.error} retry={() => void inbox.refetch()} />
       ) : !inbox.data ? (
-        <LoadingRows />
+        <>
+          <div className={styles.filters}>
+            <Skeleton className={styles.search} height={36} />
+          </div>
+          <LoadingRows columns={COLUMNS} />
+        </>
       ) : inbox.data.total === 0 ? (
         <FirstMessage />
       ) : (

@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingRows } from '../feedback/loading.tsx'
 import type { CursorList } from './cursor-list.ts'
 import styles from './lists.module.css'
+import { LoadingRows } from './loading-rows.tsx'
 import { type Column, Rows } from './rows.tsx'
 
 interface ListProps<Row> {
@@ -18,7 +18,7 @@ interface ListProps<Row> {
 /** A list by cursor: its rows, the bar of new ones, and the button for more. */
 export function List<Row>({ list, label, columns, idOf, empty }: ListProps<Row>) {
   if (list.error && !list.rows) return <ErrorState error={list.error} retry={list.retry} />
-  if (!list.rows) return <LoadingRows />
+  if (!list.rows) return <LoadingRows columns={columns} />
   return (
     <>
       <div aria-live="polite">

@@ -2,8 +2,8 @@ import { useQuery } from '@connectrpc/connect-query'
 import { Navigate, useParams } from '@tanstack/react-router'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
+import { MessageSkeleton } from './message-skeleton.tsx'
 
 /** The address of an event: it leads to the page of its message, with the event open. */
 export function EventPage() {
@@ -16,11 +16,7 @@ export function EventPage() {
   }
   return (
     <Page title="Event">
-      {event.error ? (
-        <ErrorState error={event.error} retry={() => void event.refetch()} />
-      ) : (
-        <LoadingBlock height={640} />
-      )}
+      {event.error ? <ErrorState error={event.error} retry={() => void event.refetch()} /> : <MessageSkeleton />}
     </Page>
   )
 }

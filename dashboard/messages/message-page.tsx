@@ -6,7 +6,6 @@ import { useAccount } from '../account/account.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
 import { ShortId } from '../copy/short-id.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { breakable } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
@@ -18,6 +17,7 @@ import styles from './message.module.css'
 import { MessageEvents } from './message-events.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessagePreview } from './message-preview.tsx'
+import { MessageSkeleton } from './message-skeleton.tsx'
 import { Neighbours } from './neighbours.tsx'
 import { Recipients } from './recipients.tsx'
 import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
@@ -30,12 +30,8 @@ export function MessagePage() {
   const email = useQuery(EmailService.method.getEmail, { id }, { staleTime: 60_000 })
   if (email.data) return <Message email={email.data} key={id} />
   return (
-    <Page title="Message">
-      {email.error ? (
-        <ErrorState error={email.error} retry={() => void email.refetch()} />
-      ) : (
-        <LoadingBlock height={640} />
-      )}
+    <Page title="Message" above={<Neighbours messageId={id} />}>
+      {email.error ? <ErrorState error={email.error} retry={() => void email.refetch()} /> : <MessageSkeleton />}
     </Page>
   )
 }

@@ -7,6 +7,7 @@ import { countOf } from '../numbers/quantities.ts'
 import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
+import { FiguresSkeleton } from './overview-skeleton.tsx'
 import { messagesIn, type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 15_000
@@ -33,7 +34,8 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
     placeholderData: keepPreviousData,
   })
   // The charts below say what is wrong when the statistics cannot be read.
-  if (!now.data || !before.data) return <div className={styles.place} />
+  if (!now.data || !before.data)
+    return now.error || before.error ? <div className={styles.place} /> : <FiguresSkeleton />
   const params = { account: membership.accountId }
   const times = timesOf({ fromMs, toMs })
   const messages = messagesIn({ fromMs, toMs }, simulated)

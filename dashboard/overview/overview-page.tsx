@@ -6,7 +6,6 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { type OverviewPeriod, OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import type { RangeSearch } from '../range/presets.ts'
 import { RangePicker } from '../range/range-picker.tsx'
@@ -18,6 +17,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { Groups } from './groups.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
+import { OverviewSkeleton } from './overview-skeleton.tsx'
 import { DEFAULT_PRESET, messagesIn, type OverviewSearch, type Range, rangeOf, timesOf } from './range.ts'
 import { faultsOf, readChecks } from './readiness.ts'
 
@@ -76,7 +76,7 @@ export function OverviewPage() {
           <ErrorState error={overview.error} retry={() => void overview.refetch()} />
         </>
       ) : !overview.data || setUp.isPending || readiness.isPending ? (
-        <LoadingBlock height={640} />
+        <OverviewSkeleton />
       ) : (
         <>
           <HealthLine findings={healthOf(overview.data, checks, Date.now())} />

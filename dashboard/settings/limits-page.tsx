@@ -3,7 +3,7 @@ import { Progress } from '@mantine/core'
 import { type DomainVolume, type GetLimitsResponse, LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
-import { LoadingBlock } from '../feedback/loading.tsx'
+import { LoadingSections } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf, sizeOf } from '../numbers/quantities.ts'
@@ -20,7 +20,7 @@ export function LimitsPage() {
       ) : limits.data ? (
         <Limits limits={limits.data} />
       ) : (
-        <LoadingBlock height={480} />
+        <LoadingSections rows={[1, 2, 2, 12]} />
       )}
     </Page>
   )

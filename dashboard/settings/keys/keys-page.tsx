@@ -7,9 +7,9 @@ import { useMay } from '../../account/account.ts'
 import { ReaderNote } from '../../account/reader-note.tsx'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
-import { LoadingRows } from '../../feedback/loading.tsx'
 import { useAddressedDialog } from '../../frame/addressed-dialog.ts'
 import { Page } from '../../frame/page.tsx'
+import { LoadingRows } from '../../lists/loading-rows.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
@@ -34,7 +34,7 @@ export function KeysPage() {
       ) : list.data ? (
         <Keys list={list.data} />
       ) : (
-        <LoadingRows />
+        <LoadingRows columns={COLUMNS} rows={3} />
       )}
       {creating && list.data && <CreateKeyDialog list={list.data} onClose={close} />}
     </Page>

@@ -1,7 +1,7 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { NotificationService } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import { ErrorState } from '../../feedback/error-state.tsx'
-import { LoadingBlock } from '../../feedback/loading.tsx'
+import { LoadingSections } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
 import { MailsSection } from './mails-section.tsx'
 import { SentSection } from './sent-section.tsx'
@@ -20,7 +20,7 @@ export function NotificationsPage() {
       ) : settings.error ? (
         <ErrorState error={settings.error} retry={() => void settings.refetch()} />
       ) : (
-        <LoadingBlock height={400} />
+        <LoadingSections rows={[3, 1, 4]} />
       )}
       <SentSection />
     </Page>

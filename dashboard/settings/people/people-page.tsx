@@ -13,8 +13,8 @@ import {
 import { ROLE_WORDS, useAccount, useMay } from '../../account/account.ts'
 import { ReaderNote } from '../../account/reader-note.tsx'
 import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
-import { LoadingRows } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
+import { LoadingRows } from '../../lists/loading-rows.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { Address } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
@@ -31,7 +31,7 @@ import { RoleSelect } from './role-select.tsx'
 export function PeoplePage() {
   const list = useQuery(PeopleService.method.listPeople)
   const [open, setOpen] = useState<'invite' | 'rename'>()
-  const { membership } = useAccount()
+  const { membership, person } = useAccount()
   const isOwner = useMay(Role.OWNER)
   const close = () => setOpen(undefined)
   const rename = useMutation(AccountService.method.renameAccount)
@@ -51,7 +51,7 @@ export function PeoplePage() {
       ) : list.data ? (
         <People list={list.data} />
       ) : (
-        <LoadingRows rows={3} />
+        <LoadingRows columns={columnsOf(person.personId, isOwner)} rows={3} />
       )}
       {open === 'invite' && <InviteDialog onClose={close} />}
       {open === 'rename' && (
@@ -70,15 +70,7 @@ function People({ list }: { list: ListPeopleResponse }) {
   const isOwner = useMay(Role.OWNER)
   const { person: reader } = useAccount()
   const [leaving, setLeaving] = useState<Person>()
-  const columns: Column<Person>[] = [
-    { head: 'Person', bare: true, wide: true, cell: (person) => <PersonName person={person} you={reader.personId} /> },
-    {
-      head: 'Role',
-      cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
-    },
-    { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
-    { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} /> },
-  ]
+  const columns = columnsOf(reader.personId, isOwner)
   if (isOwner) columns.push(removeColumn(setLeaving))
   return (
     <>
@@ -88,6 +80,16 @@ function People({ list }: { list: ListPeopleResponse }) {
     </>
   )
 }
+
+const columnsOf = (you: string, isOwner: boolean): Column<Person>[] => [
+  { head: 'Person', bare: true, wide: true, cell: (person) => <PersonName person={person} you={you} /> },
+  {
+    head: 'Role',
+    cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
+  },
+  { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
+  { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} /> },
+]
 
 function PersonName({ person, you }: { person: Person; you: string }) {
   return (

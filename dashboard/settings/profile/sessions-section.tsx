@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { PersonService, type Session } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
-import { LoadingRows } from '../../feedback/loading.tsx'
+import { LoadingRows } from '../../lists/loading-rows.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { OutsideText } from '../../outside-text/outside-text.tsx'
 import { useRefresh } from '../../refresh.ts'
@@ -48,7 +48,7 @@ export function SessionsSection() {
       ) : list.data ? (
         <Rows label="Sessions" columns={columns} rows={list.data.sessions} idOf={(session) => session.sessionId} />
       ) : (
-        <LoadingRows rows={2} />
+        <LoadingRows columns={columns} rows={2} />
       )}
     </section>
   )

@@ -7,7 +7,7 @@ import { useMay } from '../../account/account.ts'
 import { ReaderNote } from '../../account/reader-note.tsx'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
-import { LoadingBlock } from '../../feedback/loading.tsx'
+import { LoadingSections } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
 import styles from '../settings.module.css'
 import { DeleteSection } from './delete-section.tsx'
@@ -32,7 +32,7 @@ export function WebhookPage() {
       ) : found.error ? (
         <ErrorState error={found.error} retry={() => void found.refetch()} />
       ) : (
-        <LoadingBlock height={480} />
+        <LoadingSections rows={[6, 2, 2]} />
       )}
       {secret && <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </Page>

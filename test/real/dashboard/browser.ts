@@ -68,6 +68,13 @@ export async function axeFindings(page: Page): Promise<string[]> {
   return findings
 }
 
+/** Runs in a page before its own scripts: `window.shift` is the sum of the shifts of its layout. */
+export const OBSERVE_SHIFT = `
+  window.shift = 0
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) window.shift += value
+  }).observe({ type: 'layout-shift', buffered: true })`
+
 /** Resolves when nothing on the page loads any more. */
 export async function loaded(page: Page): Promise<void> {
   await page.waitForLoadState('load')

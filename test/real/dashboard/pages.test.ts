@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { axeFindings, loaded } from './browser.ts'
+import { axeFindings, loaded, OBSERVE_SHIFT } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signIn, signUp } from './owner.ts'
 import { type Ids, PAGES, pathOf } from './pages.ts'
@@ -63,6 +63,23 @@ describe.each(PAGES)('%s', (_, path) => {
     await expect.poll(() => page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
   })
 })
+
+/** The sum of the shifts of a layout that people do not notice. */
+const MOST_SHIFT = 0.05
+
+test.each(PAGES.flatMap(([name, path]) => [1280, 360].map((width) => [name, width, path] as const)))(
+  '%s has its place at %d pixels before its content is loaded',
+  async (_, width, path) => {
+    const page = await context.newPage()
+    await page.addInitScript(OBSERVE_SHIFT)
+    await page.setViewportSize({ width, height: 900 })
+    await page.goto(`${installation.ready.url}/dashboard/${owner.account}${pathOf(path, ids)}`)
+    await loaded(page)
+    await page.waitForLoadState('networkidle')
+    expect(await page.evaluate('window.shift')).toBeLessThan(MOST_SHIFT)
+    await page.close()
+  },
+)
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement?.textContent ?? ''")
 
