@@ -1,21 +1,28 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Link } from '@tanstack/react-router'
-import { type CountEventsResponse, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { type Endpoint, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
+import { timeOf, timestampOf } from '../lists/read-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
+import { PRESETS, type RangeSearch, withTimes } from '../range/presets.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { useEventCount } from './event-count.ts'
 import styles from './events.module.css'
 
 const REFRESH_MS = 10_000
-const DAY_MS = 86_400_000
 
-/** Whether the endpoint gets its events: what waits, what it missed in the last day, and the way to send it again. */
-export function EndpointState() {
+interface EndpointStateProps {
+  /** The range of the list. */
+  search: RangeSearch
+  /** Whether the list has any event. */
+  hasEvents: boolean
+}
+
+/** Whether the endpoint gets its events: what waits, what it missed in the range, and the way to send it again. */
+export function EndpointState(props: EndpointStateProps) {
   const { membership } = useAccount()
   const params = { account: membership.accountId }
   const { data } = useQuery(WebhookService.method.listEndpoints, {}, { refetchInterval: REFRESH_MS })
@@ -67,7 +74,7 @@ export function EndpointState() {
             .{' '}
           </>
         )}
-        {wasTried && <Missed />}
+        {(wasTried || props.hasEvents) && <Missed {...props} isOne={data.endpoints.length === 1} />}
       </span>
     </div>
   )
@@ -87,28 +94,54 @@ function waitingWords(waiting: number): string {
   return waiting === 1 ? 'One attempt waits' : `${countOf(waiting)} attempts wait`
 }
 
-/** How many events of the last day never reached the endpoint, with the way to replay them. */
-function Missed() {
+/** Whether events of the range never reached the endpoint, with the way to replay them. */
+function Missed({ search, hasEvents, isOne }: EndpointStateProps & { isOne: boolean }) {
   const { membership } = useAccount()
-  const fromMs = Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000
-  const filter = { from: timestampFromMs(fromMs), notAcknowledged: true }
-  const { data } = useQuery(ReplayService.method.countEvents, { filter }, { refetchInterval: 60_000 })
-  if (!data || (data.count === 0 && !data.countedFrom)) return null
+  const isChosen = search.range !== undefined || search.from !== undefined || search.to !== undefined
+  const asked: RangeSearch = withTimes(isChosen ? search : LAST_DAY, Date.now())
+  // A start within the minute keeps the request the same for a minute.
+  const fromMs = timeOf(asked.from)
+  const from = fromMs === undefined ? undefined : new Date(Math.floor(fromMs / 60_000) * 60_000).toISOString()
+  const filter = { from: timestampOf(from), to: timestampOf(asked.to), notAcknowledged: true }
+  const { count, isComplete, isCounting } = useEventCount(filter, {
+    refetchInterval: 60_000,
+    mostCalls: isChosen ? MOST_CALLS : 1,
+  })
+  if (isCounting) return null
+  const range = rangeWords(search)
+  if (count === 0 && isComplete) return hasEvents && acknowledgedWords(range, isOne)
   return (
     <Link
       to="/$account/events/replay"
       params={{ account: membership.accountId }}
-      search={{ from: new Date(fromMs).toISOString(), missed: 'true' }}
+      search={{ from, to: asked.to, missed: 'true' }}
       className="text-link"
     >
-      {missedWords(data)}
+      {missedWords(count, isComplete, range)}
     </Link>
   )
 }
 
+/** A range that a person has chosen is counted for some seconds. */
+const MOST_CALLS = 20
+
+const LAST_DAY: RangeSearch = { range: '24h' }
+
+function rangeWords({ range, from, to }: RangeSearch): string {
+  const preset = PRESETS.find(([name]) => name === range)
+  if (preset) return `of the last ${preset[1].replace(/^1 /, '')}`
+  return from || to ? 'of this range' : 'of the last 24 hours'
+}
+
+/** A replay counts neither dry runs nor kinds of events that no endpoint asks for. */
+const acknowledgedWords = (range: string, isOne: boolean) =>
+  isOne
+    ? `Your endpoint acknowledged every event ${range} that it asks for.`
+    : `Your endpoints acknowledged every event ${range} that they ask for.`
+
 /** An account with much mail is counted in part only, so that the page stays cheap. */
-function missedWords({ count, countedFrom }: CountEventsResponse): string {
-  if (count === 0) return 'Look for events of the last 24 hours that were not acknowledged'
+function missedWords(count: number, isComplete: boolean, range: string): string {
+  if (count === 0) return `Look for events ${range} that were not acknowledged`
   const events = `${countOf(count)} ${count === 1 ? 'event' : 'events'}`
-  return `Replay ${countedFrom ? 'at least ' : ''}${events} of the last 24 hours that ${count === 1 ? 'was' : 'were'} not acknowledged or never pushed`
+  return `Replay ${isComplete ? '' : 'at least '}${events} ${range} that ${count === 1 ? 'was' : 'were'} not acknowledged or never pushed`
 }

@@ -15,11 +15,20 @@ export interface EventCount {
   more: boolean
   /** False while older events are still counted. */
   isComplete: boolean
+  /** Whether nothing is counted yet, or a call follows. */
+  isCounting: boolean
+}
+
+interface CountOptions {
+  /** After so many calls the rest is not counted. */
+  mostCalls?: number
+  refetchInterval?: number
 }
 
 /** Counts the events that a filter matches. Each call counts for a moment, and the next one the events before it. */
 export function useEventCount(
   filter: MessageInitShape<typeof ReplayFilterSchema> & { to?: Timestamp },
+  { mostCalls = Number.POSITIVE_INFINITY, refetchInterval }: CountOptions = {},
 ): EventCount & { error: Error | null } {
   const transport = useTransport()
   const schema = ReplayService.method.countEvents
@@ -29,11 +38,15 @@ export function useEventCount(
       callUnaryMethod(transport, schema, { filter: { ...filter, to: pageParam } }, { signal }),
     initialPageParam: filter.to,
     getNextPageParam: ({ countedFrom }: CountEventsResponse) => countedFrom,
+    refetchInterval,
   })
+  const goesOn = hasNextPage && !isFetching && !error && (data?.pages.length ?? 0) < mostCalls
   useEffect(() => {
-    if (hasNextPage && !isFetching && !error) void fetchNextPage()
-  }, [hasNextPage, isFetching, error, fetchNextPage])
+    if (goesOn) void fetchNextPage()
+  }, [goesOn, fetchNextPage])
   const counts = data?.pages.map(({ count }) => count) ?? []
   const more = data?.pages.at(-1)?.more ?? false
-  return { count: counts.reduce((sum, count) => sum + count, 0), more, isComplete: !!data && !hasNextPage, error }
+  const isComplete = !!data && !hasNextPage
+  const isCounting = !data || (hasNextPage && !error && data.pages.length < mostCalls)
+  return { count: counts.reduce((sum, count) => sum + count, 0), more, isComplete, isCounting, error }
 }

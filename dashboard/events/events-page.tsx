@@ -59,7 +59,7 @@ export function EventsPage() {
   )
   return (
     <Page title="Events" actions={actions}>
-      <EndpointState />
+      <EndpointState search={search} hasEvents={(list.rows?.length ?? 0) > 0} />
       <DeliveryViews />
       <div className={filterStyles.bar}>
         <FilterChips filters={EVENT_FILTERS} values={{ ...search }} onChange={setFilter} />

@@ -1,3 +1,5 @@
+import { providerName } from '../numbers/groups.ts'
+
 const ID = /^(msg|evt)_[0-9a-z]{26}$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
 const PAIR = /^[\w.-]{1,40}=./
@@ -28,12 +30,41 @@ export function readingsOf(text: string): Reading[] {
   const subject = /[\p{L}\p{N}]/u.test(value) ? [messagesBy('Messages whose subject has', 'subject', value)] : []
   if (PAIR.test(value)) return [messagesBy('Messages with the metadata', 'metadata', value), ...subject, tag]
   const domain = value.slice(value.lastIndexOf('@') + 1)
-  if (!DOMAIN.test(domain)) return WORDS.test(value) ? [...subject, tag] : [tag, ...subject]
+  const bounced = bouncedBy(value)
+  if (!DOMAIN.test(domain)) return WORDS.test(value) ? [...subject, tag] : [...bounced, tag, ...subject]
   const toDomain = messagesBy('Messages to anyone at', 'recipient_domain', domain)
   return value.includes('@')
-    ? [messagesBy('Messages to', 'recipient', value), toDomain, ...subject, tag]
-    : [toDomain, messagesBy('Messages from the domain', 'domain', value), ...subject, tag]
+    ? [messagesBy('Messages to', 'recipient', value), suppressionsOf(value), toDomain, ...subject, tag]
+    : [toDomain, ...bounced, messagesBy('Messages from the domain', 'domain', value), ...subject, tag]
 }
+
+/** Mailbox providers by what people call their mailboxes. */
+const PROVIDERS: Record<string, string> = {
+  apple: 'apple',
+  gmail: 'google',
+  gmx: 'gmx',
+  google: 'google',
+  googlemail: 'google',
+  hotmail: 'microsoft',
+  icloud: 'apple',
+  microsoft: 'microsoft',
+  outlook: 'microsoft',
+  yahoo: 'yahoo',
+}
+
+/** The messages that a provider bounced, for its name or a domain of its mailboxes: `outlook`, `outlook.com`. */
+function bouncedBy(value: string): Reading[] {
+  const name = value.toLowerCase().split('.')[0]!
+  if (!Object.hasOwn(PROVIDERS, name)) return []
+  const provider = PROVIDERS[name]!
+  return [{ ...messagesBy('Messages bounced by', 'bounced_by', provider), value: providerName(provider) }]
+}
+
+const suppressionsOf = (email: string): Reading => ({
+  label: 'Suppressions of',
+  value: email,
+  place: `suppressions?${new URLSearchParams({ email })}`,
+})
 
 const messagesBy = (label: string, filter: string, value: string): Reading => ({
   label,

@@ -47,8 +47,8 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
   )
 }
 
-function wordOf({ choices }: Filter, value: string): string {
-  return choices?.find(([choice]) => choice === value)?.[1] ?? value
+function wordOf({ choices, nameOf }: Filter, value: string): string {
+  return choices?.find(([choice]) => choice === value)?.[1] ?? nameOf?.(value) ?? value
 }
 
 function AddFilter({ filters, onAdd }: { filters: Filter[]; onAdd(name: string, value: string): void }) {
@@ -128,7 +128,7 @@ function TypedValue({ filter, onApply }: { filter: Filter; onApply(value: string
         />
         {filter.known !== undefined && (
           <Suspense>
-            <Suggestions by={filter.known} text={value} onChoose={onApply} />
+            <Suggestions by={filter.known} nameOf={filter.nameOf} text={value} onChoose={onApply} />
           </Suspense>
         )}
         <Button type="submit" size="xs">

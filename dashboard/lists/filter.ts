@@ -11,6 +11,8 @@ export interface Filter {
   placeholder?: string
   /** The groups of statistics whose values are suggested while a value is typed. */
   known?: GroupBy
+  /** What people call a value that is typed. */
+  nameOf?(value: string): string
   /** What a typed value looks like, as a regular expression, and the words for one that does not. */
   pattern?: string
   patternWords?: string

@@ -1,23 +1,24 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Granularity, type GroupBy, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { useAccount } from '../account/account.ts'
+import { OTHER } from '../numbers/groups.ts'
 import styles from './filters.module.css'
 
 const DAYS = 30
 const HOUR_MS = 3_600_000
 const MOST = 8
-/** The group of statistics with every value that has no row of its own. */
-const OTHER = 'other'
 
 interface SuggestionsProps {
   by: GroupBy
+  /** What people call a value. */
+  nameOf?(value: string): string
   /** What was typed so far. */
   text: string
   onChoose(value: string): void
 }
 
 /** The most used values of the last 30 days that contain the typed text. */
-export function Suggestions({ by, text, onChoose }: SuggestionsProps) {
+export function Suggestions({ by, nameOf = same, text, onChoose }: SuggestionsProps) {
   const now = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS
   const request = {
     by,
@@ -36,17 +37,20 @@ export function Suggestions({ by, text, onChoose }: SuggestionsProps) {
   const typed = text.trim().toLowerCase()
   const groups = [...(live.data?.groups ?? []), ...(simulated.data?.groups ?? [])]
   const values = [...new Set(groups.map(({ key }) => key))].filter((key) => key !== '' && key !== OTHER)
-  const fitting = values.filter((value) => value.toLowerCase().includes(typed) && value !== text).slice(0, MOST)
+  const fits = (value: string) => `${value} ${nameOf(value)}`.toLowerCase().includes(typed) && value !== text
+  const fitting = values.filter(fits).slice(0, MOST)
   if (fitting.length === 0) return null
   return (
     <ul className={styles.suggestions} aria-label="Values of the last 30 days">
       {fitting.map((value) => (
         <li key={value}>
           <button type="button" className={styles.choice} onClick={() => onChoose(value)}>
-            <bdi>{value}</bdi>
+            <bdi>{nameOf(value)}</bdi>
           </button>
         </li>
       ))}
     </ul>
   )
 }
+
+const same = (value: string) => value

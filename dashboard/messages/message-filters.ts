@@ -14,6 +14,7 @@ import {
   TENANT_FILTER,
 } from '../lists/outcome-filters.ts'
 import { timestampOf } from '../lists/read-filters.ts'
+import { providerName } from '../numbers/groups.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
 
@@ -30,6 +31,8 @@ export interface MessageSearch extends RangeSearch {
   recipient_domain?: string
   status?: string
   reason?: string
+  /** A mailbox provider, as statistics name it. */
+  bounced_by?: string
   subject?: string
   /** A pair, as `key=value`. */
   metadata?: string
@@ -45,6 +48,13 @@ export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_FILTER,
   MESSAGE_STATUS,
   REASON_FILTER,
+  {
+    name: 'bounced_by',
+    label: 'Bounced by',
+    placeholder: 'microsoft, or the domain of a mail server',
+    known: GroupBy.PROVIDER,
+    nameOf: providerName,
+  },
   RECIPIENT_DOMAIN_FILTER,
   SUBJECT_FILTER,
   METADATA_FILTER,
@@ -67,6 +77,7 @@ export function requestOf(search: MessageSearch) {
   return {
     recipient,
     recipientDomain: search.recipient_domain,
+    bouncedBy: search.bounced_by,
     subject,
     metadata: metadata === undefined ? undefined : pairOf(metadata),
     domain,

@@ -1,11 +1,13 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { keepPreviousData } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Granularity, GroupBy, type StatsGroup, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
+import { OTHER, providerName } from '../numbers/groups.ts'
 import { countOf, percentOf } from '../numbers/quantities.ts'
 import { reasonWord } from '../status/reasons.ts'
 import tabStyles from '../tabs/tabs.module.css'
@@ -15,23 +17,23 @@ import styles from './figures.module.css'
 import { messagesIn, type Range, timesOf } from './range.ts'
 
 const REFRESH_MS = 60_000
-/** Stands for every value without a row of its own. */
-const OTHER = 'other'
 
 interface Grouping {
   by: GroupBy
   label: string
   /** The row of emails that have no value. */
   none: string
-  /** The filter of the list of messages; absent for providers, which no list knows. */
-  filter?: string
+  /** The filter of the list of messages that a row leads to. That of a provider has only what the provider bounced. */
+  filter: 'bounced_by' | 'recipient_domain' | 'tag' | 'tenant'
+  /** Whether the list of events has the filter, too. */
+  ofEvents?: boolean
 }
 
 const GROUPINGS: [Grouping, ...Grouping[]] = [
-  { by: GroupBy.PROVIDER, label: 'Mailbox provider', none: 'No mail server' },
+  { by: GroupBy.PROVIDER, label: 'Mailbox provider', none: 'No server asked', filter: 'bounced_by' },
   { by: GroupBy.RECIPIENT_DOMAIN, label: 'Recipient domain', none: 'None', filter: 'recipient_domain' },
-  { by: GroupBy.TAG, label: 'Tag', none: 'Without a tag', filter: 'tag' },
-  { by: GroupBy.TENANT, label: 'Tenant', none: 'Without a tenant', filter: 'tenant' },
+  { by: GroupBy.TAG, label: 'Tag', none: 'Without a tag', filter: 'tag', ofEvents: true },
+  { by: GroupBy.TENANT, label: 'Tenant', none: 'Without a tenant', filter: 'tenant', ofEvents: true },
 ]
 
 /** How the emails of the range fared at each mailbox provider or recipient domain, and with each tag or tenant. */
@@ -67,7 +69,7 @@ export function Groups({ range, simulated }: { range: Range; simulated: boolean 
       ) : stats.data.groups.length === 0 ? (
         <p className="faint">No email in this range.</p>
       ) : (
-        <GroupTable grouping={grouping} groups={stats.data.groups} messages={messagesIn(range, simulated)} />
+        <GroupTable grouping={grouping} groups={stats.data.groups} range={range} simulated={simulated} />
       )}
     </section>
   )
@@ -76,45 +78,68 @@ export function Groups({ range, simulated }: { range: Range; simulated: boolean 
 interface GroupTableProps {
   grouping: Grouping
   groups: StatsGroup[]
-  /** The filters of the list of messages that all groups have in common. */
-  messages: Record<string, string>
+  range: Range
+  simulated: boolean
 }
 
-function GroupTable({ grouping, groups, messages }: GroupTableProps) {
+function GroupTable({ grouping: { by, filter, label, none, ofEvents }, groups, range, simulated }: GroupTableProps) {
   const { membership } = useAccount()
-  const { by, filter, label, none } = grouping
-  const name = (key: string) => {
-    const word = key === '' ? none : key === OTHER ? 'Other' : by === GroupBy.PROVIDER ? providerName(key) : key
-    if (filter === undefined || key === '' || key === OTHER) return word
+  const params = { account: membership.accountId }
+  /** The filters of the list of messages that all rows have in common. */
+  const common = messagesIn(range, simulated)
+  const isProvider = by === GroupBy.PROVIDER
+  const hasList = ({ key, bounced }: StatsGroup) => key !== '' && key !== OTHER && (!isProvider || bounced > 0)
+
+  function name(group: StatsGroup) {
+    const { key } = group
+    const word = key === '' ? none : key === OTHER ? 'Other' : isProvider ? providerName(key) : key
+    if (!hasList(group)) return word
     return (
-      <RowLink
-        to="/$account/messages"
-        params={{ account: membership.accountId }}
-        search={{ ...messages, [filter]: key }}
-      >
+      <RowLink to="/$account/messages" params={params} search={{ ...common, [filter]: key }}>
         {word}
       </RowLink>
     )
   }
+
+  function topReason(group: StatsGroup) {
+    const top = rankedReasons(group.reasons)[0]
+    if (!top) return '-'
+    const [reason, emails] = top
+    const words = `${reasonWord(reason)} (${countOf(emails)})`
+    if (!hasList(group)) return words
+    return (
+      <Link
+        to="/$account/messages"
+        params={params}
+        search={{ ...common, [filter]: group.key, reason }}
+        className="text-link"
+      >
+        {words}
+      </Link>
+    )
+  }
+
+  function complaints(group: StatsGroup) {
+    if (!ofEvents || group.complaints === 0 || !hasList(group)) return countOf(group.complaints)
+    const search = { ...timesOf(range), feedback: 'complaint', [filter]: group.key }
+    return (
+      <Link to="/$account/events" params={params} search={search} className="text-link">
+        {countOf(group.complaints)}
+      </Link>
+    )
+  }
+
   const columns: Column<StatsGroup>[] = [
-    { head: label, bare: true, wide: true, cell: ({ key }) => name(key) },
+    { head: label, bare: true, wide: true, cell: name },
     { head: 'Sent', numbers: true, cell: ({ sent }) => countOf(sent) },
     {
       head: 'Delivered',
       numbers: true,
       cell: ({ sent, delivered }) => (sent === 0 ? '-' : percentOf(delivered / sent)),
     },
-    { head: 'Most frequent reason', cell: ({ reasons }) => topReason(reasons) },
+    { head: 'Complaints', numbers: true, cell: complaints },
+    { head: 'Most frequent reason', cell: topReason },
     { head: '95 % within', numbers: true, cell: ({ p95Ms }) => (p95Ms === undefined ? '-' : lengthOf(p95Ms)) },
   ]
   return <Rows label={label} columns={columns} rows={groups} idOf={({ key }) => `group ${key}`} />
 }
-
-function topReason(reasons: Record<string, number>): string {
-  const [top] = rankedReasons(reasons)
-  return top ? `${reasonWord(top[0])} (${countOf(top[1])})` : '-'
-}
-
-/** `Google` for `google`. The site of a provider without a name is written as it is. */
-const providerName = (key: string) =>
-  key === 'gmx' ? 'GMX' : key.includes('.') ? key : key.charAt(0).toUpperCase() + key.slice(1)

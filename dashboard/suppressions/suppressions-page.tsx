@@ -20,11 +20,19 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { Address } from '../outside-text/address.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
 import { RemoveSuppression } from './remove-suppression.tsx'
 import styles from './suppressions.module.css'
-import { reasonOfName, reasonWord, SUPPRESSION_FILTERS, type SuppressionSearch, scopeWords } from './suppressions.ts'
+import {
+  reasonOfName,
+  reasonWord,
+  SUPPRESSION_FILTERS,
+  type SuppressionSearch,
+  scopeWords,
+  withoutAddress,
+} from './suppressions.ts'
 
 /** The addresses that are never mailed. */
 export function SuppressionsPage() {
@@ -100,7 +108,7 @@ function linesOf({ email, scope, tenantId, reason, messageId, detail, createdAt,
 }
 
 const COLUMNS: Column<SuppressionEntry>[] = [
-  { head: 'Address', bare: true, wide: true, cell: ({ email }) => <Address email={email} /> },
+  { head: 'Address', bare: true, wide: true, cell: (entry) => <AddressCell {...entry} /> },
   { head: 'Applies to', cell: ({ scope, tenantId }) => scopeWords(scope, tenantId) },
   { head: 'Reason', cell: (entry) => <ReasonCell {...entry} /> },
   { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
@@ -111,6 +119,20 @@ const REMOVE: Column<SuppressionEntry> = {
   head: 'Remove',
   quiet: true,
   cell: (entry) => entry.scope !== SuppressionScope.GLOBAL && <RemoveSuppression {...entry} />,
+}
+
+/** The address, and below it the words of the recipient's server that led to its entry. */
+function AddressCell({ email, detail }: SuppressionEntry) {
+  return (
+    <div className={styles.address}>
+      <Address email={email} />
+      {detail && (
+        <div className={styles.detail}>
+          <OutsideText text={withoutAddress(detail, email)} line />
+        </div>
+      )}
+    </div>
+  )
 }
 
 function ReasonCell({ reason, messageId }: SuppressionEntry) {

@@ -31,3 +31,10 @@ export interface SuppressionSearch {
   reason?: string
   tenant?: string
 }
+
+/** A server's reply without the address that it repeats, which is beside it in the list. */
+export function withoutAddress(reply: string, email: string): string {
+  const at = reply.toLowerCase().indexOf(`<${email.toLowerCase()}>`)
+  if (at < 0) return reply
+  return reply.slice(0, at) + reply.slice(at + email.length + 2).replace(/^:?\s*/, '')
+}

@@ -20,6 +20,7 @@ test.for([
   ],
   ['a domain', 'Example.com', 'messages?recipient_domain=Example.com'],
   ['a domain in another script', 'bücher.example', 'messages?recipient_domain=b%C3%BCcher.example'],
+  ['a mailbox provider', 'outlook', 'messages?bounced_by=microsoft'],
   ['a word', 'password-reset', 'messages?tag=password-reset'],
   ['several words', 'order 4102', 'messages?subject=order+4102'],
   ['a number', '4102', 'messages?subject=4102'],
@@ -35,17 +36,24 @@ test('every way to read a text is offered, and names what it looks for', () => {
   const readings = (text: string) => readingsOf(text).map(({ label, value }) => `${label} ${value}`)
   expect(readings('outlook.com')).toEqual([
     'Messages to anyone at outlook.com',
+    'Messages bounced by Microsoft (Outlook)',
     'Messages from the domain outlook.com',
     'Messages whose subject has outlook.com',
     'Messages with the tag outlook.com',
   ])
   expect(readings('Ann <ann@outlook.com>')).toEqual([
     'Messages to ann@outlook.com',
+    'Suppressions of ann@outlook.com',
     'Messages to anyone at outlook.com',
     'Messages whose subject has ann@outlook.com',
     'Messages with the tag ann@outlook.com',
   ])
   expect(readings('welcome')).toEqual(['Messages with the tag welcome', 'Messages whose subject has welcome'])
+  expect(readings('Gmail')).toEqual([
+    'Messages bounced by Google (Gmail)',
+    'Messages with the tag Gmail',
+    'Messages whose subject has Gmail',
+  ])
   expect(readings('order=4102')).toEqual([
     'Messages with the metadata order=4102',
     'Messages whose subject has order=4102',

@@ -27,8 +27,8 @@ export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetN
       <h2>Mail to you</h2>
       {mailFrom ? (
         <p className="soft">
-          Sent to <Address email={person.email} /> when a problem begins and when it ends, at most once an hour for the
-          same problem. Each person of the account chooses separately.
+          Sent to <Address email={person.email} /> when a trouble begins and when it ends, at most once an hour for the
+          same trouble. Each person of the account chooses separately.
         </p>
       ) : (
         <p className="soft" role="note">

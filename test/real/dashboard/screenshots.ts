@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { loaded } from './browser.ts'
+import { runDemo } from './demo.ts'
 import { firstDomain, firstInInbox, startInstallation, storeReplay } from './installation.ts'
 import { signUp } from './owner.ts'
 import { PAGES, pathOf } from './pages.ts'
@@ -50,9 +49,7 @@ for (const [name, path] of PAGES) {
   console.log(`${name} is in ${FOLDER}/${file}.*.png`)
 }
 
-const env = { ...process.env, DATA_DIR: installation.dataDir }
-const { stdout } = await promisify(execFile)(process.execPath, ['dev/demo.ts'], { env })
-const demo = /\/dashboard\/acc_\w+/.exec(stdout)![0]
+const demo = `/dashboard/${await runDemo(installation)}`
 await page.setViewportSize(WIDE)
 for (const [file, path] of Object.entries(OF_DEMO)) {
   await page.goto(`${ready.url}${demo}${path}`)

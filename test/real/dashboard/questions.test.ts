@@ -1,0 +1,217 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parsePublicId, publicId } from '../../../server/db/ids.ts'
+import { runDemo } from './demo.ts'
+import { type Installation, startInstallation } from './installation.ts'
+import { signUp } from './owner.ts'
+
+// Questions of support staff. A person who looks at the overview has the answer to each within three clicks. A search
+// is one: the key `/`, the text and Enter.
+
+const MOST_CLICKS = 3
+const QUOTA = 10_000
+
+let folder: string
+let installation: Installation
+let page: Page
+let faults: string[]
+let account: string
+let overview: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'verdict-questions-'))
+  const tiers = join(folder, 'tiers.json')
+  await writeFile(
+    tiers,
+    JSON.stringify({ tiers: { unlimited: { requests_per_minute: 1_000_000, emails_per_month: QUOTA } } }),
+  )
+  installation = await startInstallation({ TIERS_FILE: tiers })
+  const opened = await installation.browser.context(installation.ready.url, { viewport: { width: 1440, height: 900 } })
+  faults = opened.faults
+  page = await opened.context.newPage()
+  await signUp(page, installation.setUpLink)
+  account = await runDemo(installation)
+  overview = `${installation.ready.url}/dashboard/${account}`
+  await storeWeekBefore()
+}, 300_000)
+afterAll(async () => {
+  await installation?.[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const accountId = () => parsePublicId('acc', account)!
+
+/** The demo has one week. The statistics of the week before are the same, without the emails to full mailboxes. */
+async function storeWeekBefore(): Promise<void> {
+  const { sql } = installation
+  const columns = await sql<{ name: string }[]>`
+    select column_name as name from information_schema.columns
+    where table_name = 'hourly_stats' and column_name not in ('hour', 'mailbox_full')`
+  const names = columns.map(({ name }) => name).join(', ')
+  await sql.unsafe(
+    `insert into hourly_stats (hour, mailbox_full, ${names})
+    select hour - interval '7 days', 0, ${names} from hourly_stats where account_id = $1 and hour > now() - interval '7 days'`,
+    [accountId()],
+  )
+}
+
+let clicks: number
+
+async function click(target: Locator): Promise<void> {
+  clicks++
+  await target.click()
+}
+
+async function search(text: string): Promise<void> {
+  clicks++
+  await page.keyboard.press('/')
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+}
+
+/** A test that begins on the overview, and counts what the person does. */
+function question(words: string, answer: () => Promise<void>): void {
+  test(words, async () => {
+    await page.goto(overview)
+    await page.getByRole('list', { name: 'Figures' }).getByRole('link').first().waitFor()
+    clicks = 0
+    await answer()
+    expect(clicks).toBeGreaterThan(0)
+    expect(clicks).toBeLessThanOrEqual(MOST_CLICKS)
+  })
+}
+
+const main = () => page.getByRole('main')
+const shows = (text: string | RegExp, within: Locator = main()) => within.getByText(text).first().waitFor()
+const button = (name: string) => page.getByRole('button', { name, exact: true })
+const rail = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name })
+/** The rows of the list, without its heading. */
+const rows = () =>
+  main()
+    .getByRole('row')
+    .filter({ has: page.getByRole('cell') })
+
+question('Did ivan get it?', async () => {
+  const [ivan] = await installation.sql<[{ email: string }]>`
+    select email from recipients where account_id = ${accountId()} and email like 'ivan.%'
+    group by email having bool_and(status = 'delivered') order by max(message_id::text) desc limit 1`
+  await search(ivan.email)
+  await page.waitForURL(/recipient=ivan/)
+  await shows(ivan.email, rows().first())
+  await shows('Delivered', rows().first())
+})
+
+question('Does Outlook refuse us?', async () => {
+  await click(button('7 days'))
+  const outlook = main().getByRole('row').filter({ hasText: 'Microsoft (Outlook)' })
+  await shows(/^[A-Z][a-z ]+ \(\d+\)$/, outlook)
+  await click(outlook.getByRole('link', { name: 'Microsoft (Outlook)' }))
+  await page.waitForURL(/bounced_by=microsoft/)
+  await shows('Bounced by')
+  const refused = rows().filter({ hasText: 'Refused for now' }).first()
+  await refused.waitFor()
+  expect(await rows().getByText('Delivered', { exact: true }).count()).toBe(0)
+  await click(refused.getByRole('link'))
+  await shows(/refused it for now/)
+  await shows(/\.mail\.protection\.outlook\.com/)
+})
+
+question('Which mails about order 4102?', async () => {
+  const [{ order, count }] = await installation.sql<[{ order: string; count: number }]>`
+    select request -> 'metadata' ->> 'order' as order, count(*)::int from messages
+    where account_id = ${accountId()} and request ->> 'subject' like '%rder%'
+    group by 1 order by 2 desc, 1 limit 1`
+  await search(`order ${order}`)
+  await page.waitForURL(/subject=order/)
+  await expect.poll(() => rows().count()).toBe(count)
+  expect(await rows().filter({ hasText: order }).count()).toBe(count)
+})
+
+question('Are we worse than last week?', async () => {
+  await click(button('7 days'))
+  const bounced = page.getByRole('list', { name: 'Figures' }).getByRole('link', { name: /^Bounced/ })
+  await shows(/^\+\d\.\d+ points from the period before$/, bounced)
+})
+
+question('Why was this one bounced, and what do I do?', async () => {
+  await click(page.getByRole('list', { name: 'Figures' }).getByRole('link', { name: /^Bounced/ }))
+  await page.waitForURL(/status=bounced/)
+  await rows().first().waitFor()
+  const word = await rows().first().getByText(REASON).textContent()
+  await click(rows().first().getByRole('link'))
+  const [sentence, advice] = ANSWERS[word!]!
+  const outcome = page.getByRole('region', { name: 'Outcome' })
+  await shows(sentence, outcome)
+  await shows(advice, outcome)
+})
+
+const ANSWERS: Record<string, [sentence: RegExp, advice: RegExp]> = {
+  'Mailbox full': [/is full\./, /send it again later/],
+  'No such mailbox': [/there is no mailbox/i, /Check the spelling/],
+  'No connection': [/could be reached in time/, /send it again later/],
+  'Blocked by policy': [/refused it because of its rules/, /Its own words below say which rule/],
+  'Refused as spam': [/takes the content for spam/, /Change the content/],
+  'Refused for now': [/refused it for now/, /send it again in a few minutes/],
+}
+const REASON = new RegExp(`^(?:${Object.keys(ANSWERS).join('|')})$`)
+
+question('Did my endpoint get the event of this message?', async () => {
+  const [message] = await installation.sql<[{ id: string }]>`
+    select id from messages where account_id = ${accountId()} and not sandbox order by id desc offset 20 limit 1`
+  await search(publicId('msg', message.id))
+  const event = page.getByRole('article').first()
+  await shows('Acknowledged', event)
+  await shows('HTTP 200', event)
+})
+
+question('Is this address suppressed, and why?', async () => {
+  const [entry] = await installation.sql<[{ email: string; detail: string }]>`
+    select email, detail from suppressions
+    where account_id = ${accountId()} and reason = 'bounce' and tenant_id = '' and detail <> ''
+    order by id desc limit 1`
+  await page.keyboard.press('/')
+  await page.keyboard.type(entry.email)
+  await click(page.getByRole('option', { name: `Suppressions of ${entry.email}` }))
+  await page.waitForURL(/suppressions\?email=/)
+  const row = rows().filter({ hasText: entry.email }).first()
+  await shows('Bounce', row)
+  await shows(entry.detail.split('>: ').at(-1)!, row)
+  await click(row.getByRole('link', { name: 'Bounce' }))
+  await shows(entry.email)
+  await page.getByRole('region', { name: 'Outcome' }).waitFor()
+})
+
+question('Which tenant is complained about?', async () => {
+  const [tenant] = await installation.sql<[{ id: string; complaints: number }]>`
+    select tenant_id as id, count(*)::int as complaints from events
+    where account_id = ${accountId()} and feedback = 'complaint' and tenant_id is not null
+    group by 1 order by 2 desc limit 1`
+  await click(button('7 days'))
+  await click(page.getByRole('tab', { name: 'Tenant' }))
+  const row = main().getByRole('row').filter({ hasText: tenant.id })
+  await click(row.getByRole('link', { name: String(tenant.complaints), exact: true }))
+  await page.waitForURL(/events\?.*feedback=complaint/)
+  await expect.poll(() => rows().count()).toBe(tenant.complaints)
+  expect(await rows().filter({ hasText: 'Complaint' }).count()).toBe(tenant.complaints)
+})
+
+question('Did the events of yesterday’s outage go out in the end?', async () => {
+  await click(rail('Events'))
+  await page.waitForURL(/\/events$/)
+  await click(button('7 days'))
+  await shows('Your endpoint acknowledged every event of the last 7 days that it asks for.')
+})
+
+question('How much of this month’s quota is used?', async () => {
+  await click(rail('Settings'))
+  await click(page.getByRole('link', { name: 'Limits', exact: true }))
+  await page.waitForURL(/\/limits$/)
+  await shows(/^[\d,]+ of 10,000 emails\./)
+})
+
+test('the pages asked no other origin', () => {
+  expect(faults).toEqual([])
+})
