@@ -48,9 +48,10 @@ export function ProfilePage() {
         </dl>
       </section>
       <SignInMethodsSection person={person} />
-      <SessionsSection />
       {person.hasPassword && <SecondFactorSection isOn={person.secondFactor} />}
       {person.hasPassword && <PasswordSection />}
+      {/* The last one: however many sessions there are, nothing moves when they are loaded. */}
+      <SessionsSection />
       {renaming && (
         <RenameDialog
           title="Change your name"
