@@ -1,8 +1,9 @@
 #!/bin/sh
 # Creates and updates Temporal's two databases. A second run changes nothing, and a run of a newer image migrates them.
+# SQL_HOST and SQL_USER say where; the user may create databases.
 set -eu
 SQL_PASSWORD=$(cat /run/secrets/postgres-password)
-export SQL_PASSWORD SQL_PLUGIN=postgres12 SQL_HOST=postgres SQL_PORT=5432 SQL_USER=verdict
+export SQL_PASSWORD SQL_PLUGIN=postgres12 SQL_PORT=5432
 
 for pair in temporal:temporal temporal_visibility:visibility; do
   database=${pair%:*}

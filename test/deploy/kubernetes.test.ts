@@ -1,15 +1,28 @@
 import { globSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
+import { DEFINITIONS } from '../../server/telemetry/metrics.ts'
 import { onlyStep, readDockerfile } from './dockerfile.ts'
 import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
+import { environmentFile } from './units.ts'
+
+// What Verdict runs in Kubernetes. test/real builds the kustomizations.
 
 // biome-ignore lint/suspicious/noExplicitAny: a manifest is checked against Kubernetes' schemas in test/real.
 type Manifest = any
 
-const manifests: Manifest[] = globSync('deploy/kubernetes/*.yaml').flatMap((file) =>
-  parseAllDocuments(read(file), { version: '1.1' }).map((document) => document.toJS()),
-)
+const FOLDER = 'deploy/kubernetes'
+const SMTP = parse(read(`${FOLDER}/components/smtp/kustomization.yaml`))
+const manifests: Manifest[] = [
+  ...globSync(`${FOLDER}/{secret.example,{base,components/{smtp,autoscaling}}/!(kustomization)}.yaml`).flatMap((file) =>
+    parseAllDocuments(read(file), { version: '1.1' }).map((document) => document.toJS()),
+  ),
+  configMap('verdict', environmentFile(`${FOLDER}/base/verdict.env`)),
+  configMap(
+    'verdict-smtp',
+    Object.fromEntries(SMTP.configMapGenerator[0].literals.map((line: string) => line.split('='))),
+  ),
+]
 const of = (kind: string, name: string): Manifest =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
 const WORKLOADS = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
@@ -17,6 +30,11 @@ const pods = WORKLOADS.map(({ metadata, spec }) => [metadata.name, spec.template
 /** What a Secret of type kubernetes.io/tls has. */
 const TLS_SECRET = { 'tls.crt': '', 'tls.key': '' }
 const running = pods.filter(([name]) => name !== 'verdict-migrate')
+
+/** What kustomize generates from it. */
+function configMap(name: string, data: Record<string, string>): Manifest {
+  return { kind: 'ConfigMap', metadata: { name }, data }
+}
 
 function environmentOf({ env = [], envFrom = [] }: Manifest): Record<string, string> {
   const maps = envFrom.map(({ configMapRef }: Manifest) => of('ConfigMap', configMapRef.name).data)
@@ -77,7 +95,7 @@ test.each(pods)('the secrets of %s are files that the Secret has', (_, { spec })
   for (const { secret } of secrets) expect(secret.defaultMode).toBe(0o440)
 })
 
-test('the API starts without smtp.yaml and without the Secret that it needs, and then does not listen for programs', () => {
+test('the API starts without the component smtp and without the Secret that it needs, and then does not listen for programs', () => {
   const { containers, volumes } = of('Deployment', 'verdict-api').spec.template.spec
   const [first, second] = containers[0].envFrom
   expect([first.configMapRef.optional, second.configMapRef]).toEqual([
@@ -133,8 +151,41 @@ test('every selector finds pods', () => {
 test('a rollout and a drain of a node leave an API and a worker', () => {
   for (const name of ['verdict-api', 'verdict-worker']) {
     const { spec } = of('Deployment', name)
-    expect(spec.replicas).toBeGreaterThan(of('PodDisruptionBudget', name).spec.minAvailable)
-    expect(spec.template.spec.affinity.podAntiAffinity).toBeDefined()
+    expect(spec.replicas).toBeGreaterThan(of('PodDisruptionBudget', name).spec.maxUnavailable)
+    const topologies = spec.template.spec.topologySpreadConstraints.map(({ topologyKey }: Manifest) => topologyKey)
+    expect(topologies).toEqual(['kubernetes.io/hostname', 'topology.kubernetes.io/zone'])
   }
   expect(of('Deployment', 'verdict-api').spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
+})
+
+test('the autoscaler ends no second pod while one may still drain', () => {
+  const { spec } = of('HorizontalPodAutoscaler', 'verdict-api')
+  const { terminationGracePeriodSeconds } = of('Deployment', 'verdict-api').spec.template.spec
+  const { stabilizationWindowSeconds, policies } = spec.behavior.scaleDown
+  expect(policies).toEqual([{ type: 'Pods', value: 1, periodSeconds: expect.any(Number) }])
+  expect(policies[0].periodSeconds).toBeGreaterThan(terminationGracePeriodSeconds)
+  expect(stabilizationWindowSeconds).toBeGreaterThan(2 * terminationGracePeriodSeconds)
+  expect(spec.minReplicas).toBe(of('Deployment', 'verdict-api').spec.replicas)
+})
+
+test('the adapter makes the metric that the autoscaler reads from one that the API has', () => {
+  const [rule] = parse(read(`${FOLDER}/prometheus-adapter.yaml`)).rules.custom
+  const [{ pods }] = of('HorizontalPodAutoscaler', 'verdict-api').spec.metrics
+  expect(rule.name.as).toBe(pods.metric.name)
+  const { name, kind, labels } = DEFINITIONS.eventLoopBusy
+  expect(rule.name.matches).toBe(`^${name}$`)
+  expect(rule.seriesQuery).toBe(`${name}{namespace!="",pod!="",thread="main"}`)
+  expect([kind, labels.thread]).toEqual(['counter', expect.arrayContaining(['main'])])
+})
+
+test("Temporal's databases are created by the script that Compose runs", () => {
+  expect(read(`${FOLDER}/components/temporal/schema.sh`)).toBe(read('deploy/compose/temporal-schema.sh'))
+  expect(read(`${FOLDER}/components/temporal/dynamic.yaml`)).toBe(read('deploy/compose/temporal.yaml'))
+})
+
+test('all images of Temporal have the versions that Compose has', () => {
+  const images = (text: string) =>
+    [...text.matchAll(/image: (temporalio\/(?:server|admin-tools):\S+)/g)].map(([, image]) => image)
+  const here = globSync(`${FOLDER}/components/temporal/**/*.yaml`).flatMap((file) => images(read(file)))
+  expect(new Set(here)).toEqual(new Set(images(read('compose.yaml'))))
 })

@@ -52,7 +52,7 @@ test('a standby that vanished holds up no commit for as long as a statement may 
 })
 
 test('CloudNativePG gets the same settings as Patroni', () => {
-  const { spec } = parse(read('deploy/kubernetes/cloudnativepg.yaml'))
+  const { spec } = parse(read('deploy/kubernetes/components/database/cloudnativepg.yaml'))
   const { wal_log_hints, ...parameters } = patroni.bootstrap.dcs.postgresql.parameters
   const texts = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, String(value)]))
   expect(spec.postgresql.parameters).toEqual(texts)
