@@ -72,7 +72,7 @@ export async function installPatroni(folder: string): Promise<string> {
   const run = promisify(execFile)
   const programs = join(folder, 'python', 'bin')
   await run('/usr/bin/python3', ['-m', 'venv', dirname(programs)])
-  const requirements = ['--no-deps', '--requirement', 'test/cluster/requirements.txt']
+  const requirements = ['--no-deps', '--requirement', 'deploy/patroni/requirements.txt']
   await run(join(programs, 'pip'), ['install', '--quiet', '--disable-pip-version-check', ...requirements])
   return programs
 }

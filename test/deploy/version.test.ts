@@ -13,8 +13,8 @@ const NAMES: [files: string, name: RegExp][] = [
   ['client/python/README.md', /verdict_client-(.+?)-py3/g],
   // The first heading.
   ['CHANGELOG.md', /(?<!^## [\s\S]*)^## (\S+)/gm],
-  ['compose.yaml', /image: verdict:(\S+)/g],
-  ['deploy/kubernetes/{api,migrate,worker}.yaml', /image: \S+\/verdict:(\S+)/g],
+  ['{compose,deploy/compose/three-machines}.yaml', /image: verdict(?:-database)?:(\S+)/g],
+  ['deploy/kubernetes/base/{api,migrate,worker}.yaml', /image: \S+\/verdict:(\S+)/g],
   ['docs/installing.md', /verdict[:-](\d[^\s/]*)/g],
   ['docs/openapi.json', /"version": "(.+)"/g],
 ]
