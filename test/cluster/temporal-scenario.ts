@@ -6,11 +6,14 @@ import { sendPaced } from '../faults/webhooks/load.ts'
 import { attemptOf, recipientOf } from '../faults/webhooks/receivers.ts'
 import { BY_STATUS, endpointOf, startWebhookWorldAt } from '../faults/webhooks/world.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
+import { eventually } from '../real/daemon.ts'
 import type { TemporalCluster } from './temporal.ts'
 
 /** The delay before each attempt. The receivers acknowledge the third, and the events of some recipients never. */
 const SCHEDULE_MS = [0, 500, 1_000, 1_000]
 const PER_SECOND = 3
+/** The hand-over looks for the workflow of a dispatch that is overdue by two minutes. */
+const SETTLE_TIMEOUT_MS = 200_000
 /** Retries go on within this time of the end of a fault. */
 const GOES_ON_WITHIN_MS = 60_000
 /** More letters than any fault takes. */
@@ -29,7 +32,12 @@ export interface RetriesSeen {
 
 /** Starts an API process and two workers on a cluster, with endpoints that fail at first. */
 export async function startTemporalScenario(temporal: TemporalCluster, database?: TestDatabase) {
-  const run = await startWebhookWorldAt(temporal, { database, scheduleMs: SCHEDULE_MS, others: BY_STATUS })
+  const run = await startWebhookWorldAt(temporal, {
+    database,
+    scheduleMs: SCHEDULE_MS,
+    others: BY_STATUS,
+    settleTimeoutMs: SETTLE_TIMEOUT_MS,
+  })
   const isAcknowledged = (attempt: number, recipient: string) => attempt > 2 && !/-\d*7@/.test(recipient)
   const hook = await run.openHook((post, attempt) => ({
     status: isAcknowledged(attempt, recipientOf(post)) ? 200 : 503,
@@ -37,6 +45,9 @@ export async function startTemporalScenario(temporal: TemporalCluster, database?
   const node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   await Promise.all([run.work(), run.work()])
+  // A worker takes its first tasks late on a busy machine, and would then have many at once.
+  for (const letter of letters('before', 2, diceFor('before'))) await node.client.send(letter)
+  await eventually(async () => run.posts().find((post) => attemptOf(post) > 2), GOES_ON_WITHIN_MS)
 
   /** Runs a fault while letters are sent, and their events fail. Resolves when retries go on after it. */
   async function underLoad(name: string, fault: () => Promise<void>): Promise<RetriesSeen> {

@@ -14,6 +14,8 @@ interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccou
   scheduleMs?: number[]
   /** The endpoints of an account beside the first one, which asks for all events. They respond as its receiver does. */
   others?: Filters[]
+  /** How long a verdict waits for the end of dispatches. */
+  settleTimeoutMs?: number
 }
 
 interface Filters {
@@ -42,7 +44,13 @@ export async function startWebhookWorldAt(
   temporal: { address: string; drop(): Promise<void> },
   options: WebhookWorldOptions = {},
 ) {
-  const { scheduleMs = [0, 300, 600, 1_000], others = [], database, openAccount } = options
+  const {
+    scheduleMs = [0, 300, 600, 1_000],
+    others = [],
+    database,
+    openAccount,
+    settleTimeoutMs = SETTLE_TIMEOUT_MS,
+  } = options
   const world = await startFaultWorld({
     database,
     openAccount,
@@ -77,7 +85,7 @@ export async function startWebhookWorldAt(
    * wrong.
    */
   async function waitUntilSettled(): Promise<void> {
-    const deadline = performance.now() + SETTLE_TIMEOUT_MS
+    const deadline = performance.now() + settleTimeoutMs
     for (; performance.now() < deadline; await pauseFor(100)) {
       const [row] = await world.sql`
         select count(*)::int as waiting from open_dispatches
