@@ -13,6 +13,8 @@ const MAX_COPY_LINES = 250
 const MAX_LINE_BYTES = 4_096
 const MAX_BOUNDARIES = 20
 const LF = 10
+const HYPHEN = 45
+const NOTHING = Buffer.alloc(0)
 
 export interface Condenser {
   push(chunk: Buffer): void
@@ -28,15 +30,15 @@ export function createCondenser(): Condenser {
   const boundaries: string[] = []
   let keptBytes = 0
   let keptLines = 0
-  let rest: Buffer = Buffer.alloc(0)
+  let rest: Buffer = NOTHING
   let isSkippingLine = false
-  let part = { bytes: 0, lines: 0, isHeader: true, isCopy: false }
+  let part = { bytes: 0, lines: 0, isHeader: true, isCopy: false, isFull: false }
   let header = ''
 
   function addLine(line: Buffer): void {
     const text = line.toString('latin1').trimEnd()
     if (isBoundary(text)) {
-      part = { bytes: 0, lines: 0, isHeader: true, isCopy: false }
+      part = { bytes: 0, lines: 0, isHeader: true, isCopy: false, isFull: false }
       header = ''
       keep(line)
       return
@@ -45,8 +47,14 @@ export function createCondenser(): Condenser {
     part.bytes += line.length
     part.lines++
     const [maxBytes, maxLines] = part.isCopy ? [MAX_COPY_BYTES, MAX_COPY_LINES] : [MAX_PART_BYTES, MAX_PART_LINES]
-    if (part.bytes <= maxBytes && part.lines <= maxLines) keep(line)
+    part.isFull = part.bytes > maxBytes || part.lines > maxLines
+    if (!part.isFull) keep(line)
   }
+
+  /** Whether a line goes by unread, told by its first octet: one of a full part that is no boundary. */
+  const goesBy = (first: number) => part.isFull && !part.isHeader && first !== HYPHEN
+
+  const isFull = () => keptLines >= MAX_LINES || keptBytes >= MAX_BYTES
 
   /** The header of a part says how it ends, and whether it is a copy of the message. */
   function readHeaderLine(text: string): void {
@@ -81,24 +89,25 @@ export function createCondenser(): Condenser {
   return {
     push(chunk) {
       let start = 0
-      for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-        const piece = chunk.subarray(start, end + 1)
-        if (!isSkippingLine) addLine(rest.length > 0 ? Buffer.concat([rest, piece]) : piece)
-        rest = Buffer.alloc(0)
+      for (let end = chunk.indexOf(LF); end >= 0 && !isFull(); end = chunk.indexOf(LF, start)) {
+        if (rest.length > 0) addLine(Buffer.concat([rest, chunk.subarray(start, end + 1)]))
+        else if (!isSkippingLine && !goesBy(chunk[start]!)) addLine(chunk.subarray(start, end + 1))
+        rest = NOTHING
         isSkippingLine = false
         start = end + 1
       }
+      if (isFull()) return
       const open = chunk.subarray(start)
       if (isSkippingLine || open.length === 0) return
       rest = Buffer.concat([rest, open.subarray(0, MAX_LINE_BYTES)])
       if (rest.length < MAX_LINE_BYTES) return
       addLine(Buffer.concat([rest.subarray(0, MAX_LINE_BYTES), Buffer.from('\n')]))
-      rest = Buffer.alloc(0)
+      rest = NOTHING
       isSkippingLine = true
     },
     end() {
       if (rest.length > 0) addLine(rest)
-      rest = Buffer.alloc(0)
+      rest = NOTHING
       return Buffer.concat(kept)
     },
     bytes: () => keptBytes + rest.length,
