@@ -33,6 +33,7 @@ const NAMES = [
   'storm',
   'fair',
   'temporal-away',
+  'temporal-cluster',
   'verify',
   'start',
   'growth',

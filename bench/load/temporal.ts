@@ -10,6 +10,8 @@ import { startTemporalServer } from '../../dev/temporal/server.ts'
 export interface Temporal extends AsyncDisposable {
   /** `host:port`. It stays the same over a restart. */
   address: string
+  /** The id of the current process. */
+  pid(): number
   stop(): Promise<void>
   /** Starts the server again with all its data. */
   start(): Promise<void>
@@ -38,6 +40,7 @@ export async function startTemporal(): Promise<Temporal> {
   const { address } = server
   return {
     address,
+    pid: () => server.group,
     stop: () => server.stop(),
     async start() {
       server = await startServer()
