@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { create } from '@bufbuild/protobuf'
 import { DeliveryStatus, RecipientOutcomeSchema } from '../gen/verdict/v1/outcomes_pb.ts'
 import { inFlight } from '../server/db/collector.ts'
@@ -6,12 +5,13 @@ import { connect, type Database } from '../server/db/connect.ts'
 import { newId } from '../server/db/ids.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { makePartitions } from '../server/db/partitions.ts'
-import { type Claim, createClaim } from '../server/ledger/claim.ts'
+import { createClaim } from '../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../server/ledger/first-attempts-offer.ts'
 import { createMarker } from '../server/ledger/marker.ts'
 import { createRecord } from '../server/ledger/record.ts'
 import { endingRow } from '../server/sending/outcome.ts'
 import { startDatabase } from './load/database.ts'
+import { newClaim } from './load/new-claim.ts'
 import { playPairs, type Round, ratio, round } from './pairs.ts'
 import type { Report } from './report.ts'
 
@@ -72,26 +72,11 @@ function ledgerOf(db: Database): (accountId: string) => Promise<void> {
   const record = createRecord(db, LEFT_TO_TEMPORAL)
   return (accountId) =>
     inFlight(db.load, async () => {
-      const send = newSend(accountId)
+      const send = newClaim(accountId, Date.now())
       const email = send.recipients[0]!.email
       const delivered = create(RecipientOutcomeSchema, { email, status: DeliveryStatus.DELIVERED })
       await claim(send)
       if (!(await mark(send.messageId, send.claimId, [0]))) throw new Error('the marker was not set')
       if (!(await record(send, endingRow([delivered], CONTENT)))) throw new Error('the outcome was not stored')
     })
-}
-
-function newSend(accountId: string): Claim {
-  const createdAtMs = Date.now()
-  return {
-    messageId: newId(createdAtMs),
-    accountId,
-    claimId: randomUUID(),
-    leaseMs: 40_000,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: { from: 'a@example.test', subject: 'Your order is on its way' },
-    recipients: [{ eventId: newId(createdAtMs), email: 'b@to.test', kind: 'to' }],
-  }
 }

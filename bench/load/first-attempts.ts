@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
@@ -6,7 +5,7 @@ import { createLookup } from '../../net/lookup.ts'
 import { inTime } from '../../server/async/timeout.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
-import { newId, publicId } from '../../server/db/ids.ts'
+import { publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import type { Claim } from '../../server/ledger/claim.ts'
 import { createLogger } from '../../server/process/log.ts'
@@ -19,6 +18,7 @@ import { createEventBatches } from '../../server/webhooks/event-batches.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { machineMs } from './clock.ts'
 import { type Storage, sealerOf } from './endpoints.ts'
+import { newClaim } from './new-claim.ts'
 import { keepPace, type Pace } from './pace.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
@@ -119,20 +119,6 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
     due: await Promise.all(streams.map(createEvents)),
     endMs: machineMs(),
   }))
-}
-
-function newClaim(accountId: string, createdAtMs: number): Claim {
-  return {
-    messageId: newId(createdAtMs),
-    accountId,
-    claimId: randomUUID(),
-    leaseMs: 40_000,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: { subject: 'Your order is on its way' },
-    recipients: [{ eventId: newId(createdAtMs), email: 'recipient@to.test', kind: 'to' }],
-  }
 }
 
 if (import.meta.main) await serve(JSON.parse(process.argv[2]!))
