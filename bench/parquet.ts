@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { HISTORY } from '../server/db/schema.ts'
+import { installRequirements } from '../test/real/pythons.ts'
 import { createReaders } from './lists.ts'
 import { fillYesterday, type History } from './load/history.ts'
 import type { Table } from './load/history-rows.ts'
@@ -79,10 +80,8 @@ async function partitionOfYesterday(sql: postgres.Sql, table: Table): Promise<st
 
 async function installDuckDb() {
   const folder = await mkdtemp(join(tmpdir(), 'verdict-parquet-'))
-  const python = join(folder, 'python/bin/python')
-  await execute('python3', ['-m', 'venv', join(folder, 'python')])
-  const requirements = new URL('parquet-requirements.txt', import.meta.url).pathname
-  await execute(python, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--requirement', requirements])
+  const programs = await installRequirements('bench/parquet-requirements.txt', folder)
+  const python = join(programs, 'python')
   return {
     folder,
     /** Writes the rows of a CSV file as Parquet, and returns the file's size in bytes. */

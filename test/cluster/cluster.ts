@@ -10,6 +10,7 @@ import { mountSmallDisk } from '../faults/small-disk.ts'
 import { pauseFor } from '../harness/waits.ts'
 import { type Daemon, eventually, openFolder, startDaemon } from '../real/daemon.ts'
 import { AS_POSTGRES, programOf } from '../real/debian-postgres.ts'
+import { installRequirements } from '../real/pythons.ts'
 import { createNetwork, type Machine, type Network } from './machines.ts'
 
 // Three machines with etcd, Patroni and PostgreSQL, and one with HAProxy: the files of deploy/patroni, run as they are.
@@ -68,14 +69,8 @@ export interface Cluster {
 }
 
 /** Installs Patroni into a folder. Returns the folder of its programs. */
-export async function installPatroni(folder: string): Promise<string> {
-  const run = promisify(execFile)
-  const programs = join(folder, 'python', 'bin')
-  await run('/usr/bin/python3', ['-m', 'venv', dirname(programs)])
-  const requirements = ['--no-deps', '--requirement', 'deploy/patroni/requirements.txt']
-  await run(join(programs, 'pip'), ['install', '--quiet', '--disable-pip-version-check', ...requirements])
-  return programs
-}
+export const installPatroni = (folder: string): Promise<string> =>
+  installRequirements('deploy/patroni/requirements.txt', folder)
 
 /** Starts the cluster with the tables of the service. */
 export async function startCluster(): Promise<Cluster> {

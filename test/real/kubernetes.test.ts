@@ -11,6 +11,7 @@ import { VERSION } from '../deploy/environment.ts'
 import { snippets } from '../docs/snippets.ts'
 import { openFolder } from './daemon.ts'
 import { kustomizeProgram } from './kustomize.ts'
+import { installRequirements } from './pythons.ts'
 import { temporalVariables } from './temporal-variables.ts'
 
 // deploy/kubernetes as kustomize builds it, against Kubernetes' schemas and the resource definition of CloudNativePG.
@@ -47,10 +48,7 @@ const WITH_SMTP = {
 beforeAll(async () => {
   root = await openFolder('kubernetes')
   kustomize = await kustomizeProgram()
-  python = join(root, 'python', 'bin')
-  await run('/usr/bin/python3', ['-m', 'venv', join(root, 'python')])
-  const requirements = resolve('test/real/kubernetes-requirements.txt')
-  await run(`${python}/pip`, ['install', '--quiet', '--no-deps', '--requirement', requirements])
+  python = await installRequirements('test/real/kubernetes-requirements.txt', root)
   followsDefinition = await clusterDefinition()
   await cp(KUBERNETES, join(root, 'deploy/kubernetes'), { recursive: true })
   for (const name of ['base', 'one-machine', 'three-machines']) built[name] = await build(join(KUBERNETES, name))

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { access, mkdir, readFile, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
+import { buildEnvironment, goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 
 const MODULE = resolve('test/real/kustomize')
@@ -24,10 +24,9 @@ export async function kustomizeProgram(): Promise<string> {
   const signal = AbortSignal.timeout(BUILD_MS)
   const go = await goToolchain({ report: () => {}, signal, cacheDir })
   const unfinished = `${program}.${process.pid}.new`
-  const env = { ...process.env, ...go.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' }
   const flags = ['-trimpath', '-gcflags=all=-dwarf=false', '-ldflags', '-s -w']
   const command = [go.program, 'build', ...flags, '-o', unfinished, 'sigs.k8s.io/kustomize/kustomize/v5']
-  await run('nice', ['-n', '10', ...command], { cwd: MODULE, env, signal })
+  await run('nice', ['-n', '10', ...command], { cwd: MODULE, env: buildEnvironment(go), signal })
   await rename(unfinished, program)
   return program
 }

@@ -1,6 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
 
 export interface Python {
   /** The path of the interpreter. */
@@ -31,4 +35,17 @@ function minorOf(path: string): number | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Installs what a requirements file lists, and nothing else, into the virtual environment `python` of a folder. Returns
+ * the folder of the programs.
+ */
+export async function installRequirements(file: string, folder: string): Promise<string> {
+  const environment = join(folder, 'python')
+  const programs = join(environment, 'bin')
+  await run('/usr/bin/python3', ['-m', 'venv', environment])
+  const options = ['--quiet', '--disable-pip-version-check', '--no-deps']
+  await run(join(programs, 'pip'), ['install', ...options, '--requirement', file])
+  return programs
 }
