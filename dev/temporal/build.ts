@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runKept } from '../keeper.ts'
 import { Problem } from '../problem.ts'
-import { goToolchain } from './go-toolchain.ts'
+import { buildEnvironment, goToolchain } from './go-toolchain.ts'
 import type { InstallOptions } from './install-options.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
@@ -43,7 +43,7 @@ export async function buildTemporal(targets: Map<Program, string>, options: Inst
       signal,
       remove: work,
       cwd: MODULE,
-      env: { ...process.env, ...go.env, GOTMPDIR: work, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' },
+      env: { ...buildEnvironment(go), GOTMPDIR: work },
       onStderr: (text) => output.push(...text.trimEnd().split('\n')),
     })
     if (!succeeded) throw new Problem(`Temporal cannot be built with Go:\n${output.slice(-10).join('\n')}`)

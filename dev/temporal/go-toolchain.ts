@@ -32,6 +32,15 @@ const OTHER_WAYS =
   'Do one of these: install Go 1.26.4 or later (https://go.dev/dl), install the program `temporal` ' +
   '(https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to the address of a running Temporal.'
 
+/** The environment of `go build`: without a C compiler, another toolchain or a workspace around it. */
+export const buildEnvironment = (go: Go): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...go.env,
+  CGO_ENABLED: '0',
+  GOTOOLCHAIN: 'local',
+  GOWORK: 'off',
+})
+
 /** Returns the Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem without both. */
 export async function goToolchain({ report, signal, cacheDir }: InstallOptions): Promise<Go> {
   if (await onPathIsNewEnough()) return { program: 'go', env: {} }
