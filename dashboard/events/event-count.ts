@@ -20,7 +20,7 @@ export interface EventCount {
 }
 
 interface CountOptions {
-  /** After so many calls the rest is not counted. */
+  /** How many calls a count makes at most. */
   mostCalls?: number
   refetchInterval?: number
 }

@@ -82,7 +82,8 @@ const END = `
     state = case when $2 <> 'again' then $2 when goes_on then 'waiting' else 'failed' end,
     ended_at = case when not goes_on then now() end, email = case when goes_on then email end,
     outcome = $3, tries = tries + case when $2 = 'again' and $4::int is null then 1 else 0 end,
-    due_at = case when goes_on then next_at else n.due_at end, lease_until = case when goes_on and $4::int is not null then next_at end
+    due_at = case when goes_on then next_at else n.due_at end,
+    lease_until = case when goes_on and $4::int is not null then next_at end
   from (
     select id, next_at, coalesce($2 = 'again' and created_at + ${GIVE_UP} > next_at, false) as goes_on
     from (

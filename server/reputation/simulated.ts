@@ -22,7 +22,7 @@ export const accountIdOf = (id: string): string => withVersion(id, LIVE)
 /** The end of each of the simulator's addresses. */
 const SIMULATOR = '@simulator.test'
 
-/** Whether an address is one of the simulator's. Each of them stands for an outcome. */
+/** Whether an address belongs to the simulator. */
 export const isSimulated = (email: string): boolean => email.endsWith(SIMULATOR)
 
 /** SQL: the same. */
