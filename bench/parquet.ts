@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process'
-import { createWriteStream } from 'node:fs'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { HISTORY } from '../server/db/schema.ts'
@@ -51,11 +49,9 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
     const [stored] = await sql<{ rows: number; indexes: number }[]>`
       select pg_table_size(${partition}::regclass)::float8 as rows,
         pg_indexes_size(${partition}::regclass)::float8 as indexes`
-    const csv = join(duckdb.folder, `${table}.csv`)
-    await pipeline(
-      await sql.unsafe(`copy ${partition} to stdout (format csv, header)`).readable(),
-      createWriteStream(csv),
-    )
+    // The server writes into its own folder, where it may.
+    const csv = join(product.databaseDir, 'postgres', `${table}.csv`)
+    await sql.unsafe(`copy ${partition} to '${csv}' (format csv, header)`)
     const parquet = await duckdb.writeParquet(table, csv)
     total.rows += stored!.rows
     total.indexes += stored!.indexes
@@ -83,7 +79,6 @@ async function installDuckDb() {
   const programs = await installRequirements('bench/parquet-requirements.txt', folder)
   const python = join(programs, 'python')
   return {
-    folder,
     /** Writes the rows of a CSV file as Parquet, and returns the file's size in bytes. */
     async writeParquet(table: Table, csv: string): Promise<number> {
       const file = join(folder, `${table}.parquet`)
