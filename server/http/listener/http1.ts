@@ -83,6 +83,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     const count = (waiting.get(socket) ?? 0) + 1
     if (count > MAX_PIPELINED) {
       socket.destroy()
+      stopParsing(socket)
       return false
     }
     waiting.set(socket, count)
@@ -123,6 +124,15 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   }
 
   return server
+}
+
+/**
+ * Without this, the parser would still make a request of each of the up to 2,000 that are left in the chunk, which
+ * takes 20 ms. Not documented by Node: the number means that the rest of the bytes is not HTTP.
+ */
+function stopParsing(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming: () => number } }
+  if (parser) parser.onIncoming = () => 2
 }
 
 /**
