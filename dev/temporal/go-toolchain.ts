@@ -32,9 +32,13 @@ const OTHER_WAYS =
   'Do one of these: install Go 1.26.4 or later (https://go.dev/dl), install the program `temporal` ' +
   '(https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to the address of a running Temporal.'
 
-/** The environment of `go build`: without a C compiler, another toolchain or a workspace around it. */
+/**
+ * The environment of `go build`: without a C compiler, another toolchain, a workspace around it or flags of the user's
+ * own. With `GOFLAGS=-mod=mod`, a sum that go.sum lacks would be fetched instead of refused.
+ */
 export const buildEnvironment = (go: Go): NodeJS.ProcessEnv => ({
   ...process.env,
+  GOFLAGS: '',
   ...go.env,
   CGO_ENABLED: '0',
   GOTOOLCHAIN: 'local',
