@@ -2054,7 +2054,8 @@ export interface ListEventsQuery {
 export interface ListChangesQuery {
   /**
    * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default the
-   * events that are committed after the call. Filters may change between two calls.
+   * events that are committed after the call, and sometimes a few that were committed just before it. Filters may
+   * change between two calls.
    */
   after?: string
   /** Only events of this message. */

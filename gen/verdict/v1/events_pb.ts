@@ -172,7 +172,8 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
 export type StreamEventsRequest = Message<"verdict.v1.StreamEventsRequest"> & {
   /**
    * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
-   * the events that are committed after the call. Filters may change between two calls.
+   * the events that are committed after the call, and sometimes a few that were committed just before it. Filters may
+   * change between two calls.
    *
    * @generated from field: optional string after = 1;
    */
@@ -322,7 +323,8 @@ export const EventChangeSchema: GenMessage<EventChange> = /*@__PURE__*/
 export type ListChangesRequest = Message<"verdict.v1.ListChangesRequest"> & {
   /**
    * Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
-   * the events that are committed after the call. Filters may change between two calls.
+   * the events that are committed after the call, and sometimes a few that were committed just before it. Filters may
+   * change between two calls.
    *
    * @generated from field: optional string after = 1;
    */

@@ -2760,7 +2760,8 @@ class ListChangesQuery(TypedDict):
 
     after: NotRequired[str]
     """Where to start: a position of an earlier response, or `begin` for the oldest event that is stored. By default
-    the events that are committed after the call. Filters may change between two calls.
+    the events that are committed after the call, and sometimes a few that were committed just before it. Filters
+    may change between two calls.
     """
     message_id: NotRequired[str]
     """Only events of this message."""
