@@ -70,7 +70,7 @@ export function ruleFor({ phase, reply, mx, names }: PlacedReply): ReplyRule {
 }
 
 /** Nothing but addresses, numbers and punctuation. */
-const SILENT = new RegExp(`^(?:${Object.values(NAMED).join('|')}|[\\W\\d])*$`)
+const SILENT = new RegExp(`^(?:${Object.values(NAMED).join('|')}|\\P{L})*$`, 'u')
 
 /** Some servers put the status into the text only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */
 const STATUS_IN_TEXT = /#\s?([45]\.\d{1,3}\.\d{1,3})(?!\.?\w)/

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import { domainOf } from '../address.ts'
 
 /** What a reply names, as far as we know the names. */
@@ -12,7 +13,9 @@ export interface KnownNames {
 const MAX_CHARACTERS = 4_096
 
 const URL = /\b(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}/gi
-const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[a-z0-9._-]{1,253}/gi
+const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}/giu
+/** A field of a log at the end of a reply: `relay=[192.0.2.25]`. It speaks of no relaying. */
+const LOGGED_RELAY = /\brelay=[^\s,;]{1,300}/gi
 const IP = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w])|(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:.]{0,40}/gi
 const TOP_LEVEL =
   '[a-z]{2}|com|net|org|info|biz|edu|gov|mil|int|arpa|cloud|email|online|app|dev|local|lan|internal|example|test|invalid'
@@ -70,7 +73,7 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
   const isOwnHost = (host: string) =>
     host !== recipientDomain && [...ownDomains].some((domain) => host === domain || host.endsWith(`.${domain}`))
   const emailWord = (email: string) => {
-    const address = email.toLowerCase().replace(/[.]+$/, '')
+    const address = withAsciiDomain(email.toLowerCase().replace(/[.]+$/, ''))
     if (address === recipientAddress) return NAMED.recipient
     return own.has(address) || (isOwnHost(domainOf(address)) && address !== '') ? NAMED.ourAddress : NAMED.address
   }
@@ -81,11 +84,18 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
     return BLOCK_LIST_HOST.test(host) ? NAMED.blockList : NAMED.host
   }
   return bracketed(text, recipientAddress)
+    .replace(LOGGED_RELAY, ' ')
     .replace(URL, (url) => ` ${BLOCK_LIST_HOST.test(url.slice(0, 80)) ? NAMED.blockList : (urlWord(url) ?? '')} `)
     .replace(EMAIL, (email) => ` ${emailWord(email)} `)
     .replace(IP, (ip) => ` ${own.has(ip.toLowerCase()) ? NAMED.us : NAMED.ip} `)
     .replace(HOST, (host) => ` ${hostWord(host)} `)
     .replace(/(?<![\w.-])[\w-]{3,63}(?![\w-])/g, (word) => (own.has(word.toLowerCase()) ? NAMED.us : word))
+}
+
+/** Servers show internationalised domains in either form. */
+function withAsciiDomain(address: string): string {
+  const domain = domainOf(address)
+  return /[^\x00-\x7f]/.test(domain) ? `${address.slice(0, -domain.length)}${domainToASCII(domain)}` : address
 }
 
 /** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */

@@ -14,7 +14,7 @@ import {
 import { JUDGED_RULES, MESSAGE_RULES } from './rules/message.ts'
 import { EXPIRY_RULES, ROUTE_RULES, ROUTE_STATUS_RULES } from './rules/route.ts'
 import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rules/rule.ts'
-import { SESSION_RULES } from './rules/session.ts'
+import { SESSION_RULES, SESSION_STATUS_RULES } from './rules/session.ts'
 import { POLICY_RULES, US_RULES } from './rules/us.ts'
 
 const OPENING: readonly ReplyPhase[] = ['greeting', 'ehlo', 'starttls', 'mail']
@@ -58,9 +58,10 @@ const NUMBER_RULES: readonly ReplyRule[] = [
 /** All rows, in order of precedence. */
 export const RULES: readonly ReplyRule[] = [
   ...SESSION_RULES,
-  ...OPENING_RULES,
   ...JUDGED_RULES,
   ...US_RULES,
+  ...SESSION_STATUS_RULES,
+  ...OPENING_RULES,
   ...MESSAGE_RULES,
   ...SPACE_RULES,
   ...ROUTE_RULES,

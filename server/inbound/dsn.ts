@@ -10,11 +10,11 @@ const STATUS = /\b[245]\.\d{1,3}\.\d{1,3}\b/
 
 /**
  * The recipients that were not reached, from a delivery status notification (RFC 3464, RFC 6533). Recipients that were
- * delayed, reached or relayed to are no failures. Returns undefined when the mail is no such notification.
+ * delayed, reached or relayed to are no failures. Returns undefined when no part has the fields of a recipient.
  */
 export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): FailedRecipient[] | undefined {
   const groups = statusGroups(parts)
-  if (groups.length === 0) return parts.part(...DELIVERY_STATUS) === undefined ? undefined : []
+  if (groups.length === 0) return undefined
   // OpenSMTPD writes `error`.
   const failed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
   const notice = noticeOf(parts.text)
@@ -30,8 +30,8 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses }
     // The fields say little: the text for people may quote the reply.
     const passages = passagesOf(notice, (address) => ours.includes(address))
-    const passage = passages.find(({ address }) => addresses.some((each) => lowerAscii(each) === address))
-    const lines = passage?.lines ?? (failed.length === 1 ? notice : [])
+    const own = passages.filter(({ address }) => addresses.some((each) => lowerAscii(each) === address))
+    const lines = own.length > 0 || failed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
     const fromText = diagnose({ ...report, status: diagnosis.reason === undefined ? status : '', lines })
     const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
     return isBetter ? { ...fromText, addresses } : { ...diagnosis, addresses }
@@ -56,8 +56,13 @@ function statusGroups(parts: Parts): Field[][] {
 const hasRecipient = (fields: Field[]) =>
   fields.some(({ name }) => name === 'final-recipient' || name === 'original-recipient' || name === 'status')
 
-/** The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. */
+/**
+ * The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. Without one, the comment that some systems
+ * write after the status.
+ */
 function diagnosticOf(fields: Field[]): string[] {
   const [first = '', ...more] = fieldLines(fields, 'diagnostic-code')
-  return [withoutType(first), ...more].filter((line) => line !== '')
+  const lines = [withoutType(first), ...more].filter((line) => line !== '')
+  const [, comment] = /^[\d.]{1,11}\s{1,8}\((.{1,400})\)$/.exec(fieldValue(fields, 'status')) ?? []
+  return lines.length === 0 && comment !== undefined ? [comment] : lines
 }

@@ -1,4 +1,5 @@
 import type { Parts } from './mime-parts.ts'
+import { noticeOf } from './notice.ts'
 
 /** From a mail system, not from a person or a program of theirs. */
 const SYSTEM_SENDER =
@@ -14,10 +15,21 @@ const DONE =
 const CHALLENGE =
   /confirm (?:that )?(?:you|your)|verify (?:that you|your (?:e-?mail|address))|challenge|whitelist your/i
 
-/** A reply that a mailbox sends by itself, and not its mail system. */
-export function isAutoReply({ header, text }: Parts): boolean {
+/**
+ * The subject, up to the colon after a mark of a mail system: in `Undeliverable: Please confirm your address`, the
+ * sender of the message wrote the rest.
+ */
+function ownSubject({ header }: Parts): string {
   const subject = header('subject')
-  if (AUTO_REPLY_SUBJECT.test(subject)) return true
+  const mark = SYSTEM_SUBJECT.exec(subject)
+  const colon = mark ? subject.indexOf(':', mark.index + mark[0].length) : -1
+  return colon < 0 ? subject : subject.slice(0, colon)
+}
+
+/** A reply that a mailbox sends by itself, and not its mail system. */
+export function isAutoReply(parts: Parts): boolean {
+  const { header, text } = parts
+  if (AUTO_REPLY_SUBJECT.test(ownSubject(parts))) return true
   if (header('x-autoreply') || header('x-autorespond') || header('x-vacation')) return true
   if (/auto_?-?reply/i.test(header('precedence'))) return true
   const isAutomatic = /auto-replied/i.test(header('auto-submitted'))
@@ -25,9 +37,10 @@ export function isAutoReply({ header, text }: Parts): boolean {
 }
 
 /** A notice of a mail system about a delivery that is not over, or that succeeded. */
-export function isNoFailure({ header, text }: Parts): boolean {
-  const beginning = `${header('subject')}\n${text.slice(0, 3_000)}`
-  return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(header('subject'))
+export function isNoFailure(parts: Parts): boolean {
+  const subject = ownSubject(parts)
+  const beginning = `${subject}\n${noticeOf(parts.text).join('\n').slice(0, 3_000)}`
+  return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(subject)
 }
 
 const SYSTEM_TEXT =

@@ -1,8 +1,10 @@
 import PostalMime from 'postal-mime'
+import { decodeWords } from '../../mail/mime/encoded-words.ts'
 import { condense } from './condense.ts'
 
 /** A report in its parts. */
 export interface Parts {
+  /** The first field with this name, decoded. */
   header(name: string): string
   /** The text for people: the first text part, or that of the HTML part where there is no other. */
   text: string
@@ -29,7 +31,7 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
     .filter(({ mimeType }) => !COPY.test(mimeType))
     .map(({ content }) => textOf(content))
   return {
-    header: (name) => email.headers.find(({ key }) => key === name)?.value ?? '',
+    header: (name) => decodeWords(email.headers.find(({ key }) => key === name)?.value ?? ''),
     text,
     part(...types) {
       const content = email.attachments.find(({ mimeType }) => types.includes(mimeType))?.content

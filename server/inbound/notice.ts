@@ -10,11 +10,26 @@ const MAX_LINES = 400
 const MAX_ADDRESSES = 100
 const ADDRESS = /[^\s<>()[\]"',;:=]{1,64}@[a-z0-9.-]{1,253}[a-z0-9]/gi
 
-/** The lines of the notice, without those of the copy and without indentation. */
+/** What a notice shows of the message's subject, which the sender wrote. */
+const SUBJECT = /^(?:subject|betreff|objet|sujet|asunto|oggetto|assunto|onderwerp|temat|тема|件名|主题)\s?:/i
+
+/** The lines of the notice, without those of the copy, without the message's subject and without indentation. */
 export function noticeOf(text: string): string[] {
-  const lines = text.split(/\r?\n/).slice(0, MAX_LINES)
+  const lines = withoutFields(text.split(/\r?\n/).slice(0, MAX_LINES))
   const end = lines.findIndex((line, i) => i > 0 && COPY.test(line))
-  return (end < 0 ? lines : lines.slice(0, end)).map((line) => line.trim().replace(BULLET, ''))
+  const own = (end < 0 ? lines : lines.slice(0, end)).map((line) => line.trim().replace(BULLET, ''))
+  return own.filter((line) => !SUBJECT.test(line))
+}
+
+/** The line before a paragraph that shows fields of the message, as of Oracle's server. */
+const FIELDS_FOLLOW = /following header fields:?\s*$/i
+
+function withoutFields(lines: string[]): string[] {
+  const start = lines.findIndex((line) => FIELDS_FOLLOW.test(line)) + 1
+  if (start === 0) return lines
+  const isEnd = (line: string, i: number) => i > start && line.trim() === ''
+  const end = lines.findIndex((line, i) => isEnd(line, i) && lines.slice(start, i).some((each) => each.trim() !== ''))
+  return end < 0 ? lines : [...lines.slice(0, start), ...lines.slice(end)]
 }
 
 export interface Passage {

@@ -120,6 +120,59 @@ test('qmail writes a paragraph for each recipient', async () => {
   expect(await read(bounces.QMAIL)).toMatchObject({ kind: 'bounce', failures })
 })
 
+/** A notice without a status part, with a copy of the message. */
+const notice = (subject: string, text: string, message = 'Subject: Your order\n\nHi Ann\n') =>
+  crlf(
+    `From: Mail Delivery System <postmaster@mx.example.net>\nSubject: ${subject}\nContent-Type: text/plain; charset=utf-8\n\n${text}\n------ This is a copy of the message ------\n${message}`,
+  )
+
+test.each([
+  'Please confirm your address',
+  'Your parcel is delayed',
+  'Your parcel was successfully delivered',
+  'Your holiday in Rome',
+  'Ihr Urlaub',
+])('what a message says does not decide what its bounce is: "%s"', async (subject) => {
+  const text = `Your message could not be delivered.\n\n  Subject: ${subject}\n\nann@example.net\n  550 5.1.1 User unknown\n`
+  const message = `Subject: ${subject}\n\nNo action is required: it was successfully delivered, or is delayed.\n`
+  const failures = [expect.objectContaining({ reason: 'mailbox_does_not_exist', addresses: ['ann@example.net'] })]
+  expect(await read(notice(`Undeliverable: ${subject}`, text, message))).toEqual({ kind: 'bounce', failures })
+})
+
+test('a subject in encoded words has the marks of a mail system', async () => {
+  const subject = `=?UTF-8?B?${Buffer.from('Unzustellbar: Ihre Bestellung für Ann').toString('base64')}?=`
+  const report = await read(notice(subject, 'Leider ging es nicht.\n\n<ann@example.net>: 550 Benutzer unbekannt\n'))
+  expect(report).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist' }] })
+})
+
+test('the text is read where the status part names no recipient', async () => {
+  const text = 'Your message could not be delivered to:\n\n  ann@example.net\n  552 5.2.2 The mailbox is full'
+  expect(await read(dsn({ notice: text, fields: [] }))).toMatchObject({ failures: [{ reason: 'mailbox_full' }] })
+  expect(await read(dsn({ fields: [] }))).toEqual({ kind: 'unread' })
+})
+
+test('the comment after a status tells the reason where no diagnostic does', async () => {
+  const fields = [
+    'Original-Recipient: rfc822;ann@example.net\nAction: failed\nStatus: 5.0.0 (recipient over disk quota)',
+  ]
+  expect(await read(dsn({ fields }))).toMatchObject({ failures: [{ reason: 'mailbox_full' }] })
+})
+
+test('fields of the message that a notice shows are no reason', async () => {
+  const header = 'Message-id: <1@example.test>\n  Date: Sat, 21 Nov 2026 10:00:00 +0000\n  Subject: Spam and quotas'
+  const text = `This report relates to a message you sent with the following header fields:\n\n  ${header}\n\nYour message cannot be delivered to the following recipients:\n\n  Recipient address: ann@inside.example.net\n  Original address: ann@example.net\n  Reason: unknown user\n`
+  const fields = [
+    'Original-Recipient: rfc822;ann@example.net\nFinal-Recipient: rfc822;ann@inside.example.net\nAction: failed\nStatus: 5.0.0',
+  ]
+  expect(await read(dsn({ notice: text, fields }))).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist' }] })
+})
+
+test('the replies to later commands do not belong to the reply that refused the recipient', async () => {
+  const text = `----- The following addresses had permanent fatal errors -----\n<ann@example.net>\n    (reason: 550 5.1.1 User unknown)\n\n----- Transcript of session follows -----\n... while talking to mx.example.net.:\n>>> DATA\n<<< 550 5.1.1 User unknown\n<<< 503 5.5.2 Need Rcpt command.\n`
+  const report = await read(notice('Returned mail: see transcript for details', text))
+  expect(report).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist', readAs: 'mailbox (unknown)' }] })
+})
+
 const field = (diagnostic: string, status = '5.0.0') =>
   dsn({
     fields: [
@@ -169,7 +222,6 @@ test.each([
   ['a report of failed authentication', arf({ type: 'auth-failure' })],
   ['nothing', ''],
   ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n')],
-  ['a report that names nobody', dsn({ fields: [] })],
 ])('mail that is neither a bounce nor a complaint: %s', async (_, mail) => {
   expect(await read(mail)).toBeUndefined()
 })

@@ -12,11 +12,14 @@ const PER_SESSION = words(
   'single connection, single session, pro nachricht, pro verbindung, par message, par connexion',
   'por mensaje',
 )
+/** A time to wait: `try again in 5 minutes`. */
+const WAIT =
+  '(?:again|retry|wait|back|later|resend|reconnect|after) (?:in |for |after )?(?:at least |about )?(?:an? |the |one )?(?:few |couple of |some |\\d{1,4} )?'
 /** A number for a span of time, or for a sender, is a rate. */
-export const SPAN = words(
+export const SPAN = `(?<!${WAIT})${words(
   'hour, hours, hourly, day, days, daily, minute, minutes, min, second, seconds, 24h, 24 h, today, per hour',
   'recently, week, stunde, tag, heure, jour, hora, día, ora, giorno, dia, uur',
-)
+)}`
 const WRONG = words(
   'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, incorrect',
   'rejected, illegal, nonexisting, undeliverable, ungültige, invalides, inválidos',
@@ -51,13 +54,6 @@ export const SESSION_RULES: readonly ReplyRule[] = [
     reason: 'temporary_failure',
   },
   {
-    name: 'too many',
-    subject: 'session',
-    status: /^[45]\.5\.3$/,
-    unless: pattern(SPAN, WRONG),
-    reason: 'temporary_failure',
-  },
-  {
     name: 'sequence',
     subject: 'session',
     phases: RECIPIENT_PHASES,
@@ -66,6 +62,17 @@ export const SESSION_RULES: readonly ReplyRule[] = [
         'multiple destination domains, domains per transaction, no valid recipients, need rcpt, rcpt first, bad sequence, need mail command, need mail before, out of sequence, nested mail',
       ),
     ),
+    reason: 'temporary_failure',
+  },
+]
+
+/** Asked after the rows about us: servers refuse relaying with this status too. */
+export const SESSION_STATUS_RULES: readonly ReplyRule[] = [
+  {
+    name: 'too many',
+    subject: 'session',
+    status: /^[45]\.5\.3$/,
+    unless: pattern(SPAN, WRONG),
     reason: 'temporary_failure',
   },
 ]

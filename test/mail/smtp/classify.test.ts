@@ -327,6 +327,15 @@ test('a provider is recognised by the end of the exchanger name, at a label bord
   expect(reasonAt('mx.outlook.com.evil.example')).toBe('policy_block')
 })
 
+test.each(['ann@bücher.example', 'ANN@BÜCHER.example.', 'ann@xn--bcher-kva.example'])(
+  'the recipient is known by either form of its domain: %s',
+  (shown) => {
+    const names = { recipient: 'ann@xn--bcher-kva.example' }
+    const { reading } = classify({ phase: 'rcpt', reply: reply(`550 <${shown}> unknown`), mx: MX, names })
+    expect(readAs(reading!)).toBe('mailbox (unknown)')
+  },
+)
+
 test('a status counts at the start of a line or behind a number sign, and nowhere else', () => {
   const row = (line: string) => readAs(classify({ phase: 'rcpt', reply: reply(line), mx: MX }).reading!)
   expect(row('554 5.1.1 Nope')).toBe('mailbox (unknown)')
