@@ -25,6 +25,13 @@ const WRONG = words(
   'rejected, illegal, nonexisting, undeliverable, ungültige, invalides, inválidos',
 )
 
+/** Romance languages say after the noun what is wrong with it. */
+const TOO_MANY_WRONG = near(
+  words('trop de destinataires, demasiados destinatarios, troppi destinatari, muitos destinatários'),
+  words('inconnu*, invalid*, inválid*, inexist*, inesist*, desconocid*, desconhecid*, sconosciut*'),
+  4,
+)
+
 /** Replies about this session or transaction, named as such. They say nothing about a recipient. */
 export const SESSION_RULES: readonly ReplyRule[] = [
   {
@@ -50,7 +57,12 @@ export const SESSION_RULES: readonly ReplyRule[] = [
       words('demasiados destinatarios, troppi destinatari, muitos destinatários, te veel ontvangers'),
       words('too many hops this session, connection limit exceeded, message limit per connection'),
     ),
-    unless: pattern(SPAN, near(words('too many'), near(WRONG, THINGS, 12), 12), words('sent to, has sent')),
+    unless: pattern(
+      SPAN,
+      near(words('too many'), near(WRONG, THINGS, 12), 12),
+      TOO_MANY_WRONG,
+      words('sent to, has sent'),
+    ),
     reason: 'temporary_failure',
   },
   {

@@ -24,6 +24,12 @@ const SENDER = words(
   'tuo account, sua conta, uw account, expéditeur*, expediteur*, émetteur',
   'votre domaine, votre adresse, remitente*, su dominio, mittente, mittenti, tuo dominio, suo dominio',
   'remetente*, seu domínio, afzender*, verzender, uw domein, nadawc*, odesílatel*, avsändare*, gönderen',
+  'return address, reply address, reply to address, errors to, bounce address, address in from, you wrote from',
+  'you are not, you have no, dont know you, do not know you, not know you',
+  'origin address, source address, originating address, herkunftsadresse, quelladresse, from adresse, adresse envoi',
+  'adresse origine, dirección de origen, dirección de envío, su dirección, tu dirección, indirizzo di origine',
+  'tuo indirizzo, suo indirizzo, endereço de origem, seu endereço, adres van herkomst, uw adres, uw mailadres',
+  'ihrer adresse, ihres kontos, ihrem konto, sie sind nicht, vous nêtes pas, usted no, non sei, você não, u bent niet',
   'feladó, отправител, 发件人, 寄件人, 寄件者, 發件人, 送信者, 差出人, 발신자',
 )
 /** A sender who is only told what to do. */
@@ -38,7 +44,7 @@ const HOST = words(
   'client ip, ip address, ip addresses, ipaddress, source ip, sending ip, sender ip, connecting ip',
   'remote ip, ip range, this ip, ip reputation, ip frequency, ip name, sending mta*, sending server',
   'sending host, sending mail server, connecting host, connecting server, connecting client, the client',
-  'reverse dns, reverse lookup, reverse host*, reverse record, rdns, fcrdns, ptr, ptr record, helo, ehlo',
+  'reverse, inverse, inversa, inverso, reversa, reverso, omgekeerd*, rückwärts*, rdns, fcrdns, ptr, ptr record, helo, ehlo',
   'dynamic ip, dynamic ips, dial up, dialup, residential, deine ip, ihre ip, ihr server, ihr mailserver',
   'votre ip, votre serveur, adresse ip, su ip, su servidor, dirección ip, tuo ip, suo ip, tuo server',
   'indirizzo ip, seu ip, seu servidor, endereço ip, uw ip, uw server, ip adres, ip adresse, adres ip',
@@ -46,6 +52,9 @@ const HOST = words(
   `client ${NAMED.ip}`,
   `from ${NAMED.ip}`,
   `ip ${NAMED.ip}`,
+  `address ${NAMED.ip}`,
+  `customer ${NAMED.ip}`,
+  `customers ${NAMED.ip}`,
   `host ${NAMED.ip}`,
 )
 /** A host that another server could not reach is the recipient's. */
@@ -77,7 +86,7 @@ const AUTHENTICATION = words(
   'certificate*, not authentic, arent authorized, smtp auth, auth required, auth first, must login, must log in',
   'log in first, login first, pop before smtp, check mail first, must authenticate, issue a starttls',
   'tls required, tls is required, encryption required, encryption needed, requires tls, require tls',
-  'requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
+  'no tls, without tls, tls needed, login user, smtp user, user agent, requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
   'authenticatie, autoryzac*, nicht autorisiert, non autorisé*, no autorizado, non autorizzato',
   'não autorizado, niet geautoriseerd, аутентификац, 认证, 验证',
 )
@@ -106,23 +115,41 @@ const RATE = words(
   'limit for the number of messages, more messages than, slow down, tarpit*, rate control, rate policy',
   'connection rate, messages per hour, limite d envoi, limite envoi, límite de envío, 频率, 頻率',
 )
+const OUR_QUOTA = near(
+  words('quota exceeded, quota of, quota for, limit exceeded, limit of, limit for'),
+  words(NAMED.us, NAMED.ourAddress),
+  6,
+)
 const LIMIT_PER_SPAN = near(words('too many, limit, limits, quota, exceed*, maximum, max, number of'), SPAN)
 
-const BAD_RECIPIENTS = together(
-  words(
-    'threshold, exceed*, too many, too much, too large a share, many, mostly, excessive number of, number of, zu viele, trop de',
-  ),
-  near(
+const BAD = words(
+  'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
+  'incorrect, rejected, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
+  'unbekannte*, not existing, inexistent*, inesistent*, sconosciuti, desconocid*, desconhecid*, onbekende',
+)
+const RECIPIENTS = words(
+  'recipient*, user*, rcpt*, address*, mailbox*, local parts, empfänger*, destinat*, usuari*, adress*, utilisateur*',
+  'utenti, gebruikers, ontvangers',
+)
+const MANY_RECIPIENTS = words(
+  'recipients, rcpts, users, addresses, mailboxes, utilisateurs, destinataires, usuarios, destinatarios, utenti',
+  'destinatari, usuários, destinatários',
+)
+const BAD_RECIPIENT = `(?:${near(BAD, RECIPIENTS, 16)}|${near(MANY_RECIPIENTS, BAD, 4)})`
+/** How many recipients were bad. */
+const BAD_RECIPIENTS = [
+  together(
     words(
-      'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
-      'incorrect, rejected, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
-      'unbekannte*, not existing',
+      'threshold, exceed*, too many, too much, too large a share, many, mostly, excessive number of, number of, maximum',
+      'ratio, percentage, percent, rate of, limit reached, limit for, limit of, zu viele, trop de, te veel, troppi',
+      'demasiados, muitos',
     ),
-    words('recipient*, user*, rcpt*, address*, mailbox*, local parts, empfänger*, destinat*, usuari*, adress*'),
+    BAD_RECIPIENT,
     16,
   ),
-  16,
-)
+  near(BAD_RECIPIENT, words('limit, limits, rate, ratio, threshold'), 4),
+  words('your recipients, harvest*, dictionary attack*'),
+]
 
 /** Refusals that give a policy, and no other subject. */
 const REFUSAL = words(
@@ -162,7 +189,7 @@ export const US_RULES: readonly ReplyRule[] = [
     name: 'bad recipients',
     subject: 'us',
     phases: RECIPIENT_PHASES,
-    text: pattern(BAD_RECIPIENTS),
+    text: pattern(...BAD_RECIPIENTS),
     reason: 'policy_block',
   },
   {
@@ -235,7 +262,7 @@ export const US_RULES: readonly ReplyRule[] = [
     name: 'rate',
     subject: 'us',
     phases: RECIPIENT_PHASES,
-    text: pattern(RATE, LIMIT_PER_SPAN),
+    text: pattern(RATE, LIMIT_PER_SPAN, OUR_QUOTA),
     unless: pattern(words('on the server, storage, over quota, disk quota, too much mail stored')),
     reason: 'policy_block',
   },
@@ -247,7 +274,10 @@ const SERVER_TROUBLE = words(
   'unable to look up, lookup error, lookup failure, lookup failed, database error, database unavailable',
   'database is unavailable, directory error, directory unavailable, cannot verify recipient',
   'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
-  'errore interno, erro interno, interne fout',
+  'errore interno, erro interno, interne fout, server busy, system busy, server is busy, system is busy, too busy',
+  'server too busy, service unavailable, service not available, service is unavailable, system error, overloaded',
+  'system failure, maintenance, timed out, timeout, connection refused, could not connect, cannot connect',
+  'unable to connect, host down, host is down, server down, server is down, backend, i o error, input output error',
 )
 
 /** Asked after the rows about the message: a policy may be about its content. */
