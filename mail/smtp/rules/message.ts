@@ -43,7 +43,11 @@ const TOO_LARGE = words(
   'exceeds the maximum, max message size, size limit for messages, size limit exceeded for message',
   'file size, attachment size, nachricht zu groß, zu groß, zu gross, trop volumineux, trop gros, trop grand',
   'demasiado grande, troppo grande, muito grande, te groot, taille du message, слишком больш',
-  'message exceeds, mail exceeds, size limitation, 过大, 太大',
+  'message exceeds, mail exceeds, size limitation, size of message, size of the message, größe der nachricht',
+  'nachrichtengröße, maximale größe, limite de taille, dépasse la taille, tamaño del mensaje, límite de tamaño',
+  'excede el tamaño, tamaño máximo, dimensione del messaggio, dimensione massima, dimensioni massime',
+  'supera la dimensione, limite di dimensione, tamanho da mensagem, limite de tamanho, excede o tamanho',
+  'tamanho máximo, grootte van het bericht, berichtgrootte, maximale grootte, 过大, 太大',
 )
 const FORM = words(
   'header syntax, addresses in from, bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
@@ -80,7 +84,12 @@ export const MESSAGE_RULES: readonly ReplyRule[] = [
     subject: 'message',
     phases: RECIPIENT_PHASES,
     text: pattern(TOO_LARGE),
-    unless: pattern(words('mailbox is full, mailbox full, mailbox size, quota, queue, delayed, expired')),
+    unless: pattern(
+      words(
+        'mailbox is full, mailbox full, mailbox size, quota, queue, delayed, expired, postfach, boîte*, buzón, casella',
+        'caixa, postvak',
+      ),
+    ),
     reason: 'policy_block',
   },
   { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
