@@ -14,8 +14,11 @@ const MAX_CHARACTERS = 4_096
 
 const URL = /\b(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}/gi
 const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}/giu
-/** A field of a log at the end of a reply: `relay=[192.0.2.25]`. It speaks of no relaying. */
-const LOGGED_RELAY = /\brelay=[^\s,;]{1,300}/gi
+/**
+ * What a log or a bounce adds to a reply: `relay=[192.0.2.25]` speaks of no relaying, and `(in reply to RCPT TO
+ * command)` of no recipient.
+ */
+const ADDED = /\brelay=[^\s,;]{1,300}|\(in reply to [A-Z ]{3,30} command\)/gi
 const IP = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w])|(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:.]{0,40}/gi
 const TOP_LEVEL =
   '[a-z]{2}|com|net|org|info|biz|edu|gov|mil|int|arpa|cloud|email|online|app|dev|local|lan|internal|example|test|invalid'
@@ -84,7 +87,7 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
     return BLOCK_LIST_HOST.test(host) ? NAMED.blockList : NAMED.host
   }
   return bracketed(text, recipientAddress)
-    .replace(LOGGED_RELAY, ' ')
+    .replace(ADDED, ' ')
     .replace(URL, (url) => ` ${BLOCK_LIST_HOST.test(url.slice(0, 80)) ? NAMED.blockList : (urlWord(url) ?? '')} `)
     .replace(EMAIL, (email) => ` ${emailWord(email)} `)
     .replace(IP, (ip) => ` ${own.has(ip.toLowerCase()) ? NAMED.us : NAMED.ip} `)

@@ -167,6 +167,15 @@ test('fields of the message that a notice shows are no reason', async () => {
   expect(await read(dsn({ notice: text, fields }))).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist' }] })
 })
 
+test('the command that a reply answers is no word about the recipient', async () => {
+  const reply = '550 Go away (in reply to RCPT TO command)'
+  const fields = [
+    'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; 550 Go away',
+  ]
+  const report = await read(dsn({ notice: `<ann@example.net>: host mx.example.net[192.0.2.7] said: ${reply}`, fields }))
+  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'us (not understood)' }] })
+})
+
 test('the replies to later commands do not belong to the reply that refused the recipient', async () => {
   const text = `----- The following addresses had permanent fatal errors -----\n<ann@example.net>\n    (reason: 550 5.1.1 User unknown)\n\n----- Transcript of session follows -----\n... while talking to mx.example.net.:\n>>> DATA\n<<< 550 5.1.1 User unknown\n<<< 503 5.5.2 Need Rcpt command.\n`
   const report = await read(notice('Returned mail: see transcript for details', text))

@@ -13,22 +13,41 @@ export const NOUN = words(
   'usuario, cuenta, dirección, casilla, casella, destinatari, utente, indirizzo, mailbox utente, caixa',
   'destinatário*, usuário, utilizador, conta, endereço, postvak, postbus, brievenbus, ontvanger, gebruiker*',
   'adres, geadresseerde, mailaccount, skrzynk*, odbiorc*, użytkownik*, schránk*, příjemce, uživatel*',
-  'mailadresse, emailadresse, mailadres, emailadres, adresa, adresát*, brevlåd*, mottagare*, användare*, postkass*, modtager*, bruger*, kullanıcı, alıcı',
-  'hesap, ящик, пользовател, получател, адрес, аккаунт, абонент, 邮箱, 信箱, 郵箱, 邮件地址, 用户, 使用者, 收件人, 帐号, 账号, 帳號',
-  '地址, メールボックス, ユーザー, 宛先, 受信者, アドレス, 사용자, 수신자',
+  'mailadresse, emailadresse, mailadres, emailadres, adresa, adresát*, brevlåd*, mottagare*, användare*',
+  'postkass*, modtager*, bruger*, kullanıcı, alıcı, hesap, ящик, пользовател, получател, адрес, аккаунт',
+  'абонент, 邮箱, 信箱, 郵箱, 邮件地址, 用户, 使用者, 收件人, 帐号, 账号, 帳號, 地址, メールボックス, ユーザー, 宛先, 受信者, アドレス, 사용자, 수신자',
 )
 /** The same, or the address itself. */
 export const MAILBOX = `(?:${NOUN}|${words(NAMED.recipient)})`
 
 /** What says beyond doubt that there is no such user. */
-const UNKNOWN = `(?<!may )(?<!might )${words('unknown, unkown, not found, notfound, not known, doesnt exist, does not exist, doesnot exist', 'do not exist, dont exist, didnt exist, did not exist, not exist, not exists, nonexistent, non existent', 'non existant, nonexistant, nonexist, non existing, inexistent, inexisting, cannot be found', 'cant be found, could not be found, couldnt be found, wasnt found, was not found, not be found', 'isnt found, no found, not recognized, not recognised, unrecognized, unrecognised, not listed', 'not in directory, not in our directory, isnt known, is not known, has never existed, never existed', 'has no mailbox, has no account, have no mailbox, have no account, does not have a mailbox', 'doesnt have a mailbox, does not have an account, doesnt have an account, unbekannt*, nicht bekannt', 'existiert nicht, existieren nicht, nicht gefunden, nicht vorhanden, gibt es nicht, nicht existent', 'inconnu*, non trouvé*, pas trouvé*, pas été trouvé*, pas connu*, nexiste pas, nexiste plus, introuvable*, inexistant*, desconocid*, no existe, no existen', 'inesistent*, inexistente*, no ha sido encontrad*, no fue encontrad*, no localizad*, no encontrad*, no se encuentra, no encontró, no se ha encontrado, sconosciut*, non esiste', 'non esistente, non trovat*, non è stato trovato, desconhecid*, não existe, nao existe, não encontrad*', 'não conhecid*, não consta, não foi localizad*, não foi encontrad*, não localizad*, onbekend*, bestaat niet, bestaan niet, niet gevonden, niet bekend', 'nieznan*, nie istnieje, nie znaleziono, neexistuje, neznám*, nenalezen*, okänd*, finns inte, ukendt', 'findes ikke, ukjent, finnes ikke, bulunamad*, bilinmeyen, nem létezik, ismeretlen, tuntematon', 'не существует, не найден, неизвест, нет такого, не зарегистрирован, 不存在, 未找到, 找不到, 无此, 查無, 没有找到, 存在しません', '見つかりません, 不明')}`
+const UNKNOWN = `(?<!may )(?<!might )${words(
+  'unknown, unkown, not found, notfound, not known, doesnt exist, does not exist, doesnot exist',
+  'do not exist, dont exist, didnt exist, did not exist, not exist, not exists, nonexistent, non existent',
+  'non existant, nonexistant, nonexist, non existing, inexistent, inexisting, cannot be found',
+  'cant be found, could not be found, couldnt be found, wasnt found, was not found, not be found',
+  'isnt found, no found, not recognized, not recognised, unrecognized, unrecognised, not listed',
+  'not in directory, not in our directory, isnt known, is not known, has never existed, never existed',
+  'has no mailbox, has no account, have no mailbox, have no account, does not have a mailbox',
+  'doesnt have a mailbox, does not have an account, doesnt have an account, unbekannt*, nicht bekannt',
+  'existiert nicht, existieren nicht, nicht gefunden, nicht vorhanden, gibt es nicht, nicht existent',
+  'inconnu*, non trouvé*, pas trouvé*, pas été trouvé*, pas connu*, nexiste pas, nexiste plus, introuvable*',
+  'inexistant*, desconocid*, no existe, no existen, inesistent*, inexistente*, no ha sido encontrad*',
+  'no fue encontrad*, no localizad*, no encontrad*, no se encuentra, no encontró, no se ha encontrado',
+  'sconosciut*, non esiste, non esistente, non trovat*, non è stato trovato, desconhecid*, não existe',
+  'nao existe, não encontrad*, não conhecid*, não consta, não foi localizad*, não foi encontrad*',
+  'não localizad*, onbekend*, bestaat niet, bestaan niet, niet gevonden, niet bekend, nieznan*',
+  'nie istnieje, nie znaleziono, neexistuje, neznám*, nenalezen*, okänd*, finns inte, ukendt, findes ikke',
+  'ukjent, finnes ikke, bulunamad*, bilinmeyen, nem létezik, ismeretlen, tuntematon, не существует',
+  'не найден, неизвест, нет такого, не зарегистрирован, 不存在, 未找到, 找不到, 无此, 查無, 没有找到, 存在しません, 見つかりません, 不明',
+)}`
 
 /** The same, before the noun. */
 const NO_SUCH = words(
   'no such, nosuch, unknown, nonexistent, non existent, non existing, unrecognized, unrecognised',
   'dont recognize, do not recognize, unbekannt*, inconnu*, no existe*, desconocid*, non esiste*',
-  'sconosciut*, não existe*, desconhecid*, nicht existierend*, onbekend*, nieznan*, neznám*, okänd, ukendt, ukjent, нет такого',
-  'неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
+  'sconosciut*, não existe*, desconhecid*, nicht existierend*, onbekend*, nieznan*, neznám*, okänd, ukendt',
+  'ukjent, нет такого, неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
 )
 
 /** A plain "no" must come before the noun: there may be no permission for a user. */
@@ -43,7 +62,8 @@ const NOBODY_HERE = words(
   'no user here, no mailbox here, no account here, not our user, not our customer, not one of our customers',
   'no such person, no such local*, no such mail*, no such email, no such alias, no such addr*',
   'unknown email, unknown rcpt, unknown mail, not a valid user, not a known user, not a user here',
-  'doesnt live here, unknown local*, unknown or illegal, no mailbox found, no mailbox, no mail box, no one with that, empfänger unbekannt',
+  'doesnt live here, unknown local*, unknown or illegal, no mailbox found, no mailbox, no mail box',
+  'no one with that, empfänger unbekannt',
 )
 
 /** Names of our side: where one of them is unknown, nothing is said about the recipient. */
@@ -53,14 +73,14 @@ const NOT_OURS = `(?![^.;!]{0,40}${NAMED.us})`
 const FAULT =
   '(?:error|errors|problem|problems|failure|reason|reasons|cause|exception|fehler|grund|erreur|raison|problema|motivo|causa|errore|erro|fout|reden)(?![a-z])'
 /** Between a mailbox and what is said of it, nothing else is named that may be unknown. */
-const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|domain|dns|mx|record|records|sender|header|certificate|key|database|policy)(?![a-z])|${FAULT}))[^.;!]){0,60}?`
+const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|service|system|domain|dns|mx|record|records|sender|header|certificate|key|database|policy|${NAMED.us}|${NAMED.ourAddress})(?![a-z])|${FAULT}))[^.;!]){0,60}?`
 /** Between "no such" and the mailbox there are adjectives at most. */
 const ADJECTIVES = `(?:(?! (?:for|to|in|from|of|by|with|on|fur|pour|para|per|por|voor|auf|von) )(?!(?<![a-z])${FAULT})[^.;!]){0,24}?`
 
 /** Words that say beyond doubt that there is no such user. */
 export const USER_UNKNOWN = `(?:${[
   `${MAILBOX}(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
-  `${NO_SUCH}${NOT_OURS}${ADJECTIVES}${MAILBOX}`,
+  `(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}${MAILBOX}`,
   `${NO} (?:[a-z]{1,12} )?${MAILBOX}`,
   NOBODY_HERE,
   near(words('doesnt have a, does not have a, doesnt have an'), words('account'), 30),
@@ -96,9 +116,9 @@ const INVALID_BEFORE = words(
   'ungültige*, invalide, inválid*, indirizzo non valido, ongeldig*, blocked, locked',
 )
 /** A name of the mailbox and a word that it does not take mail now. */
-export const MAILBOX_PAUSED = `(?:${near(MAILBOX, PAUSED, 60)}|${near(PAUSED, NOUN, 24)})`
+export const MAILBOX_PAUSED = `(?:${MAILBOX}${OF_THE_MAILBOX}${PAUSED}|${near(PAUSED, NOUN, 24)})`
 /** A name of the mailbox and a word that it does not take mail. */
-export const MAILBOX_DISABLED = `(?:${near(MAILBOX, `(?:${PAUSED}|${DISABLED})`, 60)}|${near(INVALID_BEFORE, NOUN, 24)})`
+export const MAILBOX_DISABLED = `(?:${MAILBOX}${OF_THE_MAILBOX}(?:${PAUSED}|${DISABLED})|${near(INVALID_BEFORE, NOUN, 24)})`
 
 /** What is said of a mailbox without space. */
 const FULL = words(

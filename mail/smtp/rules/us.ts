@@ -141,7 +141,7 @@ const BAD_RECIPIENTS = [
   together(
     words(
       'threshold, exceed*, too many, too much, too large a share, many, mostly, excessive number of, number of, maximum',
-      'ratio, percentage, percent, rate of, limit reached, limit for, limit of, zu viele, trop de, te veel, troppi',
+      'ratio, percentage, percent, rate of, limit reached, limit for, limit of, zu viele, trop, te veel, troppi',
       'demasiados, muitos',
     ),
     BAD_RECIPIENT,
@@ -276,6 +276,7 @@ const SERVER_TROUBLE = words(
   'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
   'errore interno, erro interno, interne fout, server busy, system busy, server is busy, system is busy, too busy',
   'server too busy, service unavailable, service not available, service is unavailable, system error, overloaded',
+  'service temporarily, service currently, service is temporarily, service is currently',
   'system failure, maintenance, timed out, timeout, connection refused, could not connect, cannot connect',
   'unable to connect, host down, host is down, server down, server is down, backend, i o error, input output error',
 )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { labelledReplies, NAMES, REPLIES } from '../../../bench/verdicts/labelled.ts'
-import type { BounceReason, Outcome, Phase, Reply } from '../../../mail/smtp/attempt.ts'
+import { labelledReplies, NAMES, REPLIES, replyOf } from '../../../bench/verdicts/labelled.ts'
+import type { BounceReason, Outcome, Phase, Reply, ReplyReading } from '../../../mail/smtp/attempt.ts'
 import { classify, ruleFor } from '../../../mail/smtp/classify.ts'
 import { toReply } from '../../../mail/smtp/reply.ts'
 import { RULES, readAs } from '../../../mail/smtp/rules.ts'
@@ -281,6 +281,35 @@ test.each(LABELLED.map((labelled) => [labelled.line || 'nothing', labelled] as c
     expect({ subject: reading!.subject, strike: counted ?? '-' }).toEqual({ subject, strike })
   },
 )
+
+/** What servers and bounces put around a reply, and other spellings of it. */
+const AROUND: [string, (text: string) => string][] = [
+  ['a host behind it', (text) => `${text} - mx3.example.net`],
+  ['a host before it', (text) => text.replace(/^([\d.]+ )?/, '$1mx3.example.net: ')],
+  ['an id behind it', (text) => `${text} [a1b2c3d4 2026-11-21T10:00:00Z]`],
+  ['an id before it', (text) => text.replace(/^([\d.]+ )?/, '$1[AB12] ')],
+  ['a page behind it', (text) => `${text} see https://help.example.net/mail/12`],
+  ['the command behind it', (text) => `${text} (in reply to RCPT TO command)`],
+  ['an apology before it', (text) => text.replace(/^([\d.]+ )?/, '$1Sorry, ')],
+  ['a shout', (text) => `${text}!`],
+  ['no-break spaces', (text) => text.replace(/(?<=[a-z]) (?=[a-z])/g, '\u00a0')],
+  ['letters in two parts', (text) => text.normalize('NFD')],
+  ['no accents', (text) => text.normalize('NFD').replace(/\p{Mn}/gu, '')],
+]
+
+test.each(AROUND)('%s changes nothing about a reply', (_, around) => {
+  for (const { phase, reply, mx, line } of LABELLED) {
+    const before = classify({ phase, reply, mx, names: NAMES })
+    // An address alone is a reply without words, and anything beside it is a word.
+    if (before.reading?.row === 'refused without words') continue
+    const after = replyOf(`${line.slice(0, 3)} ${around(line.slice(4))}`)
+    const { outcome, reading } = classify({ phase, reply: after, mx, names: NAMES })
+    const strikeOf = (outcome: Outcome, reading?: ReplyReading) =>
+      outcome.kind === 'bounced' && strikeOfReading(outcome.reason, reading && readAs(reading))
+    expect(outcome, line).toEqual(before.outcome)
+    expect(strikeOf(outcome, reading), line).toBe(strikeOf(before.outcome, before.reading))
+  }
+})
 
 test('every rule decides at least one of the replies above', () => {
   const used = new Set([
