@@ -3,7 +3,7 @@ import { createReadCache } from '../async/read-cache.ts'
 import type { Caller, Visitor } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { throughOutage } from '../db/outage.ts'
+import { stepInTime, throughOutage } from '../db/outage.ts'
 import type { apiKeys } from '../db/schema.ts'
 import { findKey } from '../directory/keys.ts'
 import { fail } from '../errors.ts'
@@ -39,7 +39,10 @@ type Parts = { db: Database; clock: DatabaseClock }
  */
 export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
   const read = async (hash: string) => {
-    const row = await throughOutage(db, () => findKey(db, hash))
+    const row = await stepInTime(
+      db,
+      throughOutage(db, () => findKey(db, hash)),
+    )
     return row && keyOfRow(row.key, row.tier)
   }
   const find = createReadCache({ read, ...KEEP })

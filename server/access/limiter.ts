@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import type { ConnectError } from '@connectrpc/connect'
-import { inTime } from '../async/timeout.ts'
 import type { Rate } from '../caller.ts'
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 
@@ -16,9 +16,6 @@ export const WINDOW_SECONDS = 60
  */
 const PLACES_PER_PLACE_AHEAD = 10_000
 const MAX_AHEAD = 100
-
-/** Longer than any statement that is not stuck: a silent database must not hold a call for ever. */
-const COUNT_TIMEOUT_MS = 5_000
 
 export interface RequestCount extends Rate {
   admitted: boolean
@@ -81,7 +78,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
     const ahead = Math.min(MAX_AHEAD, Math.max(1, Math.floor(perMinute / PLACES_PER_PLACE_AHEAD))) - 1
     const { place, endsAt, secondsLeft } =
       takePlaceAhead(accountId) ??
-      (await inTime(count({ caller: accountId, ahead, json: '' }), COUNT_TIMEOUT_MS).catch((cause) => {
+      (await stepInTime(db, count({ caller: accountId, ahead, json: '' })).catch((cause) => {
         throw fail('transient_failure', 'The request could not be counted. It is safe to retry.', { cause })
       }))
     const remaining = Math.max(0, perMinute - place)

@@ -1,15 +1,13 @@
-import { inTime } from '../async/timeout.ts'
 import type { Right } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, gt, isNull, or } from '../db/drizzle.ts'
+import { stepInTime } from '../db/outage.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 
 /** Bodies of most sends arrive sooner: they pay for no second query. */
 const TRUSTED_MS = 1_000
-/** A silent database must not hold a call for ever. */
-const CHECK_TIMEOUT_MS = 5_000
 
 /** The right of a valid key, which a revocation or its expiry ends. The gate's cache is not asked. */
 export function createKeyRight(db: Database, clock: DatabaseClock, keyId: string): Right {
@@ -22,7 +20,7 @@ export function createKeyRight(db: Database, clock: DatabaseClock, keyId: string
         .select({ id: apiKeys.id })
         .from(apiKeys)
         .where(and(eq(apiKeys.id, keyId), isValid))
-      const found = await inTime(tx ? query.for('share') : query, CHECK_TIMEOUT_MS).catch((cause) => {
+      const found = await stepInTime(db, tx ? query.for('share') : query).catch((cause) => {
         throw notChecked(cause)
       })
       if (found.length === 0) throw unknownKey()

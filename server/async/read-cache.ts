@@ -1,11 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { inTime } from './timeout.ts'
-
-/** A silent database must not block a call for ever. */
-const READ_TIMEOUT_MS = 5_000
 
 interface CacheOptions<Value> {
+  /** Ends by itself: a silent database must not block a call for ever. */
   read: (key: string) => Promise<Value | undefined>
   /** How long a value is used. */
   keepMs: number
@@ -17,8 +14,8 @@ interface CacheOptions<Value> {
 /**
  * Reads through a bounded cache: API keys, sender domains and breakers, which each request needs. Concurrent calls with
  * the same key share one read. A value is used for `keepMs` (`missingMs` when it is undefined) from the moment its read
- * began: a change takes effect within that time, however long the read took. A read that fails or takes over 5 s
- * rejects all calls that wait for it, and is not kept.
+ * began: a change takes effect within that time, however long the read took. A read that fails rejects all calls that
+ * wait for it, and is not kept.
  */
 export function createReadCache<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
   const { maxEntries } = options
@@ -26,7 +23,7 @@ export function createReadCache<Value>(options: CacheOptions<Value>): (key: stri
 
   async function read(key: string): Promise<Value | undefined> {
     const startedMs = performance.now()
-    const pending = inTime(options.read(key), READ_TIMEOUT_MS)
+    const pending = options.read(key)
     const entry = { value: pending, untilMs: startedMs + options.keepMs }
     entries.set(key, entry)
     try {

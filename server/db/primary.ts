@@ -59,6 +59,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
   let timeline = 0
   let hasServed = false
   let lostAtMs: number | undefined
+  let foundAgainMs = Number.NEGATIVE_INFINITY
 
   function search(): Promise<DatabaseHost> {
     searching ??= find().finally(() => {
@@ -77,6 +78,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     const { host, state } = first
     timeline = state!.timeline
     primary = host
+    if (lostAtMs !== undefined) foundAgainMs = performance.now()
     lostAtMs = undefined
     // Behind one name there may be several proxies with other addresses: only a suspicion ends their connections.
     if (state!.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state!.address)
@@ -120,6 +122,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
   }
 
   const mayPass = () => lostAtMs === undefined || performance.now() < lostAtMs + OUTAGE_MS
+  const lastMs = () => (lostAtMs === undefined ? foundAgainMs : Math.min(performance.now(), lostAtMs + OUTAGE_MS))
 
   async function findSoon(): Promise<DatabaseHost> {
     for (;;) {
@@ -154,6 +157,7 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     },
     suspect,
     mayPass,
+    lastMs,
   }
 }
 

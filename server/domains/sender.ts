@@ -3,6 +3,7 @@ import { createBoundedMap } from '../../net/bounded-map.ts'
 import { createReadCache } from '../async/read-cache.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
+import { stepInTime } from '../db/outage.ts'
 import { openDkimKey } from './dkim-key.ts'
 import { type DkimKeyRow, type Domain, findDomain } from './domains.ts'
 import { returnPathHostOf } from './records.ts'
@@ -56,7 +57,7 @@ export function createSenderDomains({ db, sealer }: { db: Database; sealer: Seal
   async function read(accountAndName: string): Promise<SenderDomain | undefined> {
     const accountId = accountAndName.slice(0, UUID_CHARACTERS)
     const name = accountAndName.slice(UUID_CHARACTERS)
-    const domain = await findDomain(db, accountId, name)
+    const domain = await stepInTime(db, findDomain(db, accountId, name))
     if (!domain) return undefined
     const { id, status, verifiedAt, warmsUp, requiresTls, pool, tier } = domain
     const active = domain.dkimKeys.filter(({ state }) => state === 'active')

@@ -1,8 +1,8 @@
-import { inTime } from '../async/timeout.ts'
 import { createCollector, jsonArray } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
 import { isKeyTaken, RECIPIENT_KEYS, recipientKeyRows, takeRecipientKeysOf } from './recipient-keys.ts'
@@ -263,9 +263,6 @@ interface ClaimingSend {
   hasQuota: boolean
 }
 
-/** A longer wait would be taken from the time of the recipient's server, and blamed on it. */
-const CLAIM_MS = 5_000
-
 /**
  * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
  * unknown; the sweeper removes what may have been stored.
@@ -293,9 +290,8 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
     const isFree = claim.key === undefined && claim.warmUp === undefined && !hasQuota
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree, hasQuota }
     for (;;) {
-      const result = await inTime(claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row), CLAIM_MS).catch(
-        retriedOrThrow,
-      )
+      const committing = claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row)
+      const result = await stepInTime(db, committing).catch(retriedOrThrow)
       if (result === 'quota_missing') throw new Error('the account has no row of the month in monthly_emails')
       if (result !== 'room_left') return result
     }

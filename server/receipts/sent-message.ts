@@ -1,6 +1,6 @@
-import { inTime } from '../async/timeout.ts'
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
 
@@ -21,8 +21,6 @@ const MESSAGES = `
 const RECIPIENTS = `
   select message_id as "messageId", email, kind, status, reason, in_doubt as "inDoubt", smtp
   from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
-
-const READ_MS = 5_000
 
 /**
  * Reads what a receipt states of a message of the account from history: undefined while its send runs, or when there is
@@ -48,7 +46,7 @@ export function createReadSentMessage(
     { note: db.noteBatch('stored_messages') },
   )
   return async (accountId, id) => {
-    const stored = await inTime(read({ json: id }), READ_MS)
+    const stored = await stepInTime(db, read({ json: id }))
     return stored?.accountId === accountId ? stored : undefined
   }
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { CompactSign, type JSONWebKeySet } from 'jose'
 import { createReadCache } from '../async/read-cache.ts'
+import { stepInTime } from '../db/outage.ts'
 import { RECEIPT_ALGORITHM, RECEIPT_TYPE, type ReceiptClaims } from './claims.ts'
 import {
   activeKeyOf,
@@ -29,15 +30,16 @@ export function createReceiptSigner(parts: KeyParts): ReceiptSigner {
 
   const read = createReadCache({
     ...KEEP,
-    async read() {
-      let keys = await readKeys(db)
-      if (keys.length === 0) {
-        await makeFirstReceiptKey(parts)
-        keys = await readKeys(db)
-      }
-      return { keys, set: { keys: keys.map(publicJwk) } }
-    },
+    read: () => stepInTime(db, readOrMakeKeys()),
   })
+  async function readOrMakeKeys() {
+    let keys = await readKeys(db)
+    if (keys.length === 0) {
+      await makeFirstReceiptKey(parts)
+      keys = await readKeys(db)
+    }
+    return { keys, set: { keys: keys.map(publicJwk) } }
+  }
   const readRecent = async () => (await read(''))!
 
   return {

@@ -1,6 +1,7 @@
 import { createReadCache } from '../async/read-cache.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 
@@ -71,7 +72,7 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
     return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
   }
   const recentState = createReadCache({
-    read: (key) => readState(...(key.split(' ') as [string, string])),
+    read: (key) => stepInTime(db, readState(...(key.split(' ') as [string, string]))),
     keepMs: CACHED_MS,
     missingMs: CACHED_MS,
     maxEntries: MAX_DOMAINS,

@@ -6,11 +6,11 @@ import {
   SuppressionSchema,
   SuppressionScope,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { inTime } from '../async/timeout.ts'
 import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { enumNames } from '../db/enum-names.ts'
+import { stepInTime } from '../db/outage.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { createErasedForm, type ErasedFormOf } from './erased-form.ts'
@@ -47,9 +47,6 @@ export const FIND_SUPPRESSIONS = `
   ) as e
   union all
   select ${ERASED_EXIST}, null, null, null, null, null from erasure_keys`
-
-/** A longer wait would be taken from the time of the recipient's server. */
-const LOOK_UP_MS = 5_000
 
 interface EntryRow {
   /** The number of the query, from 1. */
@@ -97,7 +94,7 @@ export function createSuppressionLookup(
     load: db.load,
     note: db.noteBatch('find_suppressions'),
   })
-  return (query) => inTime(find({ ...query, json: toJson(query) }), LOOK_UP_MS)
+  return (query) => stepInTime(db, find({ ...query, json: toJson(query) }))
 }
 
 /** A query as the statement reads it, in `json`. */

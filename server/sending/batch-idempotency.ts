@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { type SendBatchResponse, SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { inTime } from '../async/timeout.ts'
 import { CALL_TIMES, REQUEST_LIMITS } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
@@ -67,14 +67,12 @@ interface BatchRow {
   isRunning: boolean
 }
 
-const STATEMENT_MS = 5_000
-
 /** `sendLeaseMs` is the lease of a send. A batch that waits holds no connection of the database. */
 export function createBatchIdempotency(db: Database, sendLeaseMs: number): BatchIdempotency {
   const leaseMs = CALL_TIMES.batchStartMs + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>(leaseMs)
   const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
-    inTime(run<Row>(db, statement, parameters), STATEMENT_MS)
+    stepInTime(db, run<Row>(db, statement, parameters))
 
   /** Serves the first batch with this key in this process. Other processes may serve one with it too. */
   async function respondFirst(

@@ -1,9 +1,7 @@
-import { inTime } from '../async/timeout.ts'
 import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
-
-const FIND_MS = 5_000
 
 /**
  * Finds the holders of keys, of an idempotency key or of a recipient's. One statement serves all requests that look up
@@ -21,5 +19,5 @@ export function createKeyLookup<Holder extends object>(
     },
     { repeatable: db, note: db.noteBatch('find_keys') },
   )
-  return (key) => inTime(find({ json: JSON.stringify(key) }), FIND_MS)
+  return (key) => stepInTime(db, find({ json: JSON.stringify(key) }))
 }

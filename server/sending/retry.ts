@@ -1,8 +1,8 @@
 import { domainOf } from '../../mail/address.ts'
-import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { type FieldFault, failFields } from '../errors.ts'
 import type { RetriedRecipient, Retry } from '../ledger/retries.ts'
@@ -28,8 +28,6 @@ export const FIND_RETRIED = `
       where r.message_id = $1
     ) as recipients
   from messages where id = $1 and account_id = $2`
-
-const FIND_MS = 5_000
 
 interface RetriedMessage {
   domain: string
@@ -66,7 +64,7 @@ export type FindRetry = (
 export function createRetryLookup(db: Database, clock: DatabaseClock): FindRetry {
   return async (retriedId, message, { accountId, sandbox }) => {
     const finding = run<RetriedMessage>(db, FIND_RETRIED, [retriedId, accountId], { prepare: false })
-    const [retried] = await inTime(finding, FIND_MS)
+    const [retried] = await stepInTime(db, finding)
     if (!retried) throw failFields('invalid_payload', [{ field: 'retry_of', message: UNKNOWN }])
     const firstId = retried.firstId ?? retriedId
     const isOver = clock.now() > timeOfId(firstId) + CHAIN_DAYS * 86_400_000

@@ -6,17 +6,15 @@ import {
   SmtpEvidenceSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { inTime } from '../async/timeout.ts'
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
+import { stepInTime } from '../db/outage.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { recipients } from '../db/schema.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
 import { readStored } from '../db/stored-json.ts'
 import { sendResponse } from './send-response.ts'
-
-const READ_MS = 5_000
 
 /**
  * Reads the outcomes of a message from history, in the order of its recipients; none while the send runs, or when there
@@ -70,7 +68,7 @@ export function createReadResponse(db: Database): (messageId: string) => Promise
     },
     { note: db.noteBatch('stored_sends') },
   )
-  return (messageId) => inTime(read({ json: messageId }), READ_MS)
+  return (messageId) => stepInTime(db, read({ json: messageId }))
 }
 
 const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => readStored(CheckSchema, check)!)

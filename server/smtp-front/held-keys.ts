@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
+import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { KEY_LIFE } from '../ledger/recipient-keys.ts'
 import { createKeyLookup } from '../sending/key-lookup.ts'
@@ -54,8 +54,6 @@ export const RENEW_RECIPIENT_KEYS = `
   ) mine
   where k.account_id = $1 and k.key = mine.key`
 
-const QUERY_MS = 5_000
-
 export function createHeldKeys(db: Database) {
   const findOne = createKeyLookup<KeyHolder>(db, FIND_RECIPIENT_KEYS)
   return {
@@ -65,7 +63,7 @@ export function createHeldKeys(db: Database) {
 
     /** Each new message renews its keys. A retry takes none: it does so before it starts. */
     async renew(accountId: string, keys: readonly string[]): Promise<void> {
-      await inTime(run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]), QUERY_MS)
+      await stepInTime(db, run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]))
     },
   }
 }

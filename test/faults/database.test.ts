@@ -74,6 +74,17 @@ test('no send fails and everything reconciles when all database sessions are end
   expect(failures).toBe(0)
 })
 
+test('no send fails and everything reconciles when the database is away for 7 s under load', async () => {
+  const failures = await underLoad('moved', async ({ proxy }) => {
+    const { target } = proxy
+    proxy.target = undefined
+    proxy.reset()
+    await letRun(7_000)
+    proxy.target = target
+  })
+  expect(failures).toBe(0)
+})
+
 test('everything reconciles when database connections are reset at random messages, the first one included', async () => {
   const dice = diceFor('resets')
   await underLoad('resets', async () => {

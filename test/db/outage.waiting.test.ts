@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { stepInTime } from '../../server/db/outage.ts'
+import { run } from '../../server/db/statement.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { letRun } from '../harness/waits.ts'
+
+// The time of a step of a request, which is 5 s.
+
+let database: TestDatabase
+let proxy: TcpProxy
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  const url = new URL(database.url)
+  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  url.host = `127.0.0.1:${proxy.port}`
+  db = connect(url.href, { connections: 4 })
+  await run(db, 'select 1')
+})
+afterAll(async () => {
+  await db.$client.end({ timeout: 1 })
+  await proxy.close()
+  await database.drop()
+})
+
+const step = (sql: string) => stepInTime(db, run(db, sql))
+
+test('a step that the database does not answer is late after 5 s', async () => {
+  const beganMs = performance.now()
+  await expect(step('select pg_sleep(8)')).rejects.toThrow('no result within 5000 ms')
+  expect(performance.now() - beganMs).toBeLessThan(6_000)
+})
+
+test('a step waits through an outage of 9 s, and then has its own time', async () => {
+  const { target } = proxy
+  proxy.target = undefined
+  proxy.reset()
+  await letRun(100)
+  const steps = [step('select 1 as one'), step('select 1 as one, pg_sleep(3)')]
+  for (const one of steps) one.catch(() => {})
+  await letRun(9_000)
+  proxy.target = target
+  expect(await Promise.all(steps)).toMatchObject([[{ one: 1 }], [{ one: 1 }]])
+})
+
+test('a step fails when an outage does not pass', async () => {
+  const { target } = proxy
+  proxy.target = undefined
+  proxy.reset()
+  await letRun(100)
+  await expect(step('select 1')).rejects.toThrow()
+  proxy.target = target
+})
