@@ -15,7 +15,15 @@ import { type Api, startApi } from '../services/api.ts'
 // passes the gate fails with `invalid_payload` and changes nothing.
 
 const PASSES = 'invalid_payload'
-const NEEDS_PASSWORD = ['PutWebhook', 'DeleteWebhook', 'RotateSecret']
+const NEEDS_PASSWORD = [
+  'CreateEndpoint',
+  'UpdateEndpoint',
+  'DeleteEndpoint',
+  'RotateEndpointSecret',
+  'PutWebhook',
+  'DeleteWebhook',
+  'RotateSecret',
+]
 
 let api: Api
 let methods: DescMethod[] = []

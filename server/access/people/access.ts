@@ -17,12 +17,13 @@ export interface AccessRule {
 /** The scope of the methods that send. A session must not be a way around the limits of the account's tier. */
 const SENDING_SCOPE = 'emails.send'
 
-/** The methods of the public API that need the password when a person calls them. */
-const CONFIRMED_PUBLIC_METHODS = new Set([
-  'verdict.v1.WebhookService/PutWebhook',
-  'verdict.v1.WebhookService/DeleteWebhook',
-  'verdict.v1.WebhookService/RotateSecret',
-])
+/**
+ * The methods of the public API that need the password when a person calls them: all that change an endpoint or show a
+ * secret. A session alone must not lead events elsewhere.
+ */
+const CONFIRMED_SCOPE = 'webhooks.write'
+/** They have the same scope, and change nothing. */
+const UNCONFIRMED_METHODS = ['verdict.v1.WebhookService/TestWebhook', 'verdict.v1.WebhookService/TestEndpoint']
 
 const rules = new Map<string, AccessRule>()
 
@@ -44,7 +45,7 @@ function readRule(method: DescMethod, name: string): AccessRule {
     const reads = scope === 'any' || scope.endsWith('.read')
     return {
       access: reads ? Access.READER : Access.MEMBER,
-      confirmed: CONFIRMED_PUBLIC_METHODS.has(name),
+      confirmed: scope === CONFIRMED_SCOPE && !UNCONFIRMED_METHODS.includes(name),
       counted: scope === SENDING_SCOPE,
     }
   }
