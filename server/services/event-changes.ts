@@ -67,18 +67,19 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
     const messageOf = (more: MessageInitShape<typeof StreamEventsResponseSchema>) =>
       create(StreamEventsResponseSchema, {
         position: streams.positionOf(start, cursor),
-        horizonAgeMs: Math.floor(streams.heldMs()),
+        // The database's clock may be set back.
+        horizonAgeMs: Math.max(0, Math.floor(streams.heldMs())),
         ...more,
       })
     try {
       yield messageOf({})
       let sentMs = performance.now()
-      for await (const batch of streams.follow(start, signal)) {
+      // Events that do not match put no heartbeat off.
+      const quietMs = () => sentMs + QUIET_MS - performance.now()
+      for await (const batch of streams.follow(start, signal, quietMs)) {
         if (batch) cursor = batch.cursor
         const events = batch ? changesOf(start, batch, matches) : []
-        // A heartbeat is due, also when events come that do not match.
-        const isDue = performance.now() - sentMs > QUIET_MS
-        if (batch && events.length === 0 && !isDue) continue
+        if (batch && events.length === 0 && quietMs() > 0) continue
         sentMs = performance.now()
         yield messageOf({ events })
         if (performance.now() - sentMs > slowMs) throw tooSlow(slowMs)

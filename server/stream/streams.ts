@@ -20,10 +20,11 @@ export interface EventStreams<Shown> {
   /** Reads up to 100 events after a cursor. `isLast`: no more are visible. */
   readPage(start: Start, after: Cursor): Promise<Batch<Shown> & { isLast: boolean }>
   /**
-   * Yields the events after the start as they are committed, and undefined when there are none for 14 seconds. Throws
-   * the signal's reason, and `transient_failure` when the server shuts down or the database fails over.
+   * Yields the events after the start as they are committed, and undefined when a heartbeat is due: `quietMs` says how
+   * long from now, by default 14 seconds. Throws the signal's reason, and `transient_failure` when the server shuts
+   * down or the database fails over.
    */
-  follow(start: Start, signal: AbortSignal): AsyncGenerator<Batch<Shown> | undefined, never>
+  follow(start: Start, signal: AbortSignal, quietMs?: () => number): AsyncGenerator<Batch<Shown> | undefined, never>
   /** A cursor as the caller keeps it. */
   positionOf(start: Start, cursor: Cursor): string
   /** For how long an open transaction has held back later events, in milliseconds. */
@@ -110,7 +111,11 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     return failedOver()
   }
 
-  async function* follow(start: Start, signal: AbortSignal): AsyncGenerator<Batch<Shown> | undefined, never> {
+  async function* follow(
+    start: Start,
+    signal: AbortSignal,
+    quietMs = () => QUIET_MS,
+  ): AsyncGenerator<Batch<Shown> | undefined, never> {
     let { cursor } = start
     for (;;) {
       const queue = createEventQueue<Batch<Shown>>()
@@ -131,7 +136,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
           if (page.events.length > 0) yield page
         }
         for (;;) {
-          const next = await queue.next(QUIET_MS)
+          const next = await queue.next(quietMs())
           // The stream is too far behind for its queue, and reads on by itself.
           if (next === 'full') break
           const events = next?.events.filter(({ row }) => isAfter(cursorOfRow(row), cursor))
