@@ -90,17 +90,24 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
     return passed < 0 ? 0 : marks[0]!.atMs
   }
 
-  /** Reads until nothing follows. What is known about the server holds for this run. */
-  async function run(): Promise<void> {
-    isRunning = true
+  /** Forgets what is known about the server: the next one may be another. */
+  function forgetServer(): void {
     seen = undefined
     marks = []
+  }
+
+  /** Reads until nothing follows. What is known about the server holds until a failure. */
+  async function run(): Promise<void> {
+    isRunning = true
+    forgetServer()
     while (groups.size > 0 && !stopped.signal.aborted) {
       const startMs = performance.now()
       try {
         await round()
       } catch (error) {
         if (!stopped.signal.aborted) report(error)
+        // Before the streams end: some of them begin anew within the pause.
+        forgetServer()
         endAll(error)
       }
       const tookMs = performance.now() - startMs

@@ -28,8 +28,10 @@ function tailOf(horizon: Partial<Horizon>) {
     show: async (_, rows) => rows.map(({ id }) => id),
     report: () => {},
   })
-  const follow = (cursor = { order: 5, id: newId(99 * DAY_MS) }) =>
-    tail.follow(ACCOUNT, cursor, { take: (batch) => taken.push(batch), end: (cause) => ends.push(cause) })
+  const follow = (
+    cursor = { order: 5, id: newId(99 * DAY_MS) },
+    end: (cause: unknown) => void = (cause) => void ends.push(cause),
+  ) => tail.follow(ACCOUNT, cursor, { take: (batch) => taken.push(batch), end })
   return { tail, state, now, since, rows, taken, ends, follow }
 }
 
@@ -105,4 +107,17 @@ test('events of another timeline than that of the horizon are not passed on', as
   Object.assign(world.state, { order: 12, next: 12 })
   await expect.poll(() => world.ends.length).toBe(1)
   expect(world.taken).toEqual([])
+})
+
+test('a stream that begins anew at once on another timeline goes on', async () => {
+  const world = tailOf({})
+  world.follow(undefined, () => world.follow())
+  await expect.poll(() => world.since.length).toBe(1)
+  Object.assign(world.state, { timeline: 2, order: 12, next: 12 })
+  await expect.poll(() => world.since.length).toBe(2)
+  world.rows.push({ ...event(13), timeline: 2 })
+  Object.assign(world.state, { order: 14, next: 14 })
+  await expect.poll(() => world.taken.length).toBe(1)
+  expect(world.ends).toEqual([])
+  world.tail.stop()
 })
