@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { KeyToTake } from '../ledger/claim.ts'
+import { requestBytes } from './request-bytes.ts'
 
 /** A key with its account. The same key of another account, method or mode is another key. */
 export interface IdempotencyKey extends KeyToTake {
@@ -19,7 +20,7 @@ export const keyScope = (method: string, sandbox: boolean) => `${method}/${sandb
 
 /** SHA-256 of a request, in hex. */
 export function hashOf<Desc extends DescMessage>(desc: Desc, request: MessageShape<Desc>): string {
-  return hash('sha256', toBinary(desc, request), 'hex')
+  return hash('sha256', requestBytes(desc, request), 'hex')
 }
 
 /** The signal of requests with a key: they go on when their callers leave, and the repeat finds their response. */

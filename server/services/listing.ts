@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 import { matchingFormOf } from '../../mail/address.ts'
 import { isLonger } from '../../net/clean-text.ts'
@@ -14,6 +14,7 @@ import { failFields } from '../errors.ts'
 import { isProviderName, sitesOfProvider } from '../reputation/mailbox-provider.ts'
 import { MESSAGE_LIMITS, tenantFault } from '../sending/message.ts'
 import { METADATA_LIMITS, metadataFaults } from '../sending/metadata.ts'
+import { requestBytes } from '../sending/request-bytes.ts'
 import { parseTime, timeFault } from '../time-text.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
@@ -215,7 +216,7 @@ export function readRange<Desc extends DescMessage>(
 }
 
 function cursorDigest<Desc extends DescMessage>(id: Buffer, desc: Desc, request: MessageShape<Desc> & Page): Buffer {
-  const filters = toBinary(desc, { ...request, cursor: undefined, limit: undefined })
+  const filters = requestBytes(desc, { ...request, cursor: undefined, limit: undefined })
   const hash = createHash('sha256').update(id).update(desc.typeName).update(filters)
   return hash.digest().subarray(0, DIGEST_BYTES)
 }
