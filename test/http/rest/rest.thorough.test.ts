@@ -1,11 +1,13 @@
+import { once } from 'node:events'
+import { connect } from 'node:http2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../../server/caller.ts'
 import { type ErrorReason, fail, PUBLIC_ERRORS } from '../../../server/errors.ts'
 import { cpuStopwatch } from '../../harness/stopwatch.ts'
-import { ADDRESS_RATE, CALLER, type Gateway, startGateway } from '../gateway.ts'
+import { ADDRESS_RATE, CALLER, type Gateway, KEY, startGateway } from '../gateway.ts'
 import { RATE } from '../memory-services.ts'
 import { ask, MAIL, send } from '../requests.ts'
-import { MESSAGE_ID } from '../resources.ts'
+import { EVENT_ID, MESSAGE_ID } from '../resources.ts'
 
 let gateway: Gateway
 let url: string
@@ -154,6 +156,23 @@ test.each([
 test('a body without a Content-Type is read as JSON', async () => {
   const response = await ask(url, '/api/v1/emails/send', { method: 'POST', body: Buffer.from(JSON.stringify(MAIL)) })
   expect(response.status).toBe(200)
+})
+
+test('a POST without a body may name any type: some HTTP libraries name that of a form', async () => {
+  const path = `/api/v1/events/${EVENT_ID}/replay`
+  for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/json']) {
+    const headers = { 'content-type': type }
+    expect((await ask(url, path, { method: 'POST', headers })).status).toBe(200)
+    expect((await ask(url, path, { method: 'POST', headers, body: '' })).status).toBe(200)
+    const session = connect(url)
+    const authorization = `Bearer ${KEY}`
+    const stream = session.request({ ':method': 'POST', ':path': path, authorization, ...headers }, { endStream: true })
+    const [head] = await once(stream, 'response')
+    session.close()
+    expect(head[':status']).toBe(200)
+  }
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  expect((await ask(url, path, { method: 'POST', headers: form, body: 'a=b' })).status).toBe(415)
 })
 
 test('a compressed body is a 415', async () => {
