@@ -44,8 +44,19 @@ function detailOf(end: EndedAttempt): string | undefined {
 
 function notAcknowledged({ statusCode, location }: EndedAttempt): string {
   if (location)
-    return `The endpoint responded with ${statusCode} and redirects to ${location}. Redirects are not followed: set the URL that responds with 200.`
+    return `The endpoint responded with ${statusCode} and redirects to ${withMaskedQuery(location)}. Redirects are not followed: set the URL that responds with 200.`
   return `The endpoint responded with ${statusCode}. Only 200 acknowledges an event.`
+}
+
+/** A URL, or a part of one, as it is shown. The values of a query may be passwords. */
+export function withMaskedQuery(url: string): string {
+  const mark = url.indexOf('?') + 1
+  if (mark === 0) return url
+  const masked = url
+    .slice(mark)
+    .split('&')
+    .map((part) => (part.includes('=') ? part.replace(/=.*/s, '=***') : '***'))
+  return url.slice(0, mark) + masked.join('&')
 }
 
 const DETAILS: Record<string, (end: EndedAttempt) => string> = {

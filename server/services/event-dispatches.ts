@@ -7,7 +7,7 @@ import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { shownHeaders, timestampOf } from '../webhooks/signature.ts'
 import type { LinkWorkflow } from '../webhooks/workflows.ts'
-import { type EndedAttempt, shownEnd } from './attempt-outcomes.ts'
+import { type EndedAttempt, shownEnd, withMaskedQuery } from './attempt-outcomes.ts'
 
 // The way of events to the endpoints. Waiting dispatches are in one table, ended ones in another. One statement reads
 // both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a
@@ -201,19 +201,14 @@ function requestOf(
   if (request === undefined) return undefined
   const eventId = publicId('evt', request.eventId)
   return {
-    url: url !== null && showsUrls ? withMaskedQuery(url) : undefined,
+    url: url !== null && showsUrls ? shownUrl(url) : undefined,
     headers: shownHeaders({ eventId, dispatchId, attempt: number, timestamp: timestampOf(startedMs) }),
     body: request.body,
   }
 }
 
-/** The values of a query may be passwords. */
-function withMaskedQuery(url: string): string {
+/** The URL as it is posted to. */
+function shownUrl(url: string): string {
   const { origin, pathname, search } = new URL(url)
-  const masked = search
-    .slice(1)
-    .split('&')
-    .map((part) => (part.includes('=') ? part.replace(/=.*/, '=***') : '***'))
-    .join('&')
-  return `${origin}${pathname}${search === '' ? '' : `?${masked}`}`
+  return withMaskedQuery(origin + pathname + search)
 }

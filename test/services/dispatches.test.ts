@@ -215,14 +215,17 @@ test('without the scope webhooks.read an attempt does not show its URL', async (
 
 test('a redirect names where it leads, and a refused connection names its cause', async () => {
   const id = await newEvent()
-  receiver.script = { status: 308, headers: { location: 'https://www.example.com/hooks' } }
+  receiver.script = { status: 308, headers: { location: 'https://www.example.com/hooks?token=secret' } }
   await attempt(originalOf(id), 1, 0)
   await receiver.close()
   await attempt(originalOf(id), 2)
   receiver = await startReceiver()
   await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
   expect((await detail(id)).dispatches[0].attempts).toMatchObject([
-    { outcome: 'not_200', detail: expect.stringContaining('308 and redirects to https://www.example.com/hooks.') },
+    {
+      outcome: 'not_200',
+      detail: expect.stringContaining('308 and redirects to https://www.example.com/hooks?token=***.'),
+    },
     { outcome: 'connect', detail: expect.stringMatching(/^The connection was refused: .* \(ECONNREFUSED\)$/) },
   ])
 })
