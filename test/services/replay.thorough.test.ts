@@ -4,6 +4,8 @@ import { and, asc, eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { findEndpoints } from '../../server/webhooks/endpoints.ts'
+import { createReplay } from '../../server/webhooks/replays/replay.ts'
 import { type Api, startApi } from './api.ts'
 
 // How the API accepts replays. replay-temporal.process.test.ts tests their workflows.
@@ -113,6 +115,17 @@ test('all events of a message are replayed in the order of its recipients, by on
     eventIds: eventIds.map(uuid),
     messageIds: eventIds.map(() => uuid(messageId)),
   })
+})
+
+test('an event whose only endpoint was deleted a moment ago does not count as replayed', async () => {
+  const { db, clock, account } = api.world
+  const { messageId, eventIds } = await sent({ to: ['ann@example.net', 'bob@example.net'] })
+  const [endpoint] = await findEndpoints(db, account.id)
+  const events = eventIds.map((id: string, i: number) => {
+    return { id: uuid(id), messageId: uuid(messageId), endpointIds: [i === 0 ? endpoint!.id : newId(0)] }
+  })
+  const replay = createReplay({ db, clock, workflows: api.workflows, report: () => {} })
+  expect((await replay(account.id, events)).map(({ eventId }) => eventId)).toEqual([uuid(eventIds[0])])
 })
 
 test('the event of a dry run is replayed like any other', async () => {

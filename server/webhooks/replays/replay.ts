@@ -98,7 +98,7 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
     })
     const endpoints = await open(db, accountId, wanted)
     if (endpoints.length === 0) throw fail('webhook_not_configured', NO_ENDPOINT)
-    // An endpoint that was deleted a moment ago gets nothing.
+    // An endpoint that was deleted a moment ago gets nothing, and an event for it alone is not replayed.
     const rows = wanted.filter(({ endpointId }) => endpoints.some((endpoint) => endpoint.endpointId === endpointId))
     const [first, ...others] = groupsOf(rows, accountId, endpoints) as [Group, ...Group[]]
     try {
@@ -118,12 +118,12 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
       db,
       started.map(({ workflowId }) => workflowId),
     ).catch(report)
-    return events.map(({ id: eventId, messageId, endpointIds }) => {
+    return events.flatMap(({ id: eventId, messageId, endpointIds }) => {
       const inOrder = endpointIds.flatMap((endpointId) =>
         rows.filter((row) => row.eventId === eventId && row.endpointId === endpointId),
       )
       const dispatches = inOrder.map(({ id, endpointId }) => ({ dispatchId: id, endpointId }))
-      return { eventId, messageId, dispatches, dispatchedMs: endpoints[0]!.atMs }
+      return dispatches.length === 0 ? [] : [{ eventId, messageId, dispatches, dispatchedMs: endpoints[0]!.atMs }]
     })
   }
 }
