@@ -209,16 +209,20 @@ export const SECTIONS: readonly Section[] = [
       bouncePort: { meaning: 'The port that receives late bounces and complaints. See [bounces](bounces.md).' },
       bounceHost: { meaning: 'The address of `BOUNCE_PORT`.', byDefault: 'that of `HOST`' },
       smtpFrontPort: { meaning: 'The port that takes mail over SMTP. See [SMTP](smtp.md).', byDefault: 'none' },
+      smtpFrontTlsPort: {
+        meaning: 'A further port for the same, where TLS begins with the connection. It needs a certificate.',
+        byDefault: 'none',
+      },
       smtpFrontHost: {
-        meaning: 'The address of `SMTP_FRONT_PORT`. Outside loopback it needs a certificate.',
+        meaning: 'The address of both ports. Outside loopback `SMTP_FRONT_PORT` needs a certificate.',
         byDefault: 'that of `HOST`',
       },
       smtpFrontTls: {
-        meaning: '`starttls`, or `implicit` where TLS begins with the connection, as on port 465.',
+        meaning: 'How TLS begins on `SMTP_FRONT_PORT`: `starttls`, or `implicit` with the connection.',
       },
       smtpFrontCert: {
         meaning:
-          'The certificate chain (PEM) of `SMTP_FRONT_PORT`, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
+          'The certificate chain (PEM) of both ports, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
         byDefault: '`TLS_CERT_FILE`',
       },
       smtpFrontKey: { meaning: 'The private key of `SMTP_FRONT_CERT_FILE`.', byDefault: '`TLS_KEY_FILE`' },

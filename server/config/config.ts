@@ -202,10 +202,12 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
 
 /** A key that travels in clear is everyone's. */
 function smtpFrontFaults(variables: Variables): Fault[] {
-  const { smtpFrontPort, smtpFrontHost, smtpFrontTls, smtpFrontCert, tlsCert } = variables
-  if (smtpFrontPort === undefined || (smtpFrontCert ?? tlsCert) !== undefined) return []
-  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTls: mode } = VARIABLES
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontTls, smtpFrontCert, tlsCert } = variables
+  if ((smtpFrontCert ?? tlsCert) !== undefined) return []
+  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTlsPort: tlsPort, smtpFrontTls: mode } = VARIABLES
   const needed = `must be set, or ${VARIABLES.tlsCert.name},`
+  if (smtpFrontTlsPort !== undefined) return [faultOf(cert, `${needed} when ${tlsPort.name} is`)]
+  if (smtpFrontPort === undefined) return []
   if (smtpFrontTls === 'implicit') return [faultOf(cert, `${needed} when ${mode.name} is implicit`)]
   return isLoopback(smtpFrontHost) ? [] : [faultOf(cert, `${needed} when ${port.name} is open beyond loopback`)]
 }

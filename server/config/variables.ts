@@ -76,6 +76,8 @@ export interface Variables {
   bouncePort: number | undefined
   bounceHost: string
   smtpFrontPort: number | undefined
+  /** A port where TLS begins with the connection. */
+  smtpFrontTlsPort: number | undefined
   smtpFrontHost: string
   smtpFrontTls: 'starttls' | 'implicit'
   /** PEM. */
@@ -247,6 +249,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   bouncePort: { name: 'BOUNCE_PORT', read: values.port, example: '25', default: none },
   bounceHost: { name: 'BOUNCE_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
   smtpFrontPort: { name: 'SMTP_FRONT_PORT', read: values.port, example: '587', default: none },
+  smtpFrontTlsPort: { name: 'SMTP_FRONT_TLS_PORT', read: values.port, example: '465', default: none },
   smtpFrontHost: { name: 'SMTP_FRONT_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
   smtpFrontTls: {
     name: 'SMTP_FRONT_TLS',

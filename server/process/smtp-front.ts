@@ -1,4 +1,4 @@
-import { type FrontParts, listenForSmtp } from '../smtp-front/listener.ts'
+import { type FrontParts, listenForSmtp, type SmtpFront } from '../smtp-front/listener.ts'
 import { watchSmtpFront } from '../telemetry/watch-parts.ts'
 import type { Certificate } from './certificate.ts'
 import type { Program } from './program.ts'
@@ -6,25 +6,33 @@ import type { Program } from './program.ts'
 /** The most recipients of one message, as everywhere. */
 const MOST_RECIPIENTS = 50
 
-/** Listens for programs that send by SMTP when SMTP_FRONT_PORT is set. The caller closes the listener. */
+/**
+ * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set. The caller closes the
+ * listeners.
+ */
 export async function startSmtpFront(
   { config, log, metrics }: Program,
   door: Pick<FrontParts, 'logIn' | 'deliver'>,
   certificate: Certificate | undefined,
 ) {
-  const { smtpFrontPort, smtpFrontHost, smtpFrontTls, smtpFrontRecipients, smtpHeloName } = config
-  if (smtpFrontPort === undefined) return undefined
-  const front = await listenForSmtp({
-    ...door,
-    host: smtpFrontHost,
-    port: smtpFrontPort,
-    name: smtpHeloName,
-    tls: certificate?.pair,
-    implicitTls: smtpFrontTls === 'implicit',
-    maxRecipients: smtpFrontRecipients === 'one' ? 1 : MOST_RECIPIENTS,
-  })
-  certificate?.onRenewal(front.showCertificate)
-  watchSmtpFront(metrics, front.connections)
-  log.info({ host: smtpFrontHost, port: front.port }, 'listening for mail over SMTP')
-  return front
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontTls, smtpFrontRecipients, smtpHeloName } = config
+  const ports = [
+    ...(smtpFrontPort === undefined ? [] : [{ port: smtpFrontPort, implicitTls: smtpFrontTls === 'implicit' }]),
+    ...(smtpFrontTlsPort === undefined ? [] : [{ port: smtpFrontTlsPort, implicitTls: true }]),
+  ]
+  if (ports.length === 0) return undefined
+  const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair }
+  const maxRecipients = smtpFrontRecipients === 'one' ? 1 : MOST_RECIPIENTS
+  const fronts: SmtpFront[] = []
+  for (const each of ports) fronts.push(await listenForSmtp({ ...shared, ...each, maxRecipients }))
+  for (const { port, showCertificate } of fronts) {
+    certificate?.onRenewal(showCertificate)
+    log.info({ host: smtpFrontHost, port }, 'listening for mail over SMTP')
+  }
+  watchSmtpFront(metrics, () => fronts.reduce((sum, { connections }) => sum + connections(), 0))
+  return {
+    /** The first of them. */
+    port: fronts[0]!.port,
+    close: (options: { timeoutMs: number }) => Promise.all(fronts.map(({ close }) => close(options))),
+  }
 }

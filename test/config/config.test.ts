@@ -54,6 +54,7 @@ test('a minimal configuration has the documented default of every other variable
     returnPathHost: undefined,
     bouncePort: undefined,
     smtpFrontPort: undefined,
+    smtpFrontTlsPort: undefined,
     smtpFrontHost: '127.0.0.1',
     smtpFrontTls: 'starttls',
     smtpFrontCertificate: undefined,
@@ -647,6 +648,7 @@ test('an SMTP front beyond loopback needs a certificate, and so does implicit TL
   expect(faultsOf({ SMTP_FRONT_PORT: '2587' })).toEqual([])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_TLS: 'implicit' })).toEqual(['SMTP_FRONT_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_TLS_PORT: '2465' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'two' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
 })
 

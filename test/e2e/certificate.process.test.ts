@@ -20,14 +20,16 @@ const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
 
 let bouncePort: number
 let frontPort: number
+let frontTlsPort: number
 let instance: Instance
 beforeAll(async () => {
   store(CERTIFICATE)
   store(RECEIVER_CERTIFICATE, FRONT)
-  ;[bouncePort, frontPort] = [await freePort(), await freePort()]
+  ;[bouncePort, frontPort, frontTlsPort] = [await freePort(), await freePort(), await freePort()]
   instance = await startInstance({
     ...{ TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' },
-    ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
+    ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_TLS_PORT: String(frontTlsPort) },
+    ...{ SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
   })
 })
 afterAll(async () => {
@@ -61,6 +63,8 @@ async function shown(): Promise<string> {
 
 const shownByBouncePort = () => shownAfterStartTls(bouncePort)
 const shownByFront = () => shownAfterStartTls(frontPort)
+/** Where TLS begins with the connection. */
+const shownByFrontTls = async () => shownBy(await secure({ port: frontTlsPort, host: '127.0.0.1' }))
 
 async function shownAfterStartTls(port: number): Promise<string> {
   const plain = connectPlain(port, '127.0.0.1')
@@ -91,12 +95,13 @@ test('SIGHUP renews the certificate of both ports, and an open connection is ser
   expect(instance.api.stdout()).toContain('the certificate was renewed')
 })
 
-test('SIGHUP renews the own certificate of the SMTP front, and the port keeps its own', async () => {
+test('SIGHUP renews the own certificate of both ports of the SMTP front, and the port keeps its own', async () => {
   const before = await shown()
-  expect(await shownByFront()).toBe(RECEIVER_CERTIFICATE.cert)
+  expect([await shownByFront(), await shownByFrontTls()]).toEqual(Array(2).fill(RECEIVER_CERTIFICATE.cert))
   store(CERTIFICATE, FRONT)
   hangUp()
   await expect.poll(shownByFront).toBe(CERTIFICATE.cert)
+  expect(await shownByFrontTls()).toBe(CERTIFICATE.cert)
   expect(await shown()).toBe(before)
 })
 
