@@ -163,5 +163,8 @@ export const replay = (print: Print) =>
           return `${event_id}: ${dispatch_id} to ${endpoint_id}, accepted at ${dispatched_at}`
         }),
       )
-      print({ json: response, text: lines.join('\n') })
+      print({
+        json: response,
+        text: lines.join('\n') || 'No endpoint asks for events of these kinds: nothing is sent.',
+      })
     })

@@ -48,7 +48,10 @@ export const stats = (print: Print) =>
   )
     .summary('Show statistics of sent emails')
     .description('Show counts, rates, reasons and latencies of sent emails. Times are UTC.')
-    .option('--from <time>', 'The start, such as 2026-01-31 or 2026-01-31T12:00Z; by default seven days before the end')
+    .option(
+      '--from <time>',
+      'The start, such as 2026-01-31 or 2026-01-31T12:00:00Z; by default seven days before the end',
+    )
     .option('--to <time>', 'The end, which is not included; by default now')
     .addOption(
       new Option('--granularity <length>', 'The length of a period').choices(['minute', 'hour', 'day', 'total']),
