@@ -89,8 +89,9 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
 }
 
 /**
- * The SMTP reply that a bounce quotes, from its code up to a line with another code. Bounces join or fold the lines of
- * a reply in their own way, so a new line of the reply begins at each line break, and wherever the code is repeated.
+ * The SMTP reply that a bounce quotes, from its code up to an empty line or a line with another code. Bounces join or
+ * fold the lines of a reply in their own way, so a new line of the reply begins at each line break, and wherever the
+ * code is repeated.
  */
 function quotedReply(lines: string[]): { code: number; lines: string[] } | undefined {
   for (const [i, line] of lines.entries()) {
@@ -98,7 +99,7 @@ function quotedReply(lines: string[]): { code: number; lines: string[] } | undef
     if (!match) continue
     const code = match[1]!
     const from = match.index + match[0].length - code.length
-    const next = lines.findIndex((each, at) => at > i && beginsOtherReply(each, code))
+    const next = lines.findIndex((each, at) => at > i && (each === '' || beginsOtherReply(each, code)))
     const text = [line.slice(from), ...lines.slice(i + 1, next < 0 ? undefined : next)].join('\n')
     return { code: Number(code), lines: text.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }
   }

@@ -6,6 +6,7 @@ import { noticeOf, passagesOf } from './notice.ts'
 // Reports that consist only of text for people, as qmail, Exim, Exchange and many others write them.
 
 const MAX_RECIPIENTS = 100
+const MAX_PARAGRAPHS = 10
 /** Words alone, without a reply, are evidence only for these rows. */
 const ABOUT_RECIPIENT = /^(?:mailbox|space|route) /
 /** What a notice says in general ("could not be reached") is evidence only where it leaves no doubt. */
@@ -35,15 +36,28 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
 function diagnosisOf(recipient: string, lines: string[], ours: readonly string[]): Diagnosis {
   const text = lines.join(' ')
   const [, mx = ''] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
-  const diagnosis = diagnose({ recipient, status: '', lines: withoutAddressLine(lines), mx, ours })
-  const hasReply = /^[45]\d\d\b/.test(diagnosis.detail)
-  if (hasReply || ABOUT_RECIPIENT.test(diagnosis.readAs ?? '')) return diagnosis
-  return { detail: diagnosis.detail, enhanced: diagnosis.enhanced }
+  const own = withoutAddressLine(lines)
+  const read = (lines: string[]) => diagnose({ recipient, status: '', lines, mx, ours })
+  const diagnosis = read(own)
+  // A gateway may have added a paragraph that speaks of something else.
+  const found = [diagnosis, ...paragraphsOf(own).map(read)].find(isEvidence)
+  return found ?? { detail: diagnosis.detail, enhanced: diagnosis.enhanced }
+}
+
+const isEvidence = ({ detail, readAs = '' }: Diagnosis) => /^[45]\d\d\b/.test(detail) || ABOUT_RECIPIENT.test(readAs)
+
+function paragraphsOf(lines: string[]): string[][] {
+  const paragraphs: string[][] = [[]]
+  for (const line of lines) {
+    if (line === '') paragraphs.push([])
+    else paragraphs.at(-1)!.push(line)
+  }
+  return paragraphs.filter((paragraph) => paragraph.length > 0).slice(0, MAX_PARAGRAPHS)
 }
 
 /** The address itself, as a heading, says nothing. */
 function withoutAddressLine(lines: string[]): string[] {
-  return lines.filter((line) => line !== '' && !/^<?[^\s<>]{1,320}@[^\s<>]{1,253}>?:?$/.test(line))
+  return lines.filter((line) => !/^<?[^\s<>]{1,320}@[^\s<>]{1,253}>?:?$/.test(line))
 }
 
 /** Exim and Google name the recipients in a field. */
