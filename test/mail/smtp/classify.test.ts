@@ -311,6 +311,29 @@ test.each(AROUND)('%s changes nothing about a reply', (_, around) => {
   }
 })
 
+test.each([
+  'spam@example.net',
+  'user.unknown@example.net',
+  'mailbox-full@relay.example',
+  '5.1.1@dns.blocked.example',
+  "o'brien@example.net",
+  '"a b"@example.net',
+  'ann{x}=y@example.net',
+  'pelé@example.net',
+  'hello@sender.example',
+  'Ann@Example.Photography',
+])('a reply about %s is read as one about any other recipient', (recipient) => {
+  const domain = recipient.slice(recipient.lastIndexOf('@') + 1)
+  for (const { phase, reply, mx, line } of LABELLED) {
+    const named = line.replace(/ann@example\.net|(?<![\w.-])example\.net/g, (name) =>
+      name.includes('@') ? recipient : domain,
+    )
+    const other = classify({ phase, reply: replyOf(named), mx, names: { ...NAMES, recipient } })
+    const { outcome, reading } = classify({ phase, reply, mx, names: NAMES })
+    if (named !== line) expect(other, named).toEqual({ outcome, reading })
+  }
+})
+
 test('every rule decides at least one of the replies above', () => {
   const used = new Set([
     ...CASES.map(([phase, line, , mx = MX]) => ruleFor({ phase, reply: reply(line), mx })),
