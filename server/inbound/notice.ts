@@ -8,7 +8,7 @@ const COPY =
 const BULLET = /^(?:[-*•>]{1,3}|<{3})\s{1,8}/
 const MAX_LINES = 400
 const MAX_ADDRESSES = 100
-const ADDRESS = /[^\s<>()[\]"',;:=]{1,64}@[a-z0-9.-]{1,253}[a-z0-9]/gi
+const ADDRESS = /[^\s<>()[\]"',;:=@][^\s<>()[\]",;:=@]{0,63}@[a-z0-9.-]{1,253}[a-z0-9]/gi
 
 /** What a notice shows of the message's subject, which the sender wrote. */
 const SUBJECT = /^(?:subject|betreff|objet|sujet|asunto|oggetto|assunto|onderwerp|temat|тема|件名|主题)\s?:/i

@@ -139,6 +139,18 @@ test.each([
   expect(await read(notice(`Undeliverable: ${subject}`, text, message))).toEqual({ kind: 'bounce', failures })
 })
 
+test.each(["o'brien@example.net", 'ann+news@example.net', 'ann/x@example.net'])(
+  'a notice names %s',
+  async (address) => {
+    for (const shown of [`<${address}>`, `'${address}'`, `"${address}"`, `(${address})`, `mailto:${address}`]) {
+      const report = await read(
+        notice('Undeliverable', `This could not be delivered to:\n\n${shown}\n  550 User unknown`),
+      )
+      expect(report).toMatchObject({ failures: [{ addresses: [address], reason: 'mailbox_does_not_exist' }] })
+    }
+  },
+)
+
 test('a subject in encoded words has the marks of a mail system', async () => {
   const subject = `=?UTF-8?B?${Buffer.from('Unzustellbar: Ihre Bestellung für Ann').toString('base64')}?=`
   const report = await read(notice(subject, 'Leider ging es nicht.\n\n<ann@example.net>: 550 Benutzer unbekannt\n'))
