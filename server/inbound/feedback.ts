@@ -1,4 +1,4 @@
-import { lowerAscii, parseMailbox } from '../../mail/address.ts'
+import { lowerAscii, matchingFormOf, parseMailbox } from '../../mail/address.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
@@ -177,8 +177,11 @@ function complaintOf(addresses: string[], type: string, { find }: Concerned) {
 
 function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
   const failures = new Map<HistoryRecipient, FailedRecipient>()
-  for (const failure of reported) {
-    const recipient = find(failure.addresses)
+  const found = reported.map((failure) => ({ failure, recipient: find(failure.addresses) }))
+  // What names the recipient goes before what names another address, such as one that it forwards to.
+  const isNamed = ({ failure, recipient }: (typeof found)[number]) =>
+    failure.addresses.some((address) => matchingFormOf(address) === lowerAscii(recipient?.email ?? ''))
+  for (const { failure, recipient } of [...found.filter(isNamed), ...found]) {
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
   return [...failures].map(([recipient, { reason, readAs, detail }]) => ({

@@ -45,8 +45,12 @@ function isOtherReport({ header, part }: Parts): boolean {
 const RETURN_PATH = /\b(b[.+][0-9a-z.]{20,60})@([a-z0-9.-]{1,253})/i
 const SEARCHED_BYTES = 64 * 1024
 
-/** The envelope sender that the report was sent to or quotes, and its domain: the names that a reply has for us. */
+/**
+ * The envelope sender that the report was sent to or quotes, its domain, and the sending domain of `rp.<domain>`: the
+ * names that a reply has for us.
+ */
 function ourNamesIn(mail: Buffer): string[] {
-  const [address, , domain] = RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES)) ?? []
-  return address === undefined ? [] : [address, domain!]
+  const [address, , domain = ''] = RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES)) ?? []
+  const [, sendingDomain] = /^rp\.(.+\..+)$/i.exec(domain) ?? []
+  return [address, domain || undefined, sendingDomain].filter((name) => name !== undefined)
 }

@@ -93,6 +93,19 @@ test('a complaint and a late bounce count for the provider, the recipient domain
   expect(rows).toEqual(['delivered', 'complaint', 'late_bounce'].map((status) => ({ ...of, status })))
 })
 
+test('what a report says of its recipient goes before what it says of other addresses', async () => {
+  const { returnPath } = await world.sendMessage()
+  const of = (email: string, status: string, reply: string) =>
+    `Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: ${status}\nDiagnostic-Code: smtp; ${reply}`
+  const fields = [
+    of('team@example.org', '5.1.1', '550 5.1.1 User unknown'),
+    of('ann@example.net', '5.2.2', '552 5.2.2 Mailbox full'),
+  ]
+  expect(await world.bounce(returnPath, dsn({ fields }))).toBe(TAKEN)
+  expect(await feedback()).toMatchObject([{ recipient: 'ann@example.net', reason: 'mailbox_full' }])
+  expect(await entries()).toEqual([])
+})
+
 test('a report that comes twice, or from two servers, is stored once', async () => {
   const { returnPath } = await world.sendMessage()
   for (const mail of [bounces.POSTFIX, bounces.POSTFIX, bounces.SENDMAIL, complaint(), complaint()]) {

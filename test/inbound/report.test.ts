@@ -218,6 +218,11 @@ test.each([
   expect(report?.kind === 'bounce' && report.failures[0]!.reason).toBe(reason)
 })
 
+test('the sending domain is a name for us in a report too', async () => {
+  const report = await read(field('smtp; 550 5.1.2 example.test does not exist', '5.1.2'))
+  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'us (our name)' }] })
+})
+
 test('a notification about several recipients reports each of them', async () => {
   const of = (name: string, action: string, status: string) =>
     `Final-Recipient: rfc822; ${name}@example.net\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${status[0]}50 ${status} words`
