@@ -9,7 +9,7 @@ const SYSTEM_STORAGE = words(
   'system storage, system disk, system resources, server storage, memory, system is full',
   'insufficient disk space, left on device',
 )
-const FOR_NOW = words('temporar*, currently, try again, try later, retry, at this time, vorübergehend, momentan')
+const FOR_NOW = words('temporar*, currently, try again, try later, retry, wait, at this time, vorübergehend, momentan')
 
 export const SPACE_RULES: readonly ReplyRule[] = [
   {
