@@ -58,8 +58,9 @@ export function parseMailbox(folded: string): Mailbox | undefined {
   const address = parseAddress(text.slice(open + 1, -1))
   const encodedName = parseName(text.slice(0, open).trim())
   if (address === undefined || encodedName === undefined) return undefined
-  const name = decodeWords(encodedName).trim()
-  if (name.length + address.address.length > MAX_TEXT || hasControls(name)) return undefined
+  const decodedName = decodeWords(encodedName)
+  const name = decodedName.trim()
+  if (name.length + address.address.length > MAX_TEXT || hasControls(decodedName)) return undefined
   return name === '' ? address : { name, ...address }
 }
 

@@ -224,6 +224,8 @@ test.each([
   'Jane\t<jane@example.com>',
   'Jane\u0085 <jane@example.com>',
   'Jane \ud83d <jane@example.com>',
+  '=?utf-8?q?Jane=0A?= <jane@example.com>',
+  '=?utf-8?q?=0D=0AJane?= <jane@example.com>',
   `${'x'.repeat(999)} <jane@example.com>`,
 ])('%j is not a mailbox', (text) => {
   expect(parseMailbox(text)).toBeUndefined()
