@@ -5,16 +5,20 @@ import { type Product, startProduct } from './load/product.ts'
 import { type Receiver, startReceiver } from './load/receiver.ts'
 import { sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { sendsOf } from './load/timed-sends.ts'
+import { type SendRound, sendsOf } from './load/timed-sends.ts'
 import { until } from './load/until.ts'
-import { playPairs, ratio, round } from './pairs.ts'
+import { type Pair, playPairs, ratio, round } from './pairs.ts'
 import { atMost, type Report, type RunOptions } from './report.ts'
 import { startFirstAttemptsBench } from './webhooks.ts'
 
-const MESSAGES = 3_000
+/** Few, so that both rounds of a pair find the machine alike. */
+const MESSAGES = 1_000
+const WARM_UP_MESSAGES = 3_000
 const BYTES = 4_000
 const IN_FLIGHT = 64
 const ROUNDS = 15
+/** Two processes of the same code differ by up to 4 % for as long as they run. */
+const STARTS = 3
 /** The thread of first attempts compiles its own machine code. */
 const WARM_UP_EVENTS = 8_000
 const EVENTS = 10_000
@@ -29,7 +33,7 @@ interface Other {
 /**
  * This checkout against another one, such as a worktree of the commit before with its packages: whole sends, sends
  * with an endpoint that acknowledges each event, and first attempts alone. Each side has its own processes and
- * PostgreSQL, and the other checkout starts its own with its own code.
+ * PostgreSQL, started several times, and the other checkout starts its own with its own code.
  */
 export async function run({ against }: RunOptions): Promise<Report> {
   if (against === undefined) throw new Error('Name the folder of the other checkout: --against <folder>')
@@ -38,27 +42,34 @@ export async function run({ against }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using http = await startHttpLoad()
   await using receiver = await startReceiver()
-  await using product = await startProduct(sink)
-  await using peer = await startOther(sink)
-  const sides = [product, peer]
+  const pairs: Pair<SendRound, SendRound>[] = []
+  const pushed: Pair[] = []
+  for (let start = 1; start <= STARTS; start++) {
+    console.log(`start ${start}`)
+    await using product = await startProduct(sink)
+    await using peer = await startOther(sink)
+    const [ours, theirs] = [product, peer].map((side) => {
+      const send = sendsOf(side, http, BYTES)
+      return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
+    })
+    for (const send of [ours!, theirs!]) await send(WARM_UP_MESSAGES)
+    pairs.push(
+      ...(await play(
+        () => ours!(MESSAGES),
+        () => theirs!(MESSAGES),
+      )),
+    )
 
-  const [ours, theirs] = sides.map((side) => {
-    const send = sendsOf(side, http, BYTES)
-    return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
-  })
-  for (const send of [ours!, theirs!]) await send(1_000)
-  const pairs = await play(
-    () => ours!(MESSAGES),
-    () => theirs!(MESSAGES),
-  )
-
-  console.log('with an endpoint')
-  const [withOurs, withTheirs] = sides.map((side) => pushedSends(side, receiver))
-  for (const push of [withOurs!, withTheirs!]) await push(WARM_UP_EVENTS)
-  const pushed = await play(
-    () => withOurs!(MESSAGES),
-    () => withTheirs!(MESSAGES),
-  )
+    console.log('with an endpoint')
+    const [withOurs, withTheirs] = [product, peer].map((side) => pushedSends(side, receiver))
+    for (const push of [withOurs!, withTheirs!]) await push(WARM_UP_EVENTS)
+    pushed.push(
+      ...(await play(
+        () => withOurs!(MESSAGES),
+        () => withTheirs!(MESSAGES),
+      )),
+    )
+  }
 
   console.log('first attempts')
   await using first = await startFirstAttemptsBench(receiver)
