@@ -38,13 +38,17 @@ export function fieldValues(fields: readonly Field[], name: string): string[] {
 }
 
 /**
- * The name in a value: `ann@example.com` of `rfc822; <ann@example.com>`, `mx.example.com` of `dns; mx.example.com`, and
- * `rené@example.com` of `utf-8; ren\x{E9}@example.com` (RFC 6533 3).
+ * The name in a value: `ann@example.com` of `rfc822; Ann <ann@example.com>`, `mx.example.com` of
+ * `dns; mx.example.com. (192.0.2.7)`, and `rené@example.com` of `utf-8; ren\x{E9}@example.com` (RFC 6533 3).
  */
 export function bareValue(value: string): string {
-  const name = withoutType(value).replace(/^<|>$/g, '').trim()
+  const text = withoutType(value).replace(COMMENT, '').trim()
+  const name = (/<([^<>]{1,400})>$/.exec(text)?.[1] ?? text.replace(/^<|>$/g, '')).trim().replace(/\.$/, '')
   return /^utf-8\s{0,8};/i.test(value) ? name.replace(EMBEDDED, (_, hex: string) => characterOf(hex)) : name
 }
+
+/** At the end of a value. */
+const COMMENT = /\s\([^()]{0,400}\)\s{0,8}$/
 
 /** A character within ASCII. A code point that no text can hold becomes U+FFFD, which no address holds. */
 const EMBEDDED = /\\x\{([0-9a-f]{2,6})\}/gi

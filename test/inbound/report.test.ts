@@ -223,6 +223,20 @@ test('the sending domain is a name for us in a report too', async () => {
   expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'us (our name)' }] })
 })
 
+test.each([
+  ['rfc822; Ann <ann@example.net>', 'dns; example-net.mail.protection.outlook.com'],
+  ['rfc822;<ann@example.net>', 'dns; example-net.mail.protection.outlook.com. (192.0.2.7, the server for the domain.)'],
+  ['rfc822; ann@example.net (Ann)', 'DNS;example-net.mail.protection.outlook.com.'],
+])('names are read without what is around them: %s, %s', async (recipient, remote) => {
+  const reply = '550 5.4.1 Recipient address rejected: Access denied'
+  const fields = [
+    `Final-Recipient: ${recipient}\nAction: failed\nStatus: 5.4.1\nRemote-MTA: ${remote}\nDiagnostic-Code: smtp; ${reply}`,
+  ]
+  expect(await read(dsn({ fields }))).toMatchObject({
+    failures: [{ addresses: ['ann@example.net'], readAs: 'mailbox (not in the directory)' }],
+  })
+})
+
 test('a notification about several recipients reports each of them', async () => {
   const of = (name: string, action: string, status: string) =>
     `Final-Recipient: rfc822; ${name}@example.net\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${status[0]}50 ${status} words`
