@@ -226,6 +226,14 @@ export const US_RULES: readonly ReplyRule[] = [
     reason: 'policy_block',
   },
   { name: 'DNS', subject: 'us', phases: LIVE, text: pattern(DNS), reason: 'policy_block' },
+  // GMX and web.de say so of the sender, beside the text of RFC 5321 about a mailbox.
+  {
+    name: 'DNS',
+    subject: 'us',
+    phases: RECIPIENT_PHASES,
+    text: pattern(words('invalid dns, null mx record')),
+    reason: 'policy_block',
+  },
   {
     name: 'block list',
     subject: 'us',
