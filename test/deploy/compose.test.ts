@@ -1,6 +1,10 @@
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { snippets } from '../docs/snippets.ts'
 import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
 
 interface Service {
@@ -130,4 +134,21 @@ test('nginx finds the API processes at their fixed addresses, and they trust it'
     .replaceAll('127.0.0.1:8081', `${addressOf('api-2')}:8080`)
   expect(read('deploy/compose/upstream.conf').replace(/^#.*\n/gm, '')).toBe(expected)
   for (const [, service] of ours) expect(environmentOf(service).TRUST_PROXY).toBe(addressOf('nginx'))
+})
+
+test('each file that the guide turns on joins those before it', () => {
+  const commands = snippets(read('docs/installing.md')).flatMap(({ text }) => {
+    const [written] = /^ *cat > \.env [\s\S]*?\n *END\n/m.exec(text) ?? []
+    return [...(written ? [written.replace(/^ +/gm, '')] : []), ...(text.match(/^.* \.env$/gm) ?? [])]
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'compose-'))
+  try {
+    execFileSync('sh', ['-ec', commands.join('\n')], { cwd: folder })
+    const lists = readFileSync(join(folder, '.env'), 'utf8').match(/(?<=^COMPOSE_FILE=).*$/gm)
+    const files = ['compose.yaml', 'deploy/compose/three-machines.yaml', 'deploy/compose/smtp.yaml']
+    expect(lists).toEqual([files.join(':')])
+    for (const file of files) expect(existsSync(file)).toBe(true)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

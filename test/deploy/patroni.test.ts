@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { readDatabaseUrl } from '../../server/config/database-url.ts'
 import { STATEMENT_MS } from '../../server/db/connect.ts'
+import { snippets } from '../docs/snippets.ts'
 import { read } from './environment.ts'
 import { environmentFile } from './units.ts'
 
@@ -67,4 +68,11 @@ test('the unit of systemd starts what the guide installs', () => {
   expect(guide).toContain(`${program} --validate-config ${configuration}`)
   expect(guide).toContain(`deploy/patroni/patroni.yaml ${configuration}`)
   expect(guide).toContain(`editor ${secrets}`)
+})
+
+test('commands of the guide that need the variables of patroni.env read them first', () => {
+  const needing = snippets(read('docs/failover.md')).filter(({ text }) => /--validate-config|switchover/.test(text))
+  expect(needing).toHaveLength(2)
+  for (const { text } of needing)
+    expect(text).toMatch(/set -a; \. \/etc\/patroni\/patroni\.env; .*\n.*\/opt\/patroni\/bin\//)
 })
