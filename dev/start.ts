@@ -21,6 +21,8 @@ surviveHangUp()
 // Keys, messages and logs are private: no other user can read a file that any of these processes writes.
 process.umask(0o077)
 
+const STOPPED_EARLY = '\nStopped before it was ready.'
+
 try {
   await start()
 } catch (error) {
@@ -33,6 +35,7 @@ async function start(): Promise<void> {
   const { config, given } = readSettings()
   const { host, port, grpcPort, readyFile } = config
   const stop = stopSignals()
+  const isStopped = async () => (await Promise.race([stop.first, undefined])) !== undefined
   const dataDir = relative('', config.dataDir) || '.'
   const file = (name: string) => join(dataDir, name)
   if (readyFile) {
@@ -45,13 +48,18 @@ async function start(): Promise<void> {
 
   await using parts = new AsyncDisposableStack()
   console.log('Starting the database')
-  const database = await openDatabase(given.databaseUrl, dataDir)
-  parts.defer(database.stop)
+  // Ctrl-C reaches initdb, too, which then fails.
+  const database = await openDatabase(given.databaseUrl, dataDir).catch(async (error) => {
+    if (!(await isStopped())) throw error
+  })
+  if (database) parts.defer(database.stop)
+  if (!database || (await isStopped())) return console.log(STOPPED_EARLY)
   const encryptionKeys = given.encryptionKeys ?? (await readOrCreate(file('encryption.keys'), createEncryptionKey))
   await writePrivately(file('database.json'), JSON.stringify({ url: database.url }))
   console.log('Preparing its tables, an account and keys')
   await applyMigrations(database.url).catch(throwUnreachable)
   const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: file('keys.json') })
+  if (await isStopped()) return console.log(STOPPED_EARLY)
 
   // Temporal's progress goes to standard error: on standard output, `ready` must be the last line.
   const report = console.error

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { waitForOutput } from '../harness/process.ts'
@@ -91,6 +91,18 @@ test('everything else serves while Temporal is built, and Ctrl-C also ends the b
   expect(program.stdout().trimEnd().split('\n').at(-1)).toBe(`ready ${ready.url}`)
   expect(await program.kill('SIGINT')).toBe(0)
   await npm.expectNoProcess()
+})
+
+test('Ctrl-C while the first start creates the database ends npm start without an error, and the next one serves', async () => {
+  const dataDir = join(npm.folder, 'interrupted')
+  const program = npm.start({ DATA_DIR: dataDir })
+  const creates = () => readdir(join(dataDir, 'postgres.new', 'base')).catch(() => [])
+  await expect.poll(creates, { interval: 10 }).not.toEqual([])
+  process.kill(-program.pid, 'SIGINT')
+  expect(await program.ended).toBe(0)
+  expect(program.stderr()).toBe('')
+  expect(program.stdout()).toMatch(/\nStopped before it was ready\.\n$/)
+  await npm.startAndWait({ DATA_DIR: dataDir })
 })
 
 test('a second Ctrl-C does not wait for accepted requests', async () => {
