@@ -6,6 +6,7 @@ import { keepPreviousData } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type InboxEntry, InboxService, type ListInboxResponse } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
@@ -14,6 +15,7 @@ import { LoadingRows } from '../lists/loading-rows.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf, sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { FirstSend } from '../overview/first-send.tsx'
 import { Ago } from '../time/ago.tsx'
 import { ClearInbox } from './clear-inbox.tsx'
 import styles from './inbox.module.css'
@@ -131,16 +133,9 @@ function Recipients({ recipients: [first = '', ...more] }: { recipients: string[
 }
 
 function FirstMessage() {
-  const { person } = useAccount()
-  const body = `{"from":"hello@example.test","to":"delivered@simulator.test","subject":"Hello","html":"<p>It works.</p>"}`
-  const command = [
-    `curl ${person.installation?.publicUrl}/api/v1/emails/send`,
-    `  -H "Authorization: Bearer $VERDICT_API_KEY"`,
-    `  -H 'Content-Type: application/json'`,
-    `  -d '${body}'`,
-  ].join(' \\\n')
+  const { data: setUp } = useQuery(OverviewService.method.getSetUp)
   return (
-    <EmptyState title="No message yet" command={command}>
+    <EmptyState title="No message yet" action={<FirstSend domain={setUp?.verifiedDomain} />}>
       Send a message to delivered@simulator.test with an API key of this account, and it appears here at once.
     </EmptyState>
   )

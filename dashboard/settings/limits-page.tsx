@@ -1,5 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Progress } from '@mantine/core'
+import { DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { type DomainVolume, type GetLimitsResponse, LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
@@ -45,7 +46,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
             Each domain of this account appears here with what it sent today.
           </EmptyState>
         ) : (
-          <Rows label="Volume of domains today" columns={VOLUMES} rows={limits.domains} idOf={(row) => row.domain} />
+          <Volumes volumes={limits.domains} />
         )}
       </section>
       <MonthSection month={limits.month!} />
@@ -58,19 +59,25 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
   )
 }
 
-const VOLUMES: Column<DomainVolume>[] = [
-  { head: 'Domain', bare: true, wide: true, cell: ({ domain }) => domain },
-  { head: 'Sent today', numbers: true, cell: ({ sentToday }) => countOf(sentToday) },
-  {
-    head: 'Allowed today',
-    numbers: true,
-    cell: ({ dailyLimit }) => (dailyLimit === undefined ? 'No limit' : countOf(dailyLimit)),
-  },
-  { head: 'Used', cell: (row) => <Used {...row} /> },
-]
+function Volumes({ volumes }: { volumes: DomainVolume[] }) {
+  const { data } = useQuery(DomainService.method.listDomains, {})
+  const isVerified = ({ domain }: DomainVolume) =>
+    data?.domains.find((one) => one.domain === domain)?.status === DomainStatus.VERIFIED
+  const columns: Column<DomainVolume>[] = [
+    { head: 'Domain', bare: true, wide: true, cell: ({ domain }) => domain },
+    { head: 'Sent today', numbers: true, cell: ({ sentToday }) => countOf(sentToday) },
+    { head: 'Allowed today', numbers: true, cell: (row) => data && (isVerified(row) ? allowed(row) : 'None') },
+    { head: 'Used', cell: (row) => data && (isVerified(row) ? <Used {...row} /> : <Note>Not verified</Note>) },
+  ]
+  return <Rows label="Volume of domains today" columns={columns} rows={volumes} idOf={(row) => row.domain} />
+}
+
+const allowed = ({ dailyLimit }: DomainVolume) => (dailyLimit === undefined ? 'No limit' : countOf(dailyLimit))
+
+const Note = ({ children }: { children: string }) => <span className="faint">{children}</span>
 
 function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
-  if (dailyLimit === undefined) return <span className="faint">No warm-up</span>
+  if (dailyLimit === undefined) return <Note>No warm-up</Note>
   const percent = dailyLimit === 0 ? 100 : Math.min(100, (sentToday / dailyLimit) * 100)
   return (
     <Progress.Root size="sm" w={120} aria-label={`Used by ${domain}`}>

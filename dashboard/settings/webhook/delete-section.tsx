@@ -22,8 +22,8 @@ export function DeleteSection({ endpoint, isOnly }: { endpoint: Endpoint; isOnly
       <h2>Delete</h2>
       <p className="soft">
         {isOnly
-          ? 'Events are stored from then on and pushed nowhere. You can replay them to a later endpoint.'
-          : 'No events are pushed to it from then on. You can replay them to another endpoint.'}
+          ? 'Later events are stored and pushed nowhere. You can replay them to a later endpoint.'
+          : 'No later event is pushed to it. You can replay them to another endpoint.'}
       </p>
       <Button variant="default" onClick={() => setAsking(true)}>
         Delete endpoint
@@ -38,7 +38,10 @@ export function DeleteSection({ endpoint, isOnly }: { endpoint: Endpoint; isOnly
         onConfirm={() => remove.mutate({ endpointId: endpoint.endpointId })}
         onClose={() => setAsking(false)}
       >
-        The secret is lost{waiting > 0 && `, and ${countOf(waiting)} waiting attempts are cancelled`}.
+        The secret is lost
+        {waiting > 0 &&
+          `, and ${waiting === 1 ? 'one waiting attempt is' : `${countOf(waiting)} waiting attempts are`} cancelled`}
+        .
       </NameDialog>
     </section>
   )

@@ -212,6 +212,26 @@ question('How much of this month’s quota is used?', async () => {
   await shows(/^[\d,]+ of 10,000 emails\./)
 })
 
+test('an empty inbox shows a command that this account can run', async () => {
+  await page.goto(`${overview}/inbox`)
+  await shows(/"from":"hello@(news\.)?shop\.example"/)
+})
+
+test('the limits say that a domain that is not verified may send nothing', async () => {
+  await page.goto(`${overview}/settings/limits`)
+  const row = page.getByRole('row', { name: 'invoices.shop.example' })
+  await expect.poll(() => row.textContent()).toMatch(/0None.*Not verified/)
+})
+
+test('at 1024 px the value of every DNS record is shown whole', async () => {
+  await page.setViewportSize({ width: 1024, height: 900 })
+  await page.goto(`${overview}/domains`)
+  await page.getByRole('link', { name: 'invoices.shop.example' }).click()
+  await shows('v=DKIM1')
+  const hidden = "[...document.querySelectorAll('td code')].map((value) => value.scrollHeight - value.clientHeight)"
+  expect(await page.evaluate(hidden)).toEqual(Array(16).fill(0))
+})
+
 test('the pages asked no other origin', () => {
   expect(faults).toEqual([])
 })
