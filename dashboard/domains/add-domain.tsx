@@ -55,6 +55,7 @@ function AddForm({ onClose }: { onClose(): void }) {
           onChange={(event) => setName(event.currentTarget.value)}
           error={fault}
           required
+          withAsterisk={false}
           autoComplete="off"
           spellCheck={false}
           data-autofocus

@@ -44,6 +44,7 @@ function AddForm({ onClose }: { onClose(): void }) {
           onChange={(event) => setEmail(event.currentTarget.value)}
           error={faults.get('email')}
           required
+          withAsterisk={false}
           autoComplete="off"
           spellCheck={false}
           data-autofocus
