@@ -56,8 +56,8 @@ export async function throughOutage<T>(
 }
 
 /**
- * Waits for a step of a request, at most 5 s. An outage that may pass does not count, because the step waits for its end
- * by itself. Whether a step that is late was done is unknown, and its result is ignored.
+ * Waits for a step of a request, at most 5 s. An outage that may pass does not count, because the step waits for its
+ * end by itself. Whether a step that is late was done is unknown, and its result is ignored.
  */
 export async function stepInTime<T>({ outage }: { outage: Outage }, step: Promise<T>): Promise<T> {
   const late = new Error(`the database gave no result within ${STEP_MS} ms`)
