@@ -60,10 +60,11 @@ export async function throughOutage<T>(
  * end by itself. Whether a step that is late was done is unknown, and its result is ignored.
  */
 export async function stepInTime<T>({ outage }: { outage: Outage }, step: Promise<T>): Promise<T> {
-  const late = new Error(`the database gave no result within ${STEP_MS} ms`)
+  let late: Error | undefined
+  const makeLate = () => (late = new Error(`the database gave no result within ${STEP_MS} ms`))
   for (let leftMs = STEP_MS; ; ) {
     try {
-      return await inTime(step, leftMs, () => late)
+      return await inTime(step, leftMs, makeLate)
     } catch (error) {
       leftMs = outage.lastMs() + STEP_MS - performance.now()
       if (error !== late || leftMs <= 0) throw error
