@@ -32,6 +32,7 @@ export function readSettings(command = 'npm start'): { config: Config; given: Gi
   const placeholders = Object.entries(PLACEHOLDERS).filter(([name]) => !env[name] && !env[`${name}_FILE`])
   const result = readConfig({ ...env, ...Object.fromEntries(placeholders) })
   if ('faults' in result) return reportFaults(result.faults)
+  for (const warning of result.warnings) console.error(warning)
   const given = {
     databaseUrl: textOf(VARIABLES.databaseUrl, env),
     encryptionKeys: textOf(VARIABLES.encryptionKeys, env),

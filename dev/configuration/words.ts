@@ -20,7 +20,7 @@ export const INTRODUCTION = `# Configuration
 
 Every process reads its configuration from environment variables, once, when it starts. An empty variable counts as not
 set. A process with an invalid configuration exits with code 78 and reports all faults at once, each with an example. A
-variable whose name looks like a misspelt known one is reported in the log.
+variable whose name looks like a misspelt known one is reported in the log, or beside the faults.
 
 You can put a secret into a file instead, the way systemd, Docker and Kubernetes pass secrets: set \`<NAME>_FILE\` to the
 file's path, and leave \`<NAME>\` unset. Line breaks at the end of the file do not count.

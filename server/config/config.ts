@@ -159,10 +159,14 @@ export function textOf(variable: Variable<unknown>, env: Environment): string | 
   throw new Error(`must be set: the file that ${fileOf(variable)} names is empty`)
 }
 
-/** Prints every fault and ends the process with exit code 78 (EX_CONFIG of sysexits.h). */
+/**
+ * Prints every fault, and the names that look misspelt, because such a name may be why another variable is missing. Ends
+ * the process with exit code 78 (EX_CONFIG of sysexits.h).
+ */
 export function reportFaults(faults: readonly Fault[]): never {
   const lines = faults.map(({ name, why, example }) => `  ${name} ${why}\n    example: ${example}`)
-  console.error(`The configuration is faulty:\n${lines.join('\n')}`)
+  const misspelt = misspeltNames(process.env).map((warning) => `  ${warning}`)
+  console.error(['The configuration is faulty:', ...lines, ...misspelt].join('\n'))
   process.exit(78)
 }
 

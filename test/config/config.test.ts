@@ -491,12 +491,13 @@ test('a command that needs some variables only is not warned of the others', () 
   expect(readVariables({ PORT: 'x' }, ['databaseUrl'])).toMatchObject({ faults: [{ name: 'DATABASE_URL' }] })
 })
 
-test('reported faults are printed in one paragraph each, and the process exits with 78', () => {
+test('reported faults are printed in one paragraph each, with misspelt names, and the process exits with 78', () => {
   const script = `import { readConfig, reportFaults } from './server/config/config.ts'
     const reading = readConfig({ PORT: 'x', DATABASE_URL: 'postgres://db/verdict' })
     if ('faults' in reading) reportFaults(reading.faults)`
   const { status, stderr, stdout } = spawnSync(process.execPath, ['--input-type=module-typescript', '-e', script], {
     encoding: 'utf8',
+    env: { ...process.env, ENCRYPTION_KEY: 'k1' },
   })
   expect({ status, stdout }).toEqual({ status: 78, stdout: '' })
   expect(stderr).toBe(`The configuration is faulty:
@@ -504,6 +505,7 @@ test('reported faults are printed in one paragraph each, and the process exits w
     example: PORT=8080
   ENCRYPTION_KEYS must be set
     example: ENCRYPTION_KEYS="k1:$(openssl rand -base64 32)"
+  ENCRYPTION_KEY is no variable of this service. Was ENCRYPTION_KEYS meant?
 `)
 })
 
