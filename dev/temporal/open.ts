@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../server/config/config.ts'
@@ -31,14 +33,19 @@ export interface TemporalOptions {
 const USUAL_PORT = 7233
 const USUAL_UI_PORT = 8233
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000]
+const CONNECT_MS = 5_000
+const WITHOUT_TEMPORAL = 'Without Temporal, webhook retries wait and replays fail. Sends and first attempts work.'
 
 /**
  * Returns Temporal's address at once, and starts Temporal in the background when its program is installed: its clients
  * wait for it. Its workflows are stored in `dataDir/temporal.db`. It ends with the process that started it.
  */
 export async function openTemporal({ config, dataDir, anyPorts, report }: TemporalOptions): Promise<Temporal> {
-  if (config.temporal)
-    return { address: config.temporal.address, env: {}, uiUrl: config.temporalUiUrl, stop: async () => {} }
+  if (config.temporal) {
+    const { address } = config.temporal
+    void reportUnreachable(address, report)
+    return { address, env: {}, uiUrl: config.temporalUiUrl, stop: async () => {} }
+  }
   const port = await freePort(anyPorts ? undefined : USUAL_PORT)
   const uiPort = await freePort(anyPorts ? undefined : USUAL_UI_PORT)
   const stopping = new AbortController()
@@ -53,6 +60,20 @@ export async function openTemporal({ config, dataDir, anyPorts, report }: Tempor
       stopping.abort()
       return running
     },
+  }
+}
+
+/** Never throws: the processes wait for Temporal. */
+async function reportUnreachable(address: string, report: (message: string) => void): Promise<void> {
+  const { hostname, port } = new URL(`tcp://${address}`)
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) })
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    report(`TEMPORAL_ADDRESS: ${address} cannot be reached (${code ?? message}). ${WITHOUT_TEMPORAL}`)
+  } finally {
+    socket.destroy()
   }
 }
 
@@ -84,7 +105,7 @@ async function keepRunning({ dataDir, port, uiPort, report, signal }: Running): 
   } catch (error) {
     if (signal.aborted) return
     const reason = error instanceof Problem ? error.message : String(error)
-    report(`${reason}\nWithout Temporal, webhook retries wait and replays fail. Sends and first attempts work.`)
+    report(`${reason}\n${WITHOUT_TEMPORAL}`)
   }
 }
 

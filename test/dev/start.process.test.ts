@@ -179,11 +179,12 @@ test('DATABASE_URL replaces the embedded database', async () => {
   await database.drop()
 })
 
-test('TEMPORAL_ADDRESS replaces the embedded Temporal', async () => {
+test('TEMPORAL_ADDRESS replaces the embedded Temporal, and one that cannot be reached is named', async () => {
   const own = join(npm.folder, 'own-temporal')
   const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_UI_URL: 'https://temporal.example.test/' }
   const { program, ready } = await npm.startAndWait({ ...env, DATA_DIR: own })
   expect(ready.temporal_ui_url).toBe('https://temporal.example.test')
+  expect(program.stderr()).toContain('TEMPORAL_ADDRESS: 127.0.0.1:1 cannot be reached (ECONNREFUSED)')
   expect(await program.kill()).toBe(0)
   await expect(stat(join(own, 'temporal.log'))).rejects.toThrow('ENOENT')
 })
