@@ -42,9 +42,13 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
   disabled: ({ disabled = false }) => ({ disabled }),
 }
 
-/** Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. */
+/**
+ * Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. An empty
+ * mask counts as none (https://google.aip.dev/134).
+ */
 export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf): EndpointFields {
-  const names = request.updateMask ? namesIn(request.updateMask) : givenIn(request)
+  const { updateMask } = request
+  const names = updateMask && updateMask.paths.length > 0 ? namesIn(updateMask) : givenIn(request)
   return Object.assign({}, ...names.map((name) => READERS[name]!(request, urlFaultOf)))
 }
 

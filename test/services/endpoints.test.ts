@@ -179,6 +179,9 @@ test('over gRPC the mask names what is changed', async () => {
     description: 'b',
     domains: ['example.com'],
   })
+  // As if there were none: a program that made an empty mask would see its change ignored.
+  const empty = { endpointId, description: 'c', updateMask: { paths: [] } }
+  expect(await client.updateEndpoint(empty, options)).toMatchObject({ description: 'c', domains: ['example.com'] })
   const wrong = client.updateEndpoint({ endpointId, updateMask: { paths: ['secret'] } }, options)
   await expect(wrong).rejects.toThrow('update_mask.paths[0]')
 })

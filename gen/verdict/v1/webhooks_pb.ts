@@ -410,7 +410,7 @@ export type UpdateEndpointRequest = Message<"verdict.v1.UpdateEndpointRequest"> 
   disabled?: boolean | undefined;
 
   /**
-   * Over gRPC and Connect, the names of the fields to change. Without it, those that are not empty are changed. REST
+   * Over gRPC and Connect, the names of the fields to change. Without any, those that are not empty are changed. REST
    * changes the members that the body has.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 10 [json_name = "update_mask"];
