@@ -160,8 +160,8 @@ export function textOf(variable: Variable<unknown>, env: Environment): string | 
 }
 
 /**
- * Prints every fault, and the names that look misspelt, because such a name may be why another variable is missing. Ends
- * the process with exit code 78 (EX_CONFIG of sysexits.h).
+ * Prints every fault, and the names that look misspelt, because such a name may be why another variable is missing.
+ * Ends the process with exit code 78 (EX_CONFIG of sysexits.h).
  */
 export function reportFaults(faults: readonly Fault[]): never {
   const lines = faults.map(({ name, why, example }) => `  ${name} ${why}\n    example: ${example}`)

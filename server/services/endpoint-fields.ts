@@ -43,8 +43,8 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
 }
 
 /**
- * Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. An empty
- * mask counts as none (https://google.aip.dev/134).
+ * Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. An
+ * empty mask counts as none (https://google.aip.dev/134).
  */
 export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf): EndpointFields {
   const { updateMask } = request
