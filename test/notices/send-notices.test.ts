@@ -54,10 +54,14 @@ const createSender = () =>
 
 type NewNotice = Partial<typeof notices.$inferInsert>
 
+/** The number of notices. Each trouble began later than the one before: ids of one millisecond have no order. */
+let count = 0
+
 async function notice(change: NewNotice = {}): Promise<string> {
   const id = newId(Date.now())
   const row = { id, accountId: world.account.id, kind: 'domain_lapsed', channel: 'mail', personId: ann } as const
-  const about = { subjectId: newId(Date.now()), subject: 'shop.example', since: new Date('2026-01-31T12:00:00Z') }
+  const since = new Date(Date.parse('2026-01-31T12:00:00Z') + count++)
+  const about = { subjectId: newId(Date.now()), subject: 'shop.example', since }
   await world.db.insert(notices).values({ ...row, ...about, isOpen: true, dueAt: new Date(0), ...change })
   return id
 }
