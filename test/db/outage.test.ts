@@ -2,32 +2,28 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { isLost, throughOutage } from '../../server/db/outage.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { proxiedDatabase } from '../harness/proxied-database.ts'
 import { letArrive } from '../harness/waits.ts'
 
 // A database that moves behind one address: for a moment no server answers there, then another one.
 
-let database: TestDatabase
-let proxy: TcpProxy
+let proxied: Awaited<ReturnType<typeof proxiedDatabase>>
 let db: Database
 beforeAll(async () => {
-  database = await testDatabase()
-  const url = new URL(database.url)
-  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
-  url.host = `127.0.0.1:${proxy.port}`
-  db = connect(url.href, { connections: 4 })
+  proxied = await proxiedDatabase()
+  db = connect(proxied.url.href, { connections: 4 })
 })
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
-  await proxy.close()
-  await database.drop()
+  await proxied.proxy.close()
+  await proxied.database.drop()
 })
 
 const one = () => run<{ one: number }>(db, 'select 1 as one')
 
 /** The address leads nowhere while `action` begins, and then to the server again. */
 async function duringOutage<T>(action: () => Promise<T>): Promise<T> {
+  const { proxy } = proxied
   const { target } = proxy
   proxy.target = undefined
   proxy.reset()
@@ -50,7 +46,7 @@ test('a statement that the move cuts off fails, and is repeated where that is ha
   const slow = () => run(db, 'select 2 as two, pg_sleep(0.3)')
   const cutOff = slow()
   await letArrive(100)
-  proxy.reset()
+  proxied.proxy.reset()
   await expect(cutOff).rejects.toSatisfy(isLost)
   let tries = 0
   const repeated = throughOutage(db, () => {
@@ -58,7 +54,7 @@ test('a statement that the move cuts off fails, and is repeated where that is ha
     return slow()
   })
   await letArrive(100)
-  proxy.reset()
+  proxied.proxy.reset()
   expect(await repeated).toMatchObject([{ two: 2 }])
   expect(tries).toBeGreaterThan(1)
 })

@@ -2,27 +2,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { stepInTime } from '../../server/db/outage.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { proxiedDatabase } from '../harness/proxied-database.ts'
 import { letRun } from '../harness/waits.ts'
 
 // The time of a step of a request, which is 5 s.
 
-let database: TestDatabase
-let proxy: TcpProxy
+let proxied: Awaited<ReturnType<typeof proxiedDatabase>>
 let db: Database
 beforeAll(async () => {
-  database = await testDatabase()
-  const url = new URL(database.url)
-  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
-  url.host = `127.0.0.1:${proxy.port}`
-  db = connect(url.href, { connections: 4 })
+  proxied = await proxiedDatabase()
+  db = connect(proxied.url.href, { connections: 4 })
   await run(db, 'select 1')
 })
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
-  await proxy.close()
-  await database.drop()
+  await proxied.proxy.close()
+  await proxied.database.drop()
 })
 
 const step = (sql: string) => stepInTime(db, run(db, sql))
@@ -32,6 +27,7 @@ test('a step that the database does not answer is late after 5 s', async () => {
 })
 
 test('a step waits through an outage of 9 s, and then has its own time', async () => {
+  const { proxy } = proxied
   const { target } = proxy
   proxy.target = undefined
   proxy.reset()
@@ -44,6 +40,7 @@ test('a step waits through an outage of 9 s, and then has its own time', async (
 })
 
 test('a step fails when an outage does not pass', async () => {
+  const { proxy } = proxied
   const { target } = proxy
   proxy.target = undefined
   proxy.reset()
