@@ -7,7 +7,7 @@ import { sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { type SendRound, sendsOf } from './load/timed-sends.ts'
 import { until } from './load/until.ts'
-import { type Pair, playPairs, ratio, round } from './pairs.ts'
+import { type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
 import { atMost, type Report, type RunOptions } from './report.ts'
 import { startFirstAttemptsBench } from './webhooks.ts'
 
@@ -48,27 +48,15 @@ export async function run({ against }: RunOptions): Promise<Report> {
     console.log(`start ${start}`)
     await using product = await startProduct(sink)
     await using peer = await startOther(sink)
-    const [ours, theirs] = [product, peer].map((side) => {
+    const sends = [product, peer].map((side) => {
       const send = sendsOf(side, http, BYTES)
       return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
     })
-    for (const send of [ours!, theirs!]) await send(WARM_UP_MESSAGES)
-    pairs.push(
-      ...(await play(
-        () => ours!(MESSAGES),
-        () => theirs!(MESSAGES),
-      )),
-    )
+    pairs.push(...(await playWarm(sends, WARM_UP_MESSAGES)))
 
     console.log('with an endpoint')
-    const [withOurs, withTheirs] = [product, peer].map((side) => pushedSends(side, receiver))
-    for (const push of [withOurs!, withTheirs!]) await push(WARM_UP_EVENTS)
-    pushed.push(
-      ...(await play(
-        () => withOurs!(MESSAGES),
-        () => withTheirs!(MESSAGES),
-      )),
-    )
+    const pushes = [product, peer].map((side) => pushedSends(side, receiver))
+    pushed.push(...(await playWarm(pushes, WARM_UP_EVENTS)))
   }
 
   console.log('first attempts')
@@ -109,6 +97,19 @@ export async function run({ against }: RunOptions): Promise<Report> {
       return played
     }
   }
+}
+
+/** Plays rounds of both sides, ours first, after a warm-up of each. */
+async function playWarm<Figures extends Round>(
+  [ours, theirs]: ((messages: number) => Promise<Figures>)[],
+  warmUp: number,
+): Promise<Pair<Figures, Figures>[]> {
+  await ours!(warmUp)
+  await theirs!(warmUp)
+  return play(
+    () => ours!(MESSAGES),
+    () => theirs!(MESSAGES),
+  )
 }
 
 const play: typeof playPairs = (ours, theirs) => playPairs(ours, theirs, 'the other checkout', ROUNDS)
