@@ -88,7 +88,8 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
   }
   // A local part such as that of o'brien@example.net, and a new top-level domain, are known only because we know them.
   const known = [...ownDomains, recipientDomain].filter((domain) => domain.includes('.'))
-  return bracketed(replaceName(text, recipientAddress, NAMED.recipient), recipientAddress)
+  const knownRecipient = recipientAddress.includes('@') ? [recipientAddress] : []
+  return bracketed(text.replace(anyOf(knownRecipient), ` ${NAMED.recipient} `), recipientAddress)
     .replace(ADDED, ' ')
     .replace(URL, (url) => ` ${BLOCK_LIST_HOST.test(url.slice(0, 80)) ? NAMED.blockList : (urlWord(url) ?? '')} `)
     .replace(EMAIL, (email) => ` ${emailWord(email)} `)
@@ -96,10 +97,6 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
     .replace(IP, (ip) => ` ${own.has(ip.toLowerCase()) ? NAMED.us : NAMED.ip} `)
     .replace(HOST, (host) => ` ${hostWord(host)} `)
     .replace(/(?<![\w.-])[\w-]{3,63}(?![\w-])/g, (word) => (own.has(word.toLowerCase()) ? NAMED.us : word))
-}
-
-function replaceName(text: string, name: string, word: string): string {
-  return name.includes('@') ? text.replace(anyOf([name]), ` ${word} `) : text
 }
 
 /** Matches these names in any case, and not as a part of a longer name. Never matches without a name. */
