@@ -14,6 +14,14 @@ const shared = {
 /** In these no request may fail, or bars are times of the machine: nothing else runs beside them. */
 const ALONE = ['test/real/rolling-upgrade.test.ts', 'test/real/patroni.test.ts', 'test/real/temporal-cluster.test.ts']
 
+/** What touches the statements of sends, reports and events: their SQL runs on Debian's PostgreSQL, too. */
+const STATEMENTS = [
+  'test/{db,ledger,reputation,sending}/**/*.test.ts',
+  'test/inbound/{feedback.waiting,retried-messages}.test.ts',
+  'test/stream/leases.test.ts',
+  'test/webhooks/{attempts.thorough,hand-over.waiting}.test.ts',
+]
+
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({
   test: {
@@ -22,7 +30,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], exclude: ALONE } },
-      { test: { ...shared, name: 'database', include: ['test/{db,sending,history}/**/*.test.ts'] } },
+      { test: { ...shared, name: 'database', include: STATEMENTS } },
       {
         test: {
           ...shared,

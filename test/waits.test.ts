@@ -13,7 +13,7 @@ interface Line {
   above: string
 }
 
-const LINES: Line[] = globSync('test/**/*.{ts,tsx,mjs}')
+const LINES: Line[] = globSync('test/**/*.ts')
   .filter((file) => file !== WAITS && file !== OURS)
   .flatMap((file) => {
     const lines = readFileSync(file, 'utf8').split('\n')

@@ -31,7 +31,7 @@ export interface Call extends Operation {
   path: string
 }
 
-/** The client's `gen/contract.ts`: the types of every request, response and event, and the route of every call. */
+/** `client/gen/contract.ts`: the types of every request, response and event, and the route of every call. */
 export function typeScriptOf(document: Document): string {
   const { schemas } = document.components
   const named = (schema: Schema) => nameOf(schema) in schemas

@@ -83,7 +83,8 @@ export function timeOfId(uuid: string): number {
 }
 
 /**
- * Replaces the time in an id by another, in Unix milliseconds. `eventIdOf` (history/event-ids.ts) does the same in SQL.
+ * Replaces the time in an id by another, in Unix milliseconds. `eventIdOf` of server/ledger/event-ids.ts does the same
+ * in SQL.
  */
 export function idAt(uuid: string, atMs: number): string {
   return firstIdAt(atMs).slice(0, 13) + uuid.slice(13)

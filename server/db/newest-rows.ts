@@ -15,7 +15,7 @@ const MOST_DAYS = 18
 /**
  * Reads up to `limit` rows of history, the newest first. It goes back a few days at a time, and `read` reads one such
  * range. A statement plans and locks every index of every day in its range. For all 90 days these are 900 of the 6,400
- * locks that PostgreSQL has for all its sessions (docs/adr/0058).
+ * locks that PostgreSQL has for all its sessions (docs/adr/0058-lists.md).
  */
 export async function newestRows<Row>(
   { from, below }: IdRange,

@@ -264,7 +264,7 @@ export const importFaults = pgTable(
   (t) => [primaryKey({ columns: [t.importId, t.line] })],
 )
 
-// Mails of the house: see server/notices/notices.ts.
+// Mails of the house: see server/notices/find-notices.ts.
 
 /** The kinds of troubles that people of an account are notified of. */
 export const TROUBLE_KINDS = ['endpoint_failing', 'breaker_open', 'domain_lapsed'] as const

@@ -148,7 +148,7 @@ export const dkimKeys = pgTable(
   (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), checkOneOf(t.algorithm), checkOneOf(t.state)],
 )
 
-/** The keys that sign receipts: see receipts/keys.ts. The public keys of all are shown for ever. */
+/** The keys that sign receipts: see server/receipts/receipt-keys.ts. The public keys of all are shown for ever. */
 export const receiptKeys = pgTable('receipt_keys', {
   id: uuid().primaryKey(),
   /** PKCS #8 DER, sealed: see encryption.ts. null some time after a newer key has begun to sign. */
@@ -173,7 +173,7 @@ export const erasures = pgTable(
   'erasures',
   {
     id: uuid().primaryKey(),
-    /** What has replaced the address: see erasure/erased-form.ts. */
+    /** What has replaced the address: see server/reputation/erased-form.ts. */
     erased: text().notNull(),
     /** null for all accounts. */
     accountId: uuid('account_id'),

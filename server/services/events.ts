@@ -62,7 +62,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     async listEvents(request, context) {
       const accountId = accountOf(context)
       const limit = readLimit(request.limit)
-      // An event carries its timestamp in its id: see history/event-ids.ts.
+      // An event carries its timestamp in its id: see server/ledger/event-ids.ts.
       const range = readRange(ListEventsRequestSchema, request, clock)
       const filters = [eq(events.accountId, accountId), ...readFilters(request)]
       const { messageId } = request

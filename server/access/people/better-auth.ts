@@ -98,7 +98,7 @@ function note(log: Logger, message: string, error: unknown): void {
 
 /**
  * Its adapter imports Drizzle's ES modules, which cost 0.6 s and 100 MB. The hook gives it the CommonJS files that the
- * process has already loaded (docs/adr/0009).
+ * process has already loaded (docs/adr/0009-drizzle-as-commonjs.md).
  */
 async function load() {
   const hooks = registerHooks({

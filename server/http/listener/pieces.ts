@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 // A body arrives in pieces: the DATA frames of HTTP/2, the chunks of HTTP/1.1, or what one TLS record holds. Each piece
-// costs the process time, however small it is. See docs/adr/0123-small-pieces.md.
+// costs the process time, however small it is. See docs/adr/0125-small-pieces.md.
 
 /** A piece under this size is small. */
 const SMALL_BYTES = 64
