@@ -1,7 +1,7 @@
 # One image for every process: the API by default, `node workflows/worker.ts` and `node server/db/migrate.ts`.
 # docs/installing.md says how to build and run it. Neither PostgreSQL nor Temporal is in it.
 
-# The dashboard's pages, and the packages that patches/ changes. Only this stage needs development dependencies.
+# What `npm run build` builds, and the packages that patches/ changes. Only this stage needs development dependencies.
 FROM node:26.10.0-bookworm-slim AS pages
 WORKDIR /opt/verdict
 COPY package.json package-lock.json .npmrc ./
@@ -13,9 +13,14 @@ COPY tsconfig.json ./
 COPY address-files address-files
 COPY dashboard dashboard
 COPY gen gen
-COPY dev/build-dashboard.ts dev/build-guides.ts dev/built-folder.ts dev/
+COPY net net
+COPY mail mail
+COPY server server
+COPY buf.yaml ./
+COPY proto proto
+COPY dev/build-dashboard.ts dev/build-guides.ts dev/build-openapi.ts dev/built-folder.ts dev/
 COPY dev/guides dev/guides
-COPY server/http/site/built-files.ts server/http/site/dashboard-files.ts server/http/site/
+COPY dev/openapi dev/openapi
 COPY docs docs
 COPY CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md ./
 COPY client/README.md client/
@@ -43,6 +48,7 @@ WORKDIR /opt/verdict
 COPY --from=packages /opt/verdict/node_modules node_modules
 COPY --from=pages /opt/verdict/dashboard/dist dashboard/dist
 COPY --from=pages /opt/verdict/docs/dist docs/dist
+COPY --from=pages /opt/verdict/docs/openapi.json docs/
 COPY package.json ./
 COPY address-files address-files
 COPY gen gen
@@ -53,7 +59,6 @@ COPY cli cli
 # The words for an outcome, which `verdict mcp` shows, too.
 COPY dashboard/messages/sentences.ts dashboard/messages/
 COPY workflows workflows
-COPY docs/openapi.json docs/
 COPY deploy/probe.ts deploy/
 # The files belong to root: the processes write nothing here.
 USER 1000:1000

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { BUILT_OPENAPI } from '../server/http/site/built-files.ts'
 import { configurationGuide } from './configuration/print.ts'
 import { doctorPage } from './doctor-page.ts'
 import { metricsPage } from './metrics/print.ts'
@@ -19,7 +20,6 @@ import { printStatements } from './sql/print.ts'
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const GEN = join(ROOT, 'gen')
-const OPENAPI = join(ROOT, 'docs/openapi.json')
 const CLIENT = join(ROOT, 'client/gen/contract.ts')
 const PYTHON = join(ROOT, 'client/python/src/verdict_client')
 const CONFIGURATION = join(ROOT, 'docs/configuration.md')
@@ -36,8 +36,7 @@ try {
 
 async function generate(): Promise<number> {
   await run('buf', ['generate'], { cwd: ROOT })
-  const document = await openApi()
-  await writeFile(OPENAPI, document)
+  const document = await openApi(BUILT_OPENAPI)
   await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
   for (const [file, text] of await pythonFiles(document)) await writeFile(file, text)
   await writeFile(CONFIGURATION, configurationGuide())
@@ -50,12 +49,12 @@ async function generate(): Promise<number> {
 async function check(): Promise<number> {
   await run('buf', ['generate', '--output', scratch], { cwd: ROOT })
   await printStatements(join(scratch, 'sql'))
-  const document = await openApi()
+  const document = await openApi(join(scratch, 'openapi.json'))
   const stale = [
     ...(await stalePython(document)),
     ...(await differences(join(scratch, 'gen'), GEN)),
     ...(await differences(join(scratch, 'sql'), SQL)),
-    ...((await isFile(OPENAPI, document)) ? [] : [OPENAPI]),
+    ...((await isFile(BUILT_OPENAPI, document)) ? [] : [BUILT_OPENAPI]),
     ...((await isFile(CONFIGURATION, configurationGuide())) ? [] : [CONFIGURATION]),
     ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
     ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
@@ -87,11 +86,10 @@ async function isFile(path: string, text: string): Promise<boolean> {
   return (await readFile(path, 'utf8').catch(() => '')) === text
 }
 
-async function openApi(): Promise<string> {
-  const contract = join(scratch, 'contract.binpb')
-  await run('buf', ['build', '--as-file-descriptor-set', '--output', contract], { cwd: ROOT })
-  const { stdout } = await run(process.execPath, ['dev/openapi/print.ts', contract], { cwd: ROOT })
-  return stdout
+/** Builds the OpenAPI document into a file, and returns its text. */
+async function openApi(file: string): Promise<string> {
+  await run(process.execPath, ['dev/build-openapi.ts', file], { cwd: ROOT })
+  return readFile(file, 'utf8')
 }
 
 async function differences(fresh: string, committed: string): Promise<string[]> {

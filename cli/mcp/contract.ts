@@ -1,10 +1,18 @@
 import { readFileSync } from 'node:fs'
+import { BUILT_OPENAPI } from '../../server/http/site/built-files.ts'
+import { Failure } from '../command.ts'
 
 // The input of every tool is the input of a call of the contract, read from the document that the service serves.
 
-const { paths, components } = JSON.parse(
-  readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'),
-) as Document
+const { paths, components } = readDocument()
+
+function readDocument(): Document {
+  try {
+    return JSON.parse(readFileSync(BUILT_OPENAPI, 'utf8'))
+  } catch {
+    throw new Failure('failed', `${BUILT_OPENAPI} is not built: run \`npm run build\``)
+  }
+}
 
 interface Document {
   paths: Record<string, Record<string, Operation>>

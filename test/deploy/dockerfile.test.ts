@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { onlyStep, reachesBuild, readDockerfile } from './dockerfile.ts'
+import { onlyStep, reachesBuild, readDockerfile, type Stage } from './dockerfile.ts'
 import { COMMANDS, configOf, imageEnvironment } from './environment.ts'
 
 const stages = readDockerfile()
@@ -45,20 +45,44 @@ test('everything that is copied exists and reaches the build', () => {
   }
 })
 
+/** What a stage copies from the repository. */
+const copiedBy = ({ steps }: Stage) =>
+  steps.flatMap((step) => (step.does === 'COPY' && step.from === undefined ? step.sources : []))
+
+const isCopied = (path: string, sources: string[]) =>
+  sources.some((source) => path === source || path.startsWith(`${source}/`))
+
+const importsOf = (file: string) =>
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\() ?'(\.[^']*)'/g)].map(([, path]) =>
+    normalize(join(dirname(file), path!)),
+  )
+
 test('everything that a file of the image imports is in the image', () => {
-  const inImage = image.steps.flatMap((step) => (step.does === 'COPY' && step.from === undefined ? step.sources : []))
-  const isCopied = (path: string) => inImage.some((source) => path === source || path.startsWith(`${source}/`))
+  const inImage = copiedBy(image)
   const files = inImage.flatMap((source) => (source.endsWith('.ts') ? [source] : globSync(`${source}/**/*.ts`)))
   const missing = files.flatMap((file) =>
-    [...readFileSync(file, 'utf8').matchAll(/(?:from|import\() ?'(\.[^']*)'/g)]
-      .map(([, path]) => normalize(join(dirname(file), path!)))
-      .filter((path) => !isCopied(path))
+    importsOf(file)
+      .filter((path) => !isCopied(path, inImage))
       .map((path) => `${file} imports ${path}`),
   )
   expect(missing).toEqual([])
 })
 
-const filesOf = (source: string) => (source.includes('.') ? [source] : globSync(`${source}/*.*`))
+test('everything that `npm run build` imports is where it runs', () => {
+  const copied = stages.filter(({ name }) => name === 'pages').flatMap(copiedBy)
+  const files = new Set(packageJson.scripts.build.match(/dev\/\S+/g))
+  for (const file of files) {
+    expect([file, isCopied(file, copied)]).toEqual([file, true])
+    for (const imported of file.endsWith('.ts') ? importsOf(file) : []) files.add(imported)
+  }
+  expect(files.size).toBeGreaterThan(100)
+})
+
+/** Not of this machine: the stage `pages` builds it. */
+const BUILT = 'docs/openapi.json'
+
+const filesOf = (source: string) =>
+  source.includes('.') ? [source] : globSync(`${source}/*.*`).filter((file) => file !== BUILT)
 
 test('no secret, history or development file reaches the build', () => {
   const kept = [
@@ -69,6 +93,7 @@ test('no secret, history or development file reaches the build', () => {
     '.verdict/keys.json',
     'test/process/log.test.ts',
     'dashboard/dist/index.html',
+    BUILT,
   ]
   expect(kept.filter(reachesBuild)).toEqual([])
 })

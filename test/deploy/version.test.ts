@@ -16,7 +16,7 @@ const NAMES: [files: string, name: RegExp][] = [
   ['{compose,deploy/compose/three-machines}.yaml', /image: verdict(?:-database)?:(\S+)/g],
   ['deploy/kubernetes/base/{api,migrate,worker}.yaml', /image: \S+\/verdict:(\S+)/g],
   ['docs/installing.md', /verdict[:-](\d[^\s/]*)/g],
-  ['docs/openapi.json', /"version": "(.+)"/g],
+  ['docs/openapi.json', /"info":{[^}]*"version":"(.+?)"/g],
 ]
 
 const PLACES = NAMES.flatMap(([files, name]) => globSync(files).map((file) => [file, name] as const))

@@ -6,6 +6,8 @@ import type { FastifyReply } from 'fastify'
 /** Where `npm run build` puts the pages of the dashboard and of the guides. */
 export const BUILT_PAGES = fileURLToPath(new URL('../../../dashboard/dist', import.meta.url))
 export const BUILT_GUIDES = fileURLToPath(new URL('../../../docs/dist', import.meta.url))
+/** Where it puts the OpenAPI document. */
+export const BUILT_OPENAPI = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url))
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',

@@ -2,10 +2,6 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 
-/** The OpenAPI document as it is committed; `npm run gen` writes it. */
-export const OPENAPI_PATH = '/api/v1/openapi.json'
-export const OPENAPI_FILE = new URL('../../../docs/openapi.json', import.meta.url)
-
 // Nothing from another origin, no inline script. Swagger UI sets styles on its elements and draws with data: images.
 const POLICY = [
   "default-src 'none'",

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from '../admission.ts'
 import { dashboardPages } from './dashboard-pages.ts'
-import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
+import { docsPages } from './docs-page.ts'
 import { guidesPages } from './guides-pages.ts'
 import { type KeySet, keySetPage } from './key-set.ts'
+import { openApiPage } from './openapi.ts'
 import type { SharedReadiness } from './readiness.ts'
 
 export interface SiteParts {
@@ -24,17 +24,11 @@ export async function siteRoutes(
   fastify: FastifyInstance,
   { readiness, about, visit, publicUrl, keySet }: SiteParts,
 ): Promise<void> {
-  const document = JSON.parse(await readFile(OPENAPI_FILE, 'utf8'))
   fastify.addHook('onRequest', (request, _reply, done) => {
     request.call.path = request.routeOptions.url
     done()
   })
-  let documentText: string | undefined
-  fastify.get(OPENAPI_PATH, { onRequest: ({ call }) => visit(call) }, async (_, reply) => {
-    documentText ??= JSON.stringify({ ...document, servers: [{ url: publicUrl(), description: 'This server' }] })
-    reply.type('application/json')
-    return documentText
-  })
+  openApiPage(fastify, { visit, publicUrl })
   fastify.get('/healthz', async () => ({ status: 'ok', ...about }))
   fastify.get('/readyz', async (_, reply) => {
     const state = await readiness.read()
