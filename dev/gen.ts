@@ -10,12 +10,11 @@ import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
 import { pythonOf } from './python/contract.ts'
 import { synchronousFiles } from './python/synchronous.ts'
-import { printStatements } from './sql/print.ts'
+import { statementsPage } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract, and the synchronous half of
-// the Python client from the other. It prints the guide to the configuration, the page of
-// metrics and the doctor's checks from their tables, and the SQL statements into docs/sql. With `--check` it only
-// reports files that are stale.
+// `npm run gen` generates code and documents from the contract, and the synchronous half of the Python client from the
+// other. It prints the guide to the configuration, the page of metrics, the doctor's checks and the SQL statements from
+// their tables. With `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
@@ -23,7 +22,7 @@ const GEN = join(ROOT, 'gen')
 const CLIENT = join(ROOT, 'client/gen/contract.ts')
 const PYTHON = join(ROOT, 'client/python/src/verdict_client')
 const CONFIGURATION = join(ROOT, 'docs/configuration.md')
-const SQL = join(ROOT, 'docs/sql')
+const STATEMENTS = join(ROOT, 'docs/statements.sql')
 const METRICS = join(ROOT, 'docs/metrics.md')
 const DOCTOR = join(ROOT, 'docs/doctor.md')
 
@@ -40,7 +39,7 @@ async function generate(): Promise<number> {
   await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
   for (const [file, text] of await pythonFiles(document)) await writeFile(file, text)
   await writeFile(CONFIGURATION, configurationGuide())
-  await printStatements(SQL)
+  await writeFile(STATEMENTS, statementsPage())
   await writeFile(METRICS, metricsPage())
   await writeFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))
   return 0
@@ -48,15 +47,14 @@ async function generate(): Promise<number> {
 
 async function check(): Promise<number> {
   await run('buf', ['generate', '--output', scratch], { cwd: ROOT })
-  await printStatements(join(scratch, 'sql'))
   const document = await openApi(join(scratch, 'openapi.json'))
   const stale = [
     ...(await stalePython(document)),
     ...(await differences(join(scratch, 'gen'), GEN)),
-    ...(await differences(join(scratch, 'sql'), SQL)),
     ...((await isFile(BUILT_OPENAPI, document)) ? [] : [BUILT_OPENAPI]),
     ...((await isFile(CONFIGURATION, configurationGuide())) ? [] : [CONFIGURATION]),
     ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
+    ...((await isFile(STATEMENTS, statementsPage())) ? [] : [STATEMENTS]),
     ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
     ...((await isFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))) ? [] : [DOCTOR]),
   ]

@@ -1,18 +1,15 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { STATEMENTS } from './statements.ts'
 
 const WIDTH = 120
 
-/**
- * Writes every statement whole into a file of its own. A fragment that several statements share shows in each of them.
- */
-export async function printStatements(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
-  for (const { name, does, sql } of STATEMENTS) {
-    await writeFile(join(folder, `${name}.sql`), `-- ${does}\n${layOut(sql)}\n`)
-  }
+const HEAD = `-- Every statement that a send or an event runs, whole: a fragment that several statements share shows in each of them.
+-- \`npm run gen\` prints this file from dev/sql/statements.ts.
+`
+
+/** The content of docs/statements.sql. */
+export function statementsPage(): string {
+  const sections = STATEMENTS.map(({ name, does, sql }) => `-- ${name}\n-- ${does}\n${layOut(sql)};\n`)
+  return [HEAD, ...sections].join('\n')
 }
 
 /** The statement without blank lines and common indentation, no line longer than WIDTH where a comma allows it. */

@@ -23,7 +23,7 @@ import { DISPATCH_RANGE } from '../../server/webhooks/replays/range-replays.ts'
 import * as replay from '../../server/webhooks/replays/replay.ts'
 import * as revive from '../../server/webhooks/revive.ts'
 
-/** A statement that a send or an event runs, in docs/sql/<name>.sql. */
+/** A statement that a send or an event runs, in docs/statements.sql. */
 interface Statement {
   name: string
   /** One sentence, at most 117 characters. */
