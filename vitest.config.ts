@@ -21,7 +21,7 @@ const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
 const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
 /** The files of a worker share the modules they import: to load them again for each took a third of the time. */
-const sharing = {
+export const sharing = {
   isolate: false,
   // Node loads TypeScript itself, as it does in production: Vite's transformation of every file takes seconds.
   experimental: { viteModuleRunner: false, nodeLoader: false },

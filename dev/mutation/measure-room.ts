@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { join, matchesGlob, relative } from 'node:path'
+import { judgeMutants } from './judge.ts'
+import { type Mutant, mutantsOf } from './mutants.ts'
+import { type Report, reportOf } from './report.ts'
+import type { Room } from './rooms.ts'
+import { startTestRuns } from './test-runs.ts'
+
+/** Judges the mutants of a room in an order that the seed decides, until the time is over. */
+export async function measureRoom(
+  room: Room,
+  { root, minutes, seed, progress }: { root: string; minutes: number; seed: number; progress: (text: string) => void },
+): Promise<Report> {
+  const deadline = AbortSignal.timeout(minutes * 60_000)
+  const filesOf = (globs: string[]) => {
+    const files = globSync(globs, { cwd: root, exclude: ['**/*.process.test.ts'] })
+    if (files.length === 0) throw new Error(`no file matches ${globs.join(', ')}`)
+    return files.toSorted()
+  }
+  const mutants = filesOf(room.code).flatMap((file) =>
+    mutantsOf(
+      join(root, file),
+      readFileSync(join(root, file), 'utf8'),
+      room.wordLists?.some((glob) => matchesGlob(file, glob)),
+    ),
+  )
+  const tests = filesOf(room.tests).map((file) => join(root, file))
+  const runs = await startTestRuns(tests)
+  try {
+    const code = filesOf(room.code).map((file) => join(root, file))
+    progress(`${mutants.length} mutants, ${tests.length} test files`)
+    const judgements = await judgeMutants(shuffled(mutants, seed, root), {
+      root,
+      code,
+      tests,
+      runs,
+      deadline,
+      progress,
+    })
+    return reportOf(judgements, room, root)
+  } finally {
+    await runs.stop()
+  }
+}
+
+/** The same order for the same seed, on every machine. */
+function shuffled(mutants: Mutant[], seed: number, root: string): Mutant[] {
+  const placeOf = ({ file, start, end, replacement }: Mutant) =>
+    createHash('sha256')
+      .update([seed, relative(root, file), start, end, replacement].join('\n'))
+      .digest('hex')
+  return mutants
+    .map((mutant) => ({ mutant, place: placeOf(mutant) }))
+    .sort((a, b) => (a.place < b.place ? -1 : 1))
+    .map(({ mutant }) => mutant)
+}

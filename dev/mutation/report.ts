@@ -1,0 +1,62 @@
+import { relative } from 'node:path'
+import type { Judgement } from './judge.ts'
+import type { Room } from './rooms.ts'
+
+interface Count {
+  killed: number
+  survived: number
+  timedOut: number
+  /** Killed or timed out, of all. */
+  percent: number
+}
+
+function countOf(judgements: Judgement[]): Count {
+  const of = (verdict: Judgement['verdict']) => judgements.filter((judgement) => judgement.verdict === verdict).length
+  const [killed, survived, timedOut] = [of('killed'), of('survived'), of('timed out')]
+  return { killed, survived, timedOut, percent: (100 * (killed + timedOut)) / judgements.length }
+}
+
+export type Report = ReturnType<typeof reportOf>
+
+export function reportOf(judgements: Judgement[], { floor }: Room, root: string) {
+  const classes = Object.entries(Object.groupBy(judgements, ({ operator }) => operator)).map(([operator, those]) => ({
+    operator,
+    ...countOf(those),
+  }))
+  const phrases = judgements.filter(({ operator }) => operator === 'phrase')
+  const code = judgements.filter(({ operator }) => operator !== 'phrase')
+  const totals = [
+    { name: 'code', floor: floor.code, ...countOf(code) },
+    ...(floor.phrases === undefined ? [] : [{ name: 'phrases', floor: floor.phrases, ...countOf(phrases) }]),
+  ]
+  return {
+    classes,
+    totals,
+    /** Nothing judged is nothing proved. */
+    isBelowFloor: totals.some(({ percent, floor }) => !(percent >= floor)),
+    survivors: judgements
+      .filter(({ verdict }) => verdict === 'survived')
+      .toSorted((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.start - b.start))
+      .map(({ file, line, operator, change, isReached }) => ({
+        place: `${relative(root, file)}:${line}`,
+        operator,
+        change,
+        isReached,
+      })),
+  }
+}
+
+export function printed({ classes, totals, survivors }: Report): string {
+  const row = (name: string, { killed, survived, timedOut, percent }: Count, end = '') =>
+    `${name.padEnd(12)}${[killed, survived, timedOut].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
+  return [
+    ...survivors.map(
+      ({ place, operator, change, isReached }) =>
+        `${place} ${operator}: ${change}${isReached ? '' : ' (no test reaches it)'}`,
+    ),
+    '',
+    `${'class'.padEnd(12)}    killed  survived timed out`,
+    ...classes.map((count) => row(count.operator, count)),
+    ...totals.map((count) => row(count.name, count, ` (floor: ${count.floor} %)`)),
+  ].join('\n')
+}

@@ -1,0 +1,51 @@
+/** A room whose tests are measured: how many of the changes of its code they notice. */
+export interface Room {
+  /** Its code, as globs. */
+  code: string[]
+  /** The files whose strings and patterns are lists of words and phrases. */
+  wordLists?: string[]
+  /** The tests that must notice a change, as globs: those of the room, and those of rooms that call it. */
+  tests: string[]
+  /** The share of mutants that the tests must kill, in percent. */
+  floor: { code: number; phrases?: number }
+}
+
+/** Every test of a folder but those that start processes: a mutant is in the modules of one process. */
+const all = (folder: string) => `test/${folder}/**/*.test.ts`
+/** The fast tests of a folder, without `.waiting` and `.thorough`. */
+const fast = (folder: string) => `test/${folder}/**/!(*.*).test.ts`
+
+export const ROOMS: Record<string, Room> = {
+  'mail/smtp': {
+    code: ['mail/smtp/**/*.ts'],
+    wordLists: ['mail/smtp/rules/*.ts'],
+    tests: [all('mail/smtp')],
+    floor: { code: 85, phrases: 95 },
+  },
+  inbound: {
+    code: ['server/inbound/**/*.ts'],
+    wordLists: ['server/inbound/marks.ts'],
+    tests: [all('inbound')],
+    floor: { code: 85, phrases: 85 },
+  },
+  ledger: {
+    code: ['server/ledger/**/*.ts'],
+    tests: [all('ledger'), fast('sending')],
+    floor: { code: 90 },
+  },
+  sending: {
+    code: ['server/sending/**/*.ts'],
+    tests: [all('sending'), fast('services')],
+    floor: { code: 90 },
+  },
+  webhooks: {
+    code: ['server/webhooks/**/*.ts'],
+    tests: [all('webhooks'), fast('services')],
+    floor: { code: 80 },
+  },
+  access: {
+    code: ['server/access/**/*.ts'],
+    tests: [all('access'), fast('admin')],
+    floor: { code: 80 },
+  },
+}

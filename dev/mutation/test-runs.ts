@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createVitest, type TestModule } from 'vitest/node'
+import { sharing } from '../../vitest.config.ts'
+import type { Load } from './hooks.ts'
+import { KeptWorker } from './kept-worker.ts'
+
+const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+
+export type TestRuns = Awaited<ReturnType<typeof startTestRuns>>
+
+export interface TestRun {
+  verdict: 'passed' | 'failed' | 'timed out'
+  durationMs: number
+  /** Why it failed: the first error. */
+  error?: string
+  reached: NonNullable<ReturnType<TestModule['meta']>['reached']>
+}
+
+/** Runs single test files, in one worker that stays. Files are absolute paths. */
+export async function startTestRuns(tests: string[]) {
+  let worker: KeptWorker | undefined
+  let lastId = 0
+  const vitest = await createVitest('test', {
+    ...sharing,
+    config: false,
+    watch: false,
+    include: tests,
+    globalSetup: ['test/harness/global-postgres.ts', ...sharing.globalSetup],
+    setupFiles: [here('setup.ts'), ...sharing.setupFiles],
+    execArgv: ['--import', here('hooks.ts')],
+    // Nothing is read from the cache that a mutated module could have filled.
+    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
+    pool: {
+      name: 'kept',
+      createPoolWorker: (options) => {
+        worker ??= new KeptWorker(options)
+        return worker
+      },
+    },
+    maxWorkers: 1,
+    bail: 1,
+    reporters: [{}],
+  })
+  const project = vitest.projects[0]!
+
+  return {
+    async run(
+      test: string,
+      { files, mutated, measured, limitMs }: Omit<Load, 'id'> & { measured?: string[]; limitMs: number },
+    ): Promise<TestRun> {
+      vitest.provide('load', { id: ++lastId, files, mutated, measured })
+      const startedAt = performance.now()
+      const running = vitest
+        .runTestSpecifications([project.createSpecification(test)])
+        .then(({ testModules }) => testModules.find(({ moduleId }) => moduleId === test))
+      const late = new AbortController()
+      const module = await Promise.race([
+        running,
+        sleep(limitMs, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
+      ])
+      late.abort()
+      const durationMs = performance.now() - startedAt
+      if (module === 'late') {
+        await worker!.end()
+        await running.catch(() => {})
+        return { verdict: 'timed out', durationMs, reached: {} }
+      }
+      const passed = module?.ok() === true
+      return {
+        verdict: passed ? 'passed' : 'failed',
+        durationMs,
+        error: passed ? undefined : firstError(module),
+        reached: module?.meta().reached ?? {},
+      }
+    },
+    /** The next run gets a new process: what earlier mutants have left behind is gone. */
+    freshWorker: async () => worker?.end(),
+    async stop() {
+      await worker?.end()
+      await vitest.close()
+    },
+  }
+}
+
+function firstError(module: TestModule | undefined): string {
+  if (!module) return 'the worker ended'
+  const failed = [...module.children.allTests('failed')][0]
+  const [error] = failed?.result().errors ?? module.errors()
+  return `${failed?.fullName ?? module.moduleId}: ${error?.message.split('\n')[0]}`
+}

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { delayOf, sumOfDelays, TEMPORARY } from './delays.ts'
+
+test('an attempt has its delay', () => {
+  expect(delayOf(1)).toBe(60)
+  expect(delayOf(5)).toBe(600)
+  expect(sumOfDelays(2)).toBe(180)
+  expect(TEMPORARY.has('busy')).toBe(true)
+})
