@@ -1,8 +1,9 @@
+import { MIGRATION_FAULTS, readMigrationState, refuseUnusable } from '../server/db/applied-migrations.ts'
 import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'
 import { type ConnectOptions, connect, type Database } from '../server/db/connect.ts'
-import { databaseFault, NO_TABLES } from '../server/db/database-fault.ts'
+import { type DatabaseFault, databaseFault, NO_TABLES } from '../server/db/database-fault.ts'
 import { Failure } from './command.ts'
-import { ownDatabase, variables } from './environment.ts'
+import { dataDir, ownDatabase, variables } from './environment.ts'
 
 /** Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used. */
 export async function withDatabase<Result>(
@@ -11,6 +12,7 @@ export async function withDatabase<Result>(
 ): Promise<Result> {
   const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, ...options })
   try {
+    refuseUnusable(await readMigrationState(db))
     const clock = await createDatabaseClock(db)
     return await use(db, clock).finally(() => clock.stop())
   } catch (error) {
@@ -20,11 +22,17 @@ export async function withDatabase<Result>(
   }
 }
 
+/** What the operator can do. Nothing in the database of `npm start` needs to be kept. */
+export function wayOutOf(fault: DatabaseFault): string {
+  if (fault !== MIGRATION_FAULTS.unreleased || ownDatabase()) return fault.wayOut
+  return `Delete the folder ${dataDir()}, and run npm start again.`
+}
+
 /** Why the database as a whole cannot be used; undefined for any other error. */
 export function databaseFailure(error: unknown): Failure | undefined {
   const fault = databaseFault(error)
   if (!fault) return undefined
-  if (fault === NO_TABLES || !fault.canPass) return new Failure('configuration', `${fault.what}\n${fault.wayOut}`)
+  if (fault === NO_TABLES || !fault.canPass) return new Failure('configuration', `${fault.what}\n${wayOutOf(fault)}`)
   const wayOut = ownDatabase() ? fault.wayOut : 'npm start runs it here. Is npm start running?'
   return new Failure('unavailable', `${fault.what}\n${wayOut}`)
 }

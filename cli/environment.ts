@@ -4,9 +4,12 @@ import { readVariables } from '../server/config/config.ts'
 import type { Variables } from '../server/config/variables.ts'
 import { Failure } from './command.ts'
 
+/** The folder of `npm start`. */
+export const dataDir = () => process.env.DATA_DIR || '.verdict'
+
 /** A file that `npm start` keeps in DATA_DIR. */
 function stored(name: string): string | undefined {
-  const file = join(process.env.DATA_DIR || '.verdict', name)
+  const file = join(dataDir(), name)
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined
 }
 

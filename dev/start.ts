@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { databaseFailure } from '../cli/database.ts'
+import { ownDatabase } from '../cli/environment.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { stopSignals, surviveHangUp } from '../server/process/stop-signals.ts'
 import { openDatabase } from './postgres/open.ts'
@@ -134,9 +135,8 @@ async function writeReadyFile(readyFile: string, facts: ReadyFacts): Promise<voi
 function throwUnreachable(error: unknown): never {
   const failure = databaseFailure(error)
   if (!failure) throw error
-  throw new Problem(`${failure.message}\nCorrect DATABASE_URL, or remove it: npm start then runs its own database.`, {
-    cause: error,
-  })
+  const wayOut = '\nCorrect DATABASE_URL, or remove it: npm start then runs its own database.'
+  throw new Problem(failure.message + (ownDatabase() ? wayOut : ''), { cause: error })
 }
 
 function createEncryptionKey(): string {

@@ -16,16 +16,16 @@ export const PREVIOUS_RELEASE = {
  * not use it any more, or because its processes are stopped first, as those of 0.2 are. A release empties the list.
  */
 export const CONTRACTIONS: readonly string[] = [
+  // The rows of 0.2 are filled in by the same migration.
   'requires a value: alter table open_dispatches alter column endpoint_id set not null',
+  'requires a value: alter table open_recipients alter column account_id set not null',
+  'requires a value: alter table dispatches alter column endpoint_id set not null',
+  'requires a value: alter table recipients alter column account_id set not null',
+  'requires a value: alter table attempts alter column account_id set not null',
   'adds a rule that stored or new rows may break: create unique index webhook_endpoints_first on webhook_endpoints using btree (account_id) where first',
   // Two addresses that were one before stay two: no stored row breaks the rule.
   'adds a rule that stored or new rows may break: create unique index feedback_report on feedback using btree (message_id,lower(recipient collate c),kind)',
   'adds a rule that stored or new rows may break: create unique index credentials_identity on credentials using btree (provider_id,provider_account_id)',
-  // The rows of 0.2 are filled in by the same migration.
-  'requires a value: alter table dispatches alter column endpoint_id set not null',
-  'requires a value: alter table recipients alter column account_id set not null',
-  'requires a value: alter table attempts alter column account_id set not null',
-  'requires a value: alter table open_recipients alter column account_id set not null',
 ]
 
 /**

@@ -1,14 +1,15 @@
 import { peopleWithLostFactors } from '../../server/access/people/second-factors.ts'
 import { readDatabaseUrl } from '../../server/config/database-url.ts'
+import { MIGRATION_FAULTS, readMigrationState } from '../../server/db/applied-migrations.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import { CREATE_DATABASE, textFault } from '../../server/db/encoding.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { findUnopenedValues, type UnopenedValues } from '../../server/db/lost-encryption-keys.ts'
-import { migrationsApplied } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
 import { countSecrets } from '../../server/process/stored-secrets.ts'
+import { wayOutOf } from '../database.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, ok, onTables, skipped, warning } from './check.ts'
 
@@ -72,8 +73,10 @@ const migrations: Check = {
     const db = await patient.database().catch(() => undefined)
     if (!db) return skipped('the database cannot be used')
     try {
-      if (await migrationsApplied(db)) return ok('all applied')
-      return failed('some are missing: the API is not ready without them', 'npm run migrate')
+      const state = await readMigrationState(db)
+      if (state === 'ok') return ok('all applied')
+      const fault = MIGRATION_FAULTS[state]
+      return failed(`${fault.what.replace(/\.$/, '')}: the API is not ready on it`, wayOutOf(fault))
     } catch (error) {
       if (databaseFault(error) !== NO_TABLES) throw error
       return failed(NO_TABLES.what.replace(/\.$/, ''), NO_TABLES.wayOut)

@@ -42,6 +42,14 @@ const FAULTS: [check: string, state: string, finding: Pick<Finding, 'tone' | 'se
     },
   ],
   [
+    'migrations',
+    'unreleased',
+    {
+      tone: 'error',
+      sentence: `An unreleased version of Verdict made the database. Your operator restores a back-up of the last release.`,
+    },
+  ],
+  [
     'temporal',
     'degraded',
     {

@@ -28,6 +28,15 @@ export const NO_TABLES: DatabaseFault = {
   canPass: true,
 }
 
+/** Thrown for a database that can be reached and must not be used by this version. */
+export class UnusableDatabase extends Error {
+  readonly fault: DatabaseFault
+  constructor(fault: DatabaseFault) {
+    super(`${fault.what} ${fault.wayOut}`)
+    this.fault = fault
+  }
+}
+
 /** A pooler refused the settings of a session. */
 const NOT_POOLED: DatabaseFault = {
   what: 'DATABASE_URL names a pooler that refuses the settings of a session.',
@@ -35,9 +44,10 @@ const NOT_POOLED: DatabaseFault = {
   canPass: false,
 }
 
-/** Says what an error of the driver means for the database as a whole; undefined for a fault of one statement. */
+/** Says what an error means for the database as a whole; undefined for a fault of one statement. */
 export function databaseFault(error: unknown): DatabaseFault | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof UnusableDatabase) return cause.fault
     const { code, message } = cause as NodeJS.ErrnoException
     if (code === UNDEFINED_TABLE) return NO_TABLES
     if (message.startsWith('unsupported startup parameter')) return NOT_POOLED

@@ -1,13 +1,13 @@
 import { inTime } from '../async/timeout.ts'
+import { type MigrationState, readMigrationState } from './applied-migrations.ts'
 import type { Database } from './connect.ts'
 import { refusalOf, type WriteRefusal } from './database-health.ts'
 import { sql } from './drizzle.ts'
-import { migrationsApplied } from './migrations.ts'
 import { heartbeat } from './schema.ts'
 
 export interface DatabaseReadiness {
   database: 'ok' | 'failing' | WriteRefusal
-  migrations: 'ok' | 'pending' | 'unknown'
+  migrations: MigrationState | 'unknown'
 }
 
 const TIMEOUT_MS = 3_000
@@ -27,9 +27,9 @@ export function createDatabaseReadiness(db: Database): () => Promise<DatabaseRea
 }
 
 /** Writes to the database once. Rejects when a statement fails; the driver's error is the cause. */
-export async function checkDatabase(db: Database): Promise<DatabaseReadiness> {
-  const migrations = (await migrationsApplied(db)) ? 'ok' : 'pending'
-  if (migrations === 'pending') return { database: 'ok', migrations }
+export async function checkDatabase(db: Database): Promise<{ database: 'ok'; migrations: MigrationState }> {
+  const migrations = await readMigrationState(db)
+  if (migrations !== 'ok') return { database: 'ok', migrations }
   const beatAt = sql`now()`
   await db.insert(heartbeat).values({ id: 1, beatAt }).onConflictDoUpdate({ target: heartbeat.id, set: { beatAt } })
   return { database: 'ok', migrations }

@@ -1,14 +1,10 @@
-import { fileURLToPath } from 'node:url'
-import { connect, type Database, type Transaction } from './connect.ts'
-import { readMigrationFiles } from './drizzle.ts'
+import { appliedMigrations, knownMigrations, refuseUnusable, stateOf } from './applied-migrations.ts'
+import { connect, type Transaction } from './connect.ts'
 import { CREATE_DATABASE, textFault } from './encoding.ts'
 import { beginEpoch } from './event-order.ts'
 import { run } from './statement.ts'
 
-const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 const LOCK = 0x7665_7264 // 'verd'
-
-const NEWEST = 'select max(created_at)::float8 as "createdMs" from drizzle.__drizzle_migrations'
 
 /** Drizzle's table, as its migrator makes it. */
 const TABLE = `
@@ -16,14 +12,15 @@ const TABLE = `
   create table if not exists drizzle.__drizzle_migrations (
     id serial primary key, hash text not null, created_at bigint)`
 
-const APPLIED = 'insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)'
+const ADD = 'insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)'
 
 // A pooler gives each transaction another session, so the settings and the lock last as long as the transaction.
 const SETTINGS = `select set_config('lock_timeout', '30s', true), set_config('statement_timeout', '0', true)`
 
 /**
  * Applies the missing migrations in one transaction. Processes that start together take turns by an advisory lock. A
- * table that stays locked for 30 s fails the start. Throws for an empty database that could not hold every message.
+ * table that stays locked for 30 s fails the start. Throws for an empty database that could not hold every message, and
+ * for one that an unreleased version has made.
  */
 export async function applyMigrations(url: string): Promise<void> {
   const db = connect(url, { connections: 1, statementMs: 0 })
@@ -39,8 +36,8 @@ export async function applyMigrations(url: string): Promise<void> {
   }
 }
 
-/** The time of the last migration of 0.2. Those after it take away what processes of 0.2 use. */
-const LAST_OF_0_2_MS = 1_795_627_294_379
+/** The time of the migration of 0.3. It takes away what processes of 0.2 use. */
+const STOPS_ONCE_MS = 1_795_828_015_360
 
 /** Sessions of processes of 0.2 or older. A migration that waits for its turn is none of them. */
 const OLD_SESSIONS = `
@@ -62,20 +59,15 @@ async function refuseOldSessions(tx: Transaction): Promise<void> {
 /** Does what Drizzle's migrator does, which begins a transaction of its own. */
 async function applyMissing(tx: Transaction): Promise<void> {
   await run(tx, TABLE)
-  const [applied] = await run<{ createdMs: number | null }>(tx, NEWEST)
-  if (applied?.createdMs && applied.createdMs <= LAST_OF_0_2_MS) await refuseOldSessions(tx)
-  const fault = applied?.createdMs ? undefined : await textFault(tx)
+  const applied = await appliedMigrations(tx)
+  refuseUnusable(stateOf(applied))
+  const pending = knownMigrations().filter(({ hash }) => !applied.has(hash))
+  const fault = applied.size > 0 ? undefined : await textFault(tx)
   if (fault) throw new Error(`${fault}. Drop it, and create it with: ${CREATE_DATABASE}`)
-  for (const { folderMillis, sql, hash } of readMigrationFiles({ migrationsFolder })) {
-    if (folderMillis <= (applied?.createdMs ?? 0)) continue
+  if (applied.size > 0 && pending.some(({ folderMillis }) => folderMillis === STOPS_ONCE_MS))
+    await refuseOldSessions(tx)
+  for (const { folderMillis, sql, hash } of pending) {
     for (const statement of sql) await run(tx, statement)
-    await run(tx, APPLIED, [hash, folderMillis])
+    await run(tx, ADD, [hash, folderMillis])
   }
-}
-
-/** Whether every migration of this version has been applied. */
-export async function migrationsApplied(db: Database): Promise<boolean> {
-  const newest = readMigrationFiles({ migrationsFolder }).at(-1)!
-  const [applied] = await run<{ createdMs: number | null }>(db, NEWEST)
-  return (applied?.createdMs ?? 0) >= newest.folderMillis
 }

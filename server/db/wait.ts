@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../async/timeout.ts'
+import { MIGRATION_FAULTS } from './applied-migrations.ts'
 import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
 import { checkDatabase } from './database-readiness.ts'
@@ -7,12 +8,6 @@ import { checkDatabase } from './database-readiness.ts'
 const GIVE_UP_AFTER_MS = 30_000
 const ANSWER_WITHIN_MS = 5_000
 const PAUSE_MS = 500
-
-const LACKS_MIGRATIONS: DatabaseFault = {
-  what: 'The database lacks migrations of this version.',
-  wayOut: 'Apply them: npm run migrate',
-  canPass: true,
-}
 
 /**
  * Waits until the database is up, takes writes and is migrated, because the processes of one deployment start in any
@@ -38,7 +33,7 @@ export async function waitForDatabase(
 async function startFault(db: Database): Promise<DatabaseFault | undefined> {
   try {
     const { migrations } = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
-    return migrations === 'ok' ? undefined : LACKS_MIGRATIONS
+    return migrations === 'ok' ? undefined : MIGRATION_FAULTS[migrations]
   } catch (error) {
     db.health.note(error)
     return databaseFault(error) ?? { what: `The database fails: ${causeOf(error).message}.`, wayOut: '', canPass: true }

@@ -1,7 +1,6 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { knownMigrations } from '../../server/db/applied-migrations.ts'
 import { databaseTime } from '../../server/db/clock.ts'
-import { readMigrationFiles } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
@@ -9,11 +8,11 @@ import { run } from '../../server/db/statement.ts'
 import { find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../server/reputation/erased-form.ts'
+import { migrateFirst } from '../harness/older-database.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 // The upgrade to the version with the indexes that lead to addresses.
 
-const FOLDER = fileURLToPath(new URL('../../server/db/migrations', import.meta.url))
 /** More than 8 MB. */
 const ROWS = 60_000
 
@@ -23,28 +22,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** Applies the migrations before the one that creates the indexes. */
-async function migrateBefore(): Promise<void> {
-  const { db } = database
-  const files = readMigrationFiles({ migrationsFolder: FOLDER })
-  const before = files.slice(
-    0,
-    files.findIndex(({ sql }) => sql.join('').includes('messages_mentions')),
-  )
-  await db.transaction(async (tx) => {
-    for (const statement of before.flatMap(({ sql }) => sql)) await run(tx, statement)
-  })
-  await run(db, 'create schema drizzle')
-  await run(db, 'create table drizzle.__drizzle_migrations (id serial primary key, hash text, created_at bigint)')
-  await run(db, 'insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2::bigint)', [
-    'x',
-    String(before.at(-1)!.folderMillis),
-  ])
-}
+/** How many migrations come before the one that creates the indexes. */
+const COUNT_BEFORE = knownMigrations().findIndex(({ sql }) => sql.join('').includes('messages_mentions'))
 
 test('the upgrade builds no index over a day with many rows, later days have it, and both are searched', async () => {
   const { db } = database
-  await migrateBefore()
+  await migrateFirst(db, COUNT_BEFORE)
   await makePartitions(db, 2)
   const id = newId(await databaseTime(db))
   await run(

@@ -1,37 +1,19 @@
-import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { afterAll, expect, test } from 'vitest'
-import { readMigrationFiles } from '../../server/db/drizzle.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
+import { migrateFirst } from '../harness/older-database.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { PREVIOUS_RELEASE } from '../releases.ts'
 
-const migrationsFolder = fileURLToPath(new URL('../../server/db/migrations', import.meta.url))
-const { url, drop } = await testDatabase('template1')
+const { url, db, drop } = await testDatabase('template1')
 afterAll(drop)
 
 /** A connection with the name that the processes of a release give theirs. */
 const session = (application_name: string) =>
   postgres(url, { max: 1, onnotice: () => {}, connection: { application_name } })
 
-const TABLE = `
-  create schema drizzle;
-  create table drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`
-
-/** The tables of release 0.2. */
-async function migrateTo02(): Promise<void> {
-  const count = Number(/^\d+/.exec(PREVIOUS_RELEASE.lastMigration)![0]) + 1
-  const sql = session('psql')
-  await sql.begin(async (tx) => {
-    await tx.unsafe(TABLE)
-    for (const migration of readMigrationFiles({ migrationsFolder }).slice(0, count)) {
-      for (const statement of migration.sql) await tx.unsafe(statement)
-      const { hash, folderMillis } = migration
-      await tx`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`
-    }
-  })
-  await sql.end()
-}
+/** How many migrations release 0.2 has. */
+const COUNT_OF_0_2 = Number(/^\d+/.exec(PREVIOUS_RELEASE.lastMigration)![0]) + 1
 
 async function applied(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from drizzle.__drizzle_migrations`
@@ -67,7 +49,9 @@ const FILLED_IN = `
   union all select 'open_recipients', account_id::text from open_recipients`
 
 test('npm run migrate refuses while a process of 0.2 uses the database; once it has stopped, it runs and fills in its rows', async () => {
-  await migrateTo02()
+  await migrateFirst(db, COUNT_OF_0_2)
+  // It has the name of a process of 0.3.
+  await db.$client.end()
   const old = session('verdict')
   await old.unsafe(ROWS_OF_0_2)
   await old`select 1`

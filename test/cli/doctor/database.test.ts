@@ -54,9 +54,15 @@ test('a database without tables fails by its migrations', async () => {
 })
 
 test('a pending migration fails', async () => {
-  await sql('update drizzle.__drizzle_migrations set created_at = created_at - 1e12')
-  expect(await diagnose('migrations', env)).toMatchObject({ state: 'failed', wayOut: 'npm run migrate' })
-  await sql('update drizzle.__drizzle_migrations set created_at = created_at + 1e12')
+  const newest = '(select max(id) from drizzle.__drizzle_migrations)'
+  const [removed] = await run<{ hash: string; created_at: string }>(
+    database.db,
+    `delete from drizzle.__drizzle_migrations where id = ${newest} returning hash, created_at`,
+  )
+  expect(await diagnose('migrations', env)).toMatchObject({ state: 'failed', wayOut: 'Apply them: npm run migrate' })
+  const { hash, created_at } = removed!
+  await sql('insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)', [hash, created_at])
+  expect(await diagnose('migrations', env)).toMatchObject({ state: 'ok' })
 })
 
 test('a lost key fails and is named; a damaged value fails without a lost key', async () => {

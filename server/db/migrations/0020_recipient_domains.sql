@@ -1,1 +1,0 @@
-CREATE INDEX "recipients_domain" ON "recipients" USING btree ("account_id",lower(split_part(email, '@', -1) collate "C"),"message_id");
