@@ -94,7 +94,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 }
 
 /** The files that wire a program import every room. */
-const ROOTS = ['server/main.ts', 'server/api.ts', 'server/process/', 'workflows/worker.ts', 'cli/', 'dev/']
+const ROOTS = ['server/main.ts', 'server/api.ts', 'server/process/', 'workflows/worker.ts', 'cli/', 'dev/', 'fuzz/']
 const TRACING = /^server\/telemetry\/trac(?:ing|eparent)\.ts$/
 
 function roomOf(file: string): string {
@@ -108,7 +108,7 @@ function roomOf(file: string): string {
 const IMPORTS = new Map(
   globSync([
     'client/{*,gen/*}.ts',
-    '{address-files,gen,net,mail,server,cli,workflows,dev}/**/*.ts',
+    '{address-files,gen,net,mail,server,cli,workflows,dev,fuzz}/**/*.ts',
     'dashboard/**/*.{ts,tsx}',
   ]).map((file) => {
     const imports = readFileSync(file, 'utf8').matchAll(/from '(\.[^']*)'|import\('(\.[^']*)'\)/g)
@@ -181,7 +181,7 @@ test('the transport knows no mail: server/http has none of its words', () => {
 })
 
 test('Drizzle is loaded in one place, as CommonJS: its ES modules cost each process a second and 210 MB', () => {
-  const loaders = globSync('{net,mail,server,cli,workflows,dev,test,bench}/**/*.ts').filter((file) =>
+  const loaders = globSync('{net,mail,server,cli,workflows,dev,test,bench,fuzz}/**/*.ts').filter((file) =>
     /^import \{[^}]*\} from 'drizzle-orm/m.test(readFileSync(file, 'utf8')),
   )
   expect(loaders).toEqual([])

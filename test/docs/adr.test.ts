@@ -13,7 +13,9 @@ const records = globSync(`${FOLDER}/[0-9]*.md`)
 /** The list of all records. */
 const overview = readFileSync(`${FOLDER}/README.md`, 'utf8')
 const codeFiles = new Set(
-  globSync('{bench,cli,client,dashboard,dev,gen,mail,net,server,test,workflows}/**/*.*').map((path) => basename(path)),
+  globSync('{bench,cli,client,dashboard,dev,fuzz,gen,mail,net,server,test,workflows}/**/*.*').map((path) =>
+    basename(path),
+  ),
 )
 
 /** Names of code files in backticks, without a folder: test/paths.test.ts looks for whole paths. */

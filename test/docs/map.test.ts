@@ -18,6 +18,7 @@ const ROOTS = [
   'dev/',
   'test/',
   'bench/',
+  'fuzz/',
   'deploy/',
   'patches/',
   'docs/',

@@ -1,0 +1,15 @@
+import type { Target } from './target.ts'
+
+interface Entry {
+  /** The folders and files that the law is about. A change of one of them gives the target more time in CI. */
+  covers: string[]
+  load(): Promise<Target>
+}
+
+/** Every target, by the name of its file. */
+export const TARGETS: Record<string, Entry> = {
+  csv: {
+    covers: ['address-files/'],
+    load: async () => (await import('./csv.ts')).csv,
+  },
+}
