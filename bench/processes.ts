@@ -58,18 +58,14 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 
 const RESIDENT = 'idle process: resident MB'
 
-/** The memory of processes that have done nothing yet, with and without their thread of first attempts. */
-async function measureIdle({ apiPids, startApi }: Product): Promise<Record<string, number>> {
-  const { pid } = await startApi({ WEBHOOK_FIRST_ATTEMPT: 'workflow' })
+/** The memory of processes that have done nothing yet. */
+async function measureIdle({ apiPids }: Product): Promise<Record<string, number>> {
   await sleep(IDLE_MS)
   const all = apiPids.map(residentOf)
-  const figures = {
+  return {
     [RESIDENT]: median(all.map(({ residentMb }) => residentMb)),
     'idle process: MB without what others share': median(all.map(({ ownMb }) => ownMb)),
-    'idle process without its thread: resident MB': residentOf(pid).residentMb,
   }
-  process.kill(pid)
-  return figures
 }
 
 function report(rounds: ReadonlyMap<number, readonly ProcessRound[]>): Report {

@@ -2,9 +2,7 @@ import { startProcess } from './process.ts'
 
 export interface Services {
   /** The URLs of the API; undefined when it ends before it is ready. */
-  ready: Promise<
-    { url: string; grpcUrl: string; metricsUrl: string | undefined; smtpPort: number | undefined } | undefined
-  >
+  ready: Promise<{ url: string; metricsUrl: string | undefined; smtpPort: number | undefined } | undefined>
   /** Resolves when one of them has ended: to undefined after success, otherwise to a message for the user. */
   ended: Promise<string | undefined>
   /**
@@ -16,7 +14,7 @@ export interface Services {
 
 /** Starts the API and the worker. */
 export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string; worker: string }): Promise<Services> {
-  const api = await startProcess<{ ready: string; grpcUrl?: string; metricsUrl?: string; smtpPort?: number }>(
+  const api = await startProcess<{ ready: string; metricsUrl?: string; smtpPort?: number }>(
     { name: 'The API', file: 'server/main.ts', logFile: logs.api },
     env,
   )
@@ -27,7 +25,6 @@ export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string;
       (served) =>
         served && {
           url: served.ready,
-          grpcUrl: served.grpcUrl ?? served.ready,
           metricsUrl: served.metricsUrl,
           smtpPort: served.smtpPort,
         },

@@ -34,7 +34,7 @@ try {
 /** Starts all parts, and runs until a signal arrives or a part ends by itself. Throws when a part cannot start. */
 async function start(): Promise<void> {
   const { config, given } = readSettings()
-  const { host, port, grpcPort, readyFile } = config
+  const { host, port, readyFile } = config
   const stop = stopSignals()
   const isStopped = async () => (await Promise.race([stop.first, undefined])) !== undefined
   const dataDir = relative('', config.dataDir) || '.'
@@ -44,7 +44,6 @@ async function start(): Promise<void> {
     await rm(readyFile, { force: true })
   }
   await checkPort('PORT', host, port)
-  await checkPort('GRPC_PORT', host, grpcPort ?? 0)
   await createDataDir(dataDir)
 
   await using parts = new AsyncDisposableStack()
@@ -112,7 +111,6 @@ async function start(): Promise<void> {
 
 interface ReadyFacts {
   url: string
-  grpcUrl: string
   smtpPort: number | undefined
   metricsUrl: string | undefined
   dashboard: string
@@ -121,10 +119,10 @@ interface ReadyFacts {
 }
 
 async function writeReadyFile(readyFile: string, facts: ReadyFacts): Promise<void> {
-  const { url, grpcUrl, metricsUrl, dashboard, temporalUiUrl, keys } = facts
+  const { url, metricsUrl, dashboard, temporalUiUrl, keys } = facts
   const urls = {
     url,
-    grpc_url: grpcUrl,
+    grpc_url: url,
     metrics_url: metricsUrl,
     dashboard_url: dashboard,
     temporal_ui_url: temporalUiUrl,

@@ -135,8 +135,8 @@ async function start(program: Program): Promise<object> {
   await releaseMemory()
   // On a busy machine the thread loads for longer than an event waits for its first attempt.
   await firstAttemptsStarted
-  const { host, port, grpcPort, trustProxy } = config
-  const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
+  const { host, port, trustProxy } = config
+  const listener = await listen(api.app, { host, port, tls: certificate?.pair, trustProxy })
   startNotices(program, {
     sealer,
     post: webhooks.post,
@@ -158,7 +158,7 @@ async function start(program: Program): Promise<object> {
     await sleep(config.drainGraceMs)
   })
   log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
-  return { ready: listener.url, grpcUrl: listener.grpcUrl, smtpPort: smtpFront?.port }
+  return { ready: listener.url, smtpPort: smtpFront?.port }
 }
 
 /** A lost key stops the start: sends and webhooks that need its values would fail one by one. */

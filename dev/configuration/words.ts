@@ -20,7 +20,8 @@ export const INTRODUCTION = `# Configuration
 
 Every process reads its configuration from environment variables, once, when it starts. An empty variable counts as not
 set. A process with an invalid configuration exits with code 78 and reports all faults at once, each with an example. A
-variable whose name looks like a misspelt known one is reported in the log, or beside the faults.
+variable whose name looks like a misspelt known one is reported in the log, or beside the faults. One that only an
+earlier version had is a fault, which names what does its work.
 
 You can put a secret into a file instead, the way systemd, Docker and Kubernetes pass secrets: set \`<NAME>_FILE\` to the
 file's path, and leave \`<NAME>\` unset. Line breaks at the end of the file do not count.
@@ -40,7 +41,6 @@ export const SECTIONS: readonly Section[] = [
       },
       host: { meaning: 'The address of the port that serves REST, Connect, gRPC and the reference.' },
       port: { meaning: 'The port that serves all protocols. 0 selects a free port.' },
-      grpcPort: { meaning: 'A second port for the same protocols, for clients that need gRPC on a separate port.' },
       publicUrl: {
         meaning:
           'Where callers reach the service. It is the base of the OpenAPI document at `/api/v1/openapi.json`, so generated clients call this URL. It is also the issuer of [receipts](receipts.md).',
@@ -147,9 +147,6 @@ export const SECTIONS: readonly Section[] = [
           "The port of the API's metrics. Several API processes on one machine need one port each. 0 selects a free port; the log names it.",
       },
       workerMetricsPort: { meaning: "The port of the worker's metrics." },
-      metricsDomains: {
-        meaning: 'Recipient domains with metrics of their own. No other domain is ever a label.',
-      },
       otlpEndpoint: {
         meaning:
           "Pushes metrics and [traces](tracing.md) to this collector by OTLP over HTTP (protobuf). OpenTelemetry's other `OTEL_EXPORTER_OTLP_*` variables, such as the one for headers, work as OpenTelemetry describes them.",
@@ -217,9 +214,6 @@ export const SECTIONS: readonly Section[] = [
         meaning: 'The address of both ports. Outside loopback `SMTP_FRONT_PORT` needs a certificate.',
         byDefault: 'that of `HOST`',
       },
-      smtpFrontTls: {
-        meaning: 'How TLS begins on `SMTP_FRONT_PORT`: `starttls`, or `implicit` with the connection.',
-      },
       smtpFrontCert: {
         meaning:
           'The certificate chain (PEM) of both ports, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
@@ -267,9 +261,6 @@ export const SECTIONS: readonly Section[] = [
         byDefault: '`0,1m,5m,15m,1h,6h`',
       },
       webhookProxy: { meaning: 'An HTTP proxy for every webhook request.' },
-      webhookFirstAttempt: {
-        meaning: 'The process that makes the first attempt: the API (`inline`) or the worker (`workflow`).',
-      },
     },
   },
   {

@@ -13,8 +13,7 @@ The API serves these metrics at \`http://127.0.0.1:9464/metrics\`, the worker at
 - A metric **of the installation** is read from the database, at most every 10 seconds. Every API process shows the same
   value: take the largest, such as with \`max(verdict_webhook_backlog)\`.
 - Every label has a bounded number of values, whatever callers and recipients send. A value beyond them becomes
-  \`other\`. No label is ever an address, an account or a message. A recipient's domain is a label only when
-  \`METRICS_DOMAINS\` lists it.
+  \`other\`. No label is ever an address, a recipient's domain, an account or a message.
 `
 
 /** Prints docs/metrics.md. */

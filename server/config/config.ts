@@ -2,7 +2,7 @@ import { isOwnDnsServer } from './dns-servers.ts'
 import { type CertificateFiles, fits, type KeyPair } from './key-pair.ts'
 import type { OperatorLimits } from './limits.ts'
 import { isLoopback, textFile } from './values.ts'
-import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
+import { NEEDS_TEMPORAL_TLS, REMOVED, VARIABLES, type Variable, type Variables } from './variables.ts'
 
 type Combined =
   | 'tlsCert'
@@ -62,6 +62,7 @@ type Key = keyof Variables
 export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
   const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
   faults.push(
+    ...removedFaults(env),
     ...keyPairFaults(env, variables, 'tlsCert', 'tlsKey'),
     ...keyPairFaults(env, variables, 'smtpFrontCert', 'smtpFrontKey'),
     ...keyPairFaults(env, variables, 'temporalTlsCert', 'temporalTlsKey'),
@@ -178,6 +179,12 @@ function faultOf({ name, example }: { name: string; example: string }, why: stri
   return { name, why, example: `${name}=${example}` }
 }
 
+/** A setting that nothing reads any more would be an illusion. */
+function removedFaults(env: Environment): Fault[] {
+  const given = Object.entries(REMOVED).filter(([name]) => env[name])
+  return given.map(([name, instead]) => ({ name, why: `was removed: ${instead}`, example: `unset ${name}` }))
+}
+
 function keyPairFaults(env: Environment, variables: Variables, certOf: Key, keyOf: Key): Fault[] {
   const [certFile, keyFile] = [VARIABLES[certOf], VARIABLES[keyOf]]
   if (env[certFile.name] && !env[keyFile.name]) return [faultOf(keyFile, `must be set when ${certFile.name} is`)]
@@ -206,13 +213,12 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
 
 /** A key that travels in clear is everyone's. */
 function smtpFrontFaults(variables: Variables): Fault[] {
-  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontTls, smtpFrontCert, tlsCert } = variables
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontCert, tlsCert } = variables
   if ((smtpFrontCert ?? tlsCert) !== undefined) return []
-  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTlsPort: tlsPort, smtpFrontTls: mode } = VARIABLES
+  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTlsPort: tlsPort } = VARIABLES
   const needed = `must be set, or ${VARIABLES.tlsCert.name},`
   if (smtpFrontTlsPort !== undefined) return [faultOf(cert, `${needed} when ${tlsPort.name} is`)]
   if (smtpFrontPort === undefined) return []
-  if (smtpFrontTls === 'implicit') return [faultOf(cert, `${needed} when ${mode.name} is implicit`)]
   return isLoopback(smtpFrontHost) ? [] : [faultOf(cert, `${needed} when ${port.name} is open beyond loopback`)]
 }
 

@@ -11,7 +11,6 @@ export interface Variables {
   host: string
   /** 0 takes a free port. */
   port: number
-  grpcPort: number | undefined
   databaseUrl: string
   /** Replicas for lists and statistics; undefined means that the primary serves them. */
   databaseReadUrl: string | undefined
@@ -50,8 +49,6 @@ export interface Variables {
   /** The delay before each attempt, in milliseconds. */
   webhookSchedule: readonly number[]
   webhookProxy: string | undefined
-  /** What makes the first attempt: the process that recorded the event, or a workflow. */
-  webhookFirstAttempt: 'inline' | 'workflow'
   /** `ip`, `ip:port` or `[ip]:port`; undefined means the system's. */
   dnsServers: readonly string[] | undefined
   dnssec: 'off' | 'trust'
@@ -79,7 +76,6 @@ export interface Variables {
   /** A port where TLS begins with the connection. */
   smtpFrontTlsPort: number | undefined
   smtpFrontHost: string
-  smtpFrontTls: 'starttls' | 'implicit'
   /** PEM. */
   smtpFrontCert: string | undefined
   /** PEM. */
@@ -110,8 +106,6 @@ export interface Variables {
   metricsPort: number
   /** The port of the worker's metrics. 0 takes a free port. */
   workerMetricsPort: number
-  /** Recipient domains with metrics of their own, in lower case. */
-  metricsDomains: readonly string[]
   /** Where OpenTelemetry's exporters push; undefined means nowhere. The exporters read the variables by themselves. */
   otlpEndpoint: string | undefined
   /** For metrics, in place of the one above. */
@@ -174,7 +168,6 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   },
   host: { name: 'HOST', read: values.host, example: '0.0.0.0', default: () => '127.0.0.1' },
   port: { name: 'PORT', read: values.port, example: '8080', default: () => 8080 },
-  grpcPort: { name: 'GRPC_PORT', read: values.port, example: '50051', default: none },
   databaseUrl: {
     name: 'DATABASE_URL',
     read: values.databaseUrl,
@@ -251,12 +244,6 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   smtpFrontPort: { name: 'SMTP_FRONT_PORT', read: values.port, example: '587', default: none },
   smtpFrontTlsPort: { name: 'SMTP_FRONT_TLS_PORT', read: values.port, example: '465', default: none },
   smtpFrontHost: { name: 'SMTP_FRONT_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
-  smtpFrontTls: {
-    name: 'SMTP_FRONT_TLS',
-    read: values.oneOf('starttls', 'implicit'),
-    example: 'implicit',
-    default: () => 'starttls',
-  },
   smtpFrontCert: {
     name: 'SMTP_FRONT_CERT_FILE',
     read: values.certificateFile,
@@ -368,12 +355,6 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     secret: true,
     default: none,
   },
-  webhookFirstAttempt: {
-    name: 'WEBHOOK_FIRST_ATTEMPT',
-    read: values.oneOf('inline', 'workflow'),
-    example: 'workflow',
-    default: () => 'inline',
-  },
   storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
   contentRetentionDays: {
     name: 'CONTENT_RETENTION_DAYS',
@@ -422,12 +403,6 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   metricsHost: { name: 'METRICS_HOST', read: values.host, example: '10.0.0.5', default: () => '127.0.0.1' },
   metricsPort: { name: 'METRICS_PORT', read: values.port, example: '9464', default: () => 9464 },
   workerMetricsPort: { name: 'WORKER_METRICS_PORT', read: values.port, example: '9465', default: () => 9465 },
-  metricsDomains: {
-    name: 'METRICS_DOMAINS',
-    read: values.listOf(values.hostName),
-    example: 'gmail.com,outlook.com',
-    default: () => [],
-  },
   otlpEndpoint: {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     read: values.publicUrl,
@@ -467,4 +442,13 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   },
   dataDir: { name: 'DATA_DIR', read: (path) => resolve(path), example: '.verdict', default: () => resolve('.verdict') },
   readyFile: { name: 'VERDICT_READY_FILE', read: values.text, example: '/run/verdict/ready.json', default: none },
+}
+
+/** Variables that are gone, and what does their work. A process that is given one does not start. */
+export const REMOVED: Readonly<Record<string, string>> = {
+  GRPC_PORT: 'PORT serves gRPC, too, and a proxy can lead any other port to it',
+  METRICS_DOMAINS:
+    'statistics count by recipient domain (`npx verdict stats --by recipient_domain`), and verdict_provider_recipients_total by provider',
+  SMTP_FRONT_TLS: 'SMTP_FRONT_TLS_PORT is the port where TLS begins with the connection',
+  WEBHOOK_FIRST_ATTEMPT: 'the process that stored an event always makes its first attempt',
 }

@@ -14,7 +14,6 @@ import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { makeReturnPath, readReturnPath } from '../domains/return-path.ts'
 import { createSenderDomains } from '../domains/sender.ts'
-import { LEFT_TO_TEMPORAL } from '../ledger/first-attempts-offer.ts'
 import { createSendHouseMail, houseParts, type SendHouseMail } from '../notices/house.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { createMonthlyVolume } from '../reputation/quota.ts'
@@ -40,7 +39,7 @@ export interface Outbound {
   /** undefined unless SIMULATOR_INBOX is true. */
   inbox: Inbox | undefined
   /** Resolves when the thread of first attempts makes them. */
-  firstAttemptsStarted: Promise<void> | undefined
+  firstAttemptsStarted: Promise<void>
 }
 
 interface Parts {
@@ -71,15 +70,15 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const engine = startEngine(program, parts, places.open)
   watchEngine(metrics, engine)
   ends.defer(() => engine.close())
-  const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
-  ends.defer(() => dispatcher?.drain())
+  const dispatcher = startFirstAttempts(config, metrics)
+  ends.defer(() => dispatcher.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
   const senderDomains = createSenderDomains({ db, sealer })
   const sendParts: SendParts = {
     db,
     clock,
     engine,
-    firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
+    firstAttempts: dispatcher,
     senderDomains,
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
@@ -95,9 +94,9 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
     breaker,
     suppressed: createSuppressionLookup(db, sealer),
   }
-  const { send, idle } = trackSends(createSend(sendParts), { load: db.load, metrics, domains: config.metricsDomains })
+  const { send, idle } = trackSends(createSend(sendParts), { load: db.load, metrics })
   ends.defer(idle)
-  return { send, sendHouseMail: houseMail(config, sendParts), inbox, firstAttemptsStarted: dispatcher?.started }
+  return { send, sendHouseMail: houseMail(config, sendParts), inbox, firstAttemptsStarted: dispatcher.started }
 }
 
 /** The recipe of a send for the mails of the house. No metric of sends counts them. */

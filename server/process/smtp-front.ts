@@ -15,9 +15,9 @@ export async function startSmtpFront(
   door: Pick<FrontParts, 'logIn' | 'deliver'>,
   certificate: Certificate | undefined,
 ) {
-  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontTls, smtpFrontRecipients, smtpHeloName } = config
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontRecipients, smtpHeloName } = config
   const ports = [
-    ...(smtpFrontPort === undefined ? [] : [{ port: smtpFrontPort, implicitTls: smtpFrontTls === 'implicit' }]),
+    ...(smtpFrontPort === undefined ? [] : [{ port: smtpFrontPort, implicitTls: false }]),
     ...(smtpFrontTlsPort === undefined ? [] : [{ port: smtpFrontTlsPort, implicitTls: true }]),
   ]
   if (ports.length === 0) return undefined

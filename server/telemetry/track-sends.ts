@@ -1,6 +1,5 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { domainOf } from '../../mail/address.ts'
 import { providerOf } from '../../mail/smtp/shaping.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
@@ -16,8 +15,6 @@ type Outcome = Pick<RecipientOutcome, 'email' | 'status' | 'reason' | 'inDoubt' 
 interface Options {
   load: Database['load']
   metrics: Metrics
-  /** Recipient domains with metrics of their own, in lower case. */
-  domains: readonly string[]
 }
 
 export interface TrackedSends {
@@ -30,8 +27,7 @@ export interface TrackedSends {
  * Tracks the sends that run: for the shared statements (`load`), for the metrics, and so that a shutdown waits for all
  * of them. The evidence of the recipients has the time of each phase.
  */
-export function trackSends(send: Send, { load, metrics, domains }: Options): TrackedSends {
-  const ownDomains = new Set(domains)
+export function trackSends(send: Send, { load, metrics }: Options): TrackedSends {
   const running = new Set<Promise<unknown>>()
   metrics.sendsInFlight.read(() => [[{}, running.size]])
 
@@ -64,12 +60,7 @@ export function trackSends(send: Send, { load, metrics, domains }: Options): Tra
     const reason = recipient.reason === undefined ? 'none' : reasonNames.name(recipient.reason)
     metrics.recipients.add({ mode, status, reason })
     if (recipient.inDoubt) metrics.inDoubt.add({ mode })
-    if (mode !== 'live') return
-    if (ownDomains.size > 0) {
-      const domain = domainOf(recipient.email).toLowerCase()
-      if (ownDomains.has(domain)) metrics.recipientsByDomain.add({ domain, status, reason })
-    }
-    countConversation(recipient)
+    if (mode === 'live') countConversation(recipient)
   }
 
   function countConversation({ smtp, status }: Outcome): void {

@@ -36,7 +36,6 @@ test('a minimal configuration has the documented default of every other variable
     production: false,
     host: '127.0.0.1',
     port: 8080,
-    grpcPort: undefined,
     databaseUrl: least.DATABASE_URL,
     encryptionKeys: [{ id: 'k1', key: Buffer.alloc(32, 7) }],
     lostEncryptionKeys: [],
@@ -56,7 +55,6 @@ test('a minimal configuration has the documented default of every other variable
     smtpFrontPort: undefined,
     smtpFrontTlsPort: undefined,
     smtpFrontHost: '127.0.0.1',
-    smtpFrontTls: 'starttls',
     smtpFrontCertificate: undefined,
     smtpFrontRecipients: 'many',
     bounceHost: '127.0.0.1',
@@ -73,7 +71,6 @@ test('a minimal configuration has the documented default of every other variable
     webhookAllowSubnets: [],
     webhookSchedule: [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000],
     webhookProxy: undefined,
-    webhookFirstAttempt: 'inline',
     storeContent: false,
     contentRetentionDays: 90,
     dataRegion: 'eu',
@@ -82,7 +79,6 @@ test('a minimal configuration has the documented default of every other variable
     metricsHost: '127.0.0.1',
     metricsPort: 9464,
     workerMetricsPort: 9465,
-    metricsDomains: [],
     otlpEndpoint: undefined,
     otlpMetricsEndpoint: undefined,
     otlpMetricsIntervalMs: 60_000,
@@ -118,7 +114,6 @@ test('every variable is read', () => {
     config({
       HOST: '::',
       PORT: '0',
-      GRPC_PORT: '50051',
       PUBLIC_URL: 'https://mail.example.com/verdict/',
       TRUST_PROXY: '10.0.0.1, fd00::/8',
       DNS_SERVERS: '192.0.2.53,192.0.2.54:5353,[2001:db8::53]:5353',
@@ -137,7 +132,6 @@ test('every variable is read', () => {
       WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
       WEBHOOK_SCHEDULE: '0, 50ms,2s,1m,1h',
       WEBHOOK_PROXY: 'http://user:secret@proxy.internal:3128',
-      WEBHOOK_FIRST_ATTEMPT: 'workflow',
       STORE_CONTENT: 'true',
       DATA_REGION: 'eu-central',
       ADMIN_EMAIL: 'ann@example.com',
@@ -150,7 +144,6 @@ test('every variable is read', () => {
   ).toMatchObject({
     host: '::',
     port: 0,
-    grpcPort: 50_051,
     publicUrl: 'https://mail.example.com/verdict',
     trustProxy: ['10.0.0.1/32', 'fd00::/8'],
     dnsServers: ['192.0.2.53', '192.0.2.54:5353', '[2001:db8::53]:5353'],
@@ -174,7 +167,6 @@ test('every variable is read', () => {
     webhookAllowSubnets: ['127.0.0.0/8'],
     webhookSchedule: [0, 50, 2000, 60_000, 3_600_000],
     webhookProxy: 'http://user:secret@proxy.internal:3128/',
-    webhookFirstAttempt: 'workflow',
     storeContent: true,
     dataRegion: 'eu-central',
     admin: { email: 'ann@example.com', password: 'correct horse battery' },
@@ -193,7 +185,6 @@ test.each([
   ['PORT', '-1', 'must be a whole number from 0 to 65535'],
   ['PORT', '80.5', 'must be a whole number from 0 to 65535'],
   ['PORT', '0x50', 'must be a whole number from 0 to 65535'],
-  ['GRPC_PORT', 'grpc', 'must be a whole number from 0 to 65535'],
   ['DATABASE_URL', 'mysql://verdict:secret@db/verdict', 'must be a postgres:// URL'],
   ['DATABASE_URL', 'db.internal', 'must be a postgres:// URL'],
   ['DATABASE_URL', 'postgres://verdict@a,b:port/verdict', `${HOST} for server 2`],
@@ -250,7 +241,6 @@ test.each([
   ['WEBHOOK_SCHEDULE', '0,12h,12h,1ms', 'must stay within 24 h'],
   ['WEBHOOK_PROXY', 'socks5://127.0.0.1:1080', 'must be an http:// or https:// URL without a path'],
   ['WEBHOOK_PROXY', 'http://127.0.0.1:3128/x', 'must be an http:// or https:// URL without a path'],
-  ['WEBHOOK_FIRST_ATTEMPT', 'temporal', 'must be one of inline, workflow'],
   ['STORE_CONTENT', 'yes', 'must be one of true, false'],
   ['DNSSEC', 'on', 'must be one of off, trust'],
   ['SIMULATOR_INBOX', 'on', 'must be one of true, false'],
@@ -649,7 +639,6 @@ test('an SMTP front beyond loopback needs a certificate, and so does implicit TL
   const faultsOf = (env: Record<string, string>) => faults(env).map((fault) => fault.split(' ')[0])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587' })).toEqual([])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['SMTP_FRONT_CERT_FILE'])
-  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_TLS: 'implicit' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_TLS_PORT: '2465' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'two' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
 })

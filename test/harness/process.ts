@@ -23,12 +23,10 @@ export interface RunningProcess {
 export interface RunningApi extends RunningProcess {
   url: string
   metricsUrl: string
-  grpcUrl: string
 }
 
 interface ApiReady {
   ready: string
-  grpcUrl?: string
   metricsUrl: string
 }
 
@@ -46,8 +44,8 @@ export async function startApiProcess(env: NodeJS.ProcessEnv, root = ROOT): Prom
   })
   const running = observe(endWithUs(child))
   const message = once(child, 'message').then(([message]) => message as ApiReady)
-  const { ready, grpcUrl = ready, metricsUrl } = await beforeDeadline(running, message)
-  return { ...running, url: ready, grpcUrl, metricsUrl }
+  const { ready, metricsUrl } = await beforeDeadline(running, message)
+  return { ...running, url: ready, metricsUrl }
 }
 
 /**

@@ -391,18 +391,10 @@ test('with TLS, ALPN chooses between HTTP/1.1 and HTTP/2 on the one port', async
   socket.destroy()
 })
 
-test('a second listener serves gRPC on a port of its own', async () => {
-  await using own = await startGateway({ listen: { grpcPort: 0 } })
-  expect(own.grpcUrl).not.toBe(own.url)
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: own.grpcUrl! }))
-  expect((await client.send(mail, withKey)).messageId).toBe(MESSAGE_ID)
-})
-
-test('when the gRPC port is taken, the server listens on neither port', async () => {
+test('a port that is taken is an error, and leaves nothing behind', async () => {
   await using other = await startGateway()
   const port = await freePort()
-  const listening = listen(other.app, { host: '127.0.0.1', port, grpcPort: other.port })
-  await expect(listening).rejects.toThrow('EADDRINUSE')
+  await expect(listen(other.app, { host: '127.0.0.1', port: other.port })).rejects.toThrow('EADDRINUSE')
   const successor = await listen(other.app, { host: '127.0.0.1', port })
   expect(successor.port).toBe(port)
   await successor.close({ timeoutMs: 0 })

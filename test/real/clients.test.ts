@@ -56,11 +56,7 @@ function bufCurl(): Client {
   const call = async (method: string, request: Json) => {
     const header = `Authorization: Bearer ${account.key}`
     const options = ['--protocol', 'grpc', '--http2-prior-knowledge', '-H', header, '-d', JSON.stringify(request)]
-    const { stdout } = await run('buf', [
-      'curl',
-      ...options,
-      `${product.api.grpcUrl}/verdict.v1.EmailService/${method}`,
-    ])
+    const { stdout } = await run('buf', ['curl', ...options, `${product.api.url}/verdict.v1.EmailService/${method}`])
     return JSON.parse(stdout)
   }
   return { send: (message) => call('Send', message), getEmail: (id) => call('GetEmail', { id }) }
@@ -71,7 +67,7 @@ function grpcJs(): Client {
   const { verdict } = grpc.loadPackageDefinition(loadSync('verdict/v1/emails.proto', options)) as unknown as {
     verdict: { v1: { EmailService: grpc.ServiceClientConstructor } }
   }
-  const client = new verdict.v1.EmailService(new URL(product.api.grpcUrl).host, grpc.credentials.createInsecure())
+  const client = new verdict.v1.EmailService(new URL(product.api.url).host, grpc.credentials.createInsecure())
   const metadata = new grpc.Metadata()
   metadata.set('authorization', `Bearer ${account.key}`)
   const call = (method: string, request: Json) =>

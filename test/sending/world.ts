@@ -92,7 +92,7 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
 
   const sendWith = (more: Partial<SendParts> = {}) => {
     const send = createSend(sendParts(more))
-    return trackSends(send, { load: (more.db ?? db).load, metrics: createMetrics('api'), domains: [] }).send
+    return trackSends(send, { load: (more.db ?? db).load, metrics: createMetrics('api') }).send
   }
 
   /** A send without an idempotency key. */

@@ -58,9 +58,9 @@ function newTrace(flags = '01'): CallersTrace {
 
 const bearer = () => ({ authorization: `Bearer ${instance.key}` })
 const over = (transport: (url: string) => Transport) => async (traceparent: string) => {
-  const { grpcUrl } = instance.api
+  const { url } = instance.api
   const mail = { to: ['delivered@simulator.test'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
-  await createClient(EmailService, transport(grpcUrl)).send(mail, { headers: { ...bearer(), traceparent } })
+  await createClient(EmailService, transport(url)).send(mail, { headers: { ...bearer(), traceparent } })
 }
 
 /** A send with a header, on every protocol. */

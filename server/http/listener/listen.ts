@@ -15,8 +15,6 @@ export interface ListenOptions {
   port: number
   /** PEM. */
   tls?: { cert: string | Buffer; key: string | Buffer }
-  /** A second port with the same services, for callers that expect gRPC on a port of its own. */
-  grpcPort?: number
   /** Timeout for the first bytes of a connection, and for a TLS handshake. */
   sniffTimeoutMs?: number
   /** Timeout for the head of an HTTP/1.1 request. */
@@ -34,7 +32,6 @@ export interface ListenOptions {
 export interface Listener {
   url: string
   port: number
-  grpcUrl: string | undefined
   /** How many connections are open. */
   connections(): number
   /**
@@ -58,8 +55,8 @@ const ANY_LENGTH_AFTER_MS = 1_000
 const GIVE_UP_AFTER_MS = 10_000
 
 /**
- * Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on a port, and
- * then listens on none. Each API process calls it once.
+ * Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on it.
+ * Each API process calls it once.
  */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
   const { stalledResponseMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
@@ -98,16 +95,14 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     socket.once('close', () => connections.delete(socket))
     sniff(socket, protocols, sniffTimeoutMs)
   }
-  const serverOptions = { host: options.host, tls: options.tls, sniffTimeoutMs, onAccept, onReadable }
-  const ports = options.grpcPort === undefined ? [options.port] : [options.port, options.grpcPort]
-  const servers = await openServers(ports, serverOptions).catch((error) => {
+  const { host, port, tls } = options
+  const server = await openServer({ host, port, tls, sniffTimeoutMs, onAccept, onReadable }).catch((error) => {
     destroyAll()
     throw error
   })
-  const [url, grpcUrl] = servers.map((server) => urlOf(server, options))
 
   /**
-   * 1. Readiness fails, if the caller has not seen to that before. The servers close when no connection waits to be
+   * 1. Readiness fails, if the caller has not seen to that before. The server closes when no connection waits to be
    *    accepted: the kernel would reset it.
    * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are
    *    served until their callers send no more requests.
@@ -120,7 +115,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     // Node accepts one connection in each turn of the event loop.
     await idleTurn(deadlineMs, () => accepted)
     isClosing = true
-    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)))
+    const closed = new Promise((resolve) => server.close(resolve))
     for (const { raw, response } of app.inFlight) {
       if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
     }
@@ -134,7 +129,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
       await sleepAndRead(20)
     }
     destroyAll()
-    await Promise.all(closed)
+    await closed
   }
 
   function closeIdle(): void {
@@ -148,15 +143,14 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     http1.close()
   }
 
-  const { port } = servers[0]!.address() as AddressInfo
   return {
-    url: url!,
-    port,
-    grpcUrl,
+    url: urlOf(server, options),
+    port: (server.address() as AddressInfo).port,
     connections: () => limit.open.size,
     close,
     showCertificate(pair) {
-      for (const server of servers) (server as tls.Server).setSecureContext(pair)
+      const secure = server as tls.Server
+      secure.setSecureContext(pair)
     },
   }
 }
@@ -196,23 +190,14 @@ async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0):
 
 interface ServerOptions {
   host: string
+  port: number
   tls: ListenOptions['tls']
   sniffTimeoutMs: number
   onAccept(socket: Socket): void
   onReadable(socket: Socket): void
 }
 
-/** Opens a server on each port. When one port fails, closes the others and rejects. */
-async function openServers(ports: number[], options: ServerOptions): Promise<net.Server[]> {
-  const results = await Promise.allSettled(ports.map((port) => openServer(port, options)))
-  const failed = results.find((result) => result.status === 'rejected')
-  const servers = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value)
-  if (failed === undefined) return servers
-  for (const server of servers) server.close()
-  throw failed.reason
-}
-
-async function openServer(port: number, options: ServerOptions): Promise<net.Server> {
+async function openServer(options: ServerOptions): Promise<net.Server> {
   const server = options.tls
     ? tls.createServer({
         ...options.tls,
@@ -228,7 +213,7 @@ async function openServer(port: number, options: ServerOptions): Promise<net.Ser
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, options.host, () => {
+    server.listen(options.port, options.host, () => {
       server.off('error', reject)
       // A failed accept concerns one connection only.
       server.on('error', () => {})

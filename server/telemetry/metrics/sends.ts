@@ -38,13 +38,6 @@ export const SENDS = {
     labels: { mode: MODES, status: STATUSES, reason: REASONS },
     process: 'api',
   },
-  recipientsByDomain: {
-    kind: 'counter',
-    name: 'verdict_domain_recipients_total',
-    help: 'Live recipients in the domains that METRICS_DOMAINS lists, by domain, status and reason.',
-    labels: { domain: 100, status: STATUSES, reason: REASONS },
-    process: 'api',
-  },
   providerRecipients: {
     kind: 'counter',
     name: 'verdict_provider_recipients_total',
