@@ -8,6 +8,10 @@ interface Entry {
 
 /** Every target, by the name of its file. */
 export const TARGETS: Record<string, Entry> = {
+  mime: {
+    covers: ['mail/mime/', 'mail/address.ts', 'mail/local-part.ts', 'server/sending/attachments.ts'],
+    load: async () => (await import('./mime.ts')).mime,
+  },
   csv: {
     covers: ['address-files/'],
     load: async () => (await import('./csv.ts')).csv,

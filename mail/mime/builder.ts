@@ -6,7 +6,7 @@ import { isInvitation } from './calendar.ts'
 import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
 import { safeFilename } from './filename.ts'
 import { addressField, customField, field, parameter, textField } from './header-fields.ts'
-import { parameterOf, readParameters, showParameterised } from './parameters.ts'
+import { isToken, parameterOf, readParameters, showParameterised } from './parameters.ts'
 
 export interface Attachment {
   /** The caller's own text; see `safeFilename`. */
@@ -119,8 +119,9 @@ function typeField(attachment: Attachment): string {
   const isPlainUtf8 =
     type.value.startsWith('text/') && parameterOf(type, 'charset') === undefined && isUtf8(attachment.content)
   const parameters = isPlainUtf8 ? [['charset', 'utf-8'] as [string, string], ...type.parameters] : type.parameters
-  const [plain, others] = [true, false].map((plain) => parameters.filter(([, text]) => /^[ -~]*$/.test(text) === plain))
-  const words = field('Content-Type', showParameterised({ value: type.value, parameters: plain! })).trimEnd()
+  // Some readers keep the line end of a fold within quotes, so quoted values have lines of their own.
+  const [tokens, others] = [true, false].map((token) => parameters.filter(([, text]) => isToken(text) === token))
+  const words = field('Content-Type', showParameterised({ value: type.value, parameters: tokens! })).trimEnd()
   return `${words}${others!.map(([name, text]) => parameter(name, text)).join('')}\r\n`
 }
 
