@@ -10,7 +10,7 @@ const THOROUGH = 'test/**/*.thorough.test.ts'
 /** Tests that start whole processes. */
 const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
-const ELSEWHERE = ['test/real/**', 'test/faults/**', 'test/cluster/**']
+const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**', 'test/cluster/**']
 
 /** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()

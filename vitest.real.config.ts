@@ -11,8 +11,24 @@ const shared = {
   maxWorkers: 3,
 }
 
+const alone = { ...shared, testTimeout: 300_000, hookTimeout: 300_000, maxWorkers: 1 }
+
 /** In these no request may fail, or bars are times of the machine: nothing else runs beside them. */
-const ALONE = ['test/real/rolling-upgrade.test.ts', 'test/real/patroni.test.ts', 'test/real/temporal-cluster.test.ts']
+const UPGRADE = ['test/real/rolling-upgrade.test.ts']
+const MACHINES = ['test/real/patroni.test.ts', 'test/real/temporal-cluster.test.ts']
+
+/** Other people's programs against the contract. They take minutes to generate, to compile and to run. */
+const CLIENTS = [
+  'test/real/generated-clients.test.ts',
+  'test/real/openapi.test.ts',
+  'test/real/conformance.test.ts',
+  'test/real/rpc-clients.test.ts',
+  'test/real/python-client.test.ts',
+]
+
+/** The walk in a browser that runs for every change. */
+const STORY = 'test/real/dashboard/story.test.ts'
+const DASHBOARD = 'test/real/dashboard/**/*.test.ts'
 
 /** What touches the statements of sends, reports and events: their SQL runs on Debian's PostgreSQL, too. */
 const STATEMENTS = [
@@ -29,19 +45,19 @@ export default defineConfig({
     teardownTimeout: 20_000,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], exclude: ALONE } },
-      { test: { ...shared, name: 'database', include: STATEMENTS } },
       {
         test: {
           ...shared,
-          name: 'alone',
-          include: ALONE,
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          sequence: { groupOrder: 1 },
-          maxWorkers: 1,
+          name: 'real',
+          include: ['test/real/*.test.ts', STORY],
+          exclude: [...UPGRADE, ...MACHINES, ...CLIENTS],
         },
       },
+      { test: { ...shared, name: 'database', include: STATEMENTS } },
+      { test: { ...shared, name: 'clients', include: CLIENTS } },
+      { test: { ...shared, name: 'dashboard', include: [DASHBOARD], exclude: [STORY] } },
+      { test: { ...alone, name: 'upgrade', include: UPGRADE, sequence: { groupOrder: 1 } } },
+      { test: { ...alone, name: 'machines', include: MACHINES, sequence: { groupOrder: 2 } } },
     ],
   },
 })

@@ -3,13 +3,15 @@ import { relative } from 'node:path'
 import type { SerializedError } from 'vitest'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** The result of a run of Vitest, as `.ci/run-suites.ts` reads it. */
+/** The result of a run of Vitest, as `.ci/run-suite.ts` reads it. */
 export interface RunResult {
   passed: number
   /** Tests that failed, and files that failed before their first test. */
   failures: Failure[]
   /** Errors outside of any test. */
   strayErrors: number
+  /** How long each file took, in seconds: its imports, hooks and tests. */
+  files: Record<string, number>
 }
 
 export interface Failure {
@@ -28,13 +30,23 @@ export default class ResultReporter implements Reporter {
       passed: modules.reduce((sum, module) => sum + [...module.children.allTests('passed')].length, 0),
       failures: modules.flatMap(failuresOf),
       strayErrors: strayErrors.length,
+      files: Object.fromEntries(modules.map((module) => [pathOf(module), secondsOf(module)])),
     }
     writeFileSync(process.env.VITEST_RESULT_FILE!, JSON.stringify(result))
   }
 }
 
+function pathOf(module: TestModule): string {
+  return relative(module.project.config.root, module.moduleId)
+}
+
+function secondsOf(module: TestModule): number {
+  const { duration, setupDuration, collectDuration } = module.diagnostic()
+  return Math.round((duration + setupDuration + collectDuration) / 100) / 10
+}
+
 function failuresOf(module: TestModule): Failure[] {
-  const file = relative(module.project.config.root, module.moduleId)
+  const file = pathOf(module)
   const tests = [...module.children.allTests('failed')].map((test) => ({
     file,
     test: test.fullName,

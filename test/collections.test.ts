@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 // Every collection of the service that starts empty and is filled while it runs, and what bounds its memory. What a
 // caller, a mail server or a DNS server wrote outlives its call only in the maps of `net/bounded-map.ts`, and as a
-// hash in `server/access/windows.ts`. `bounded-memory.thorough.test.ts` floods them.
+// hash in `server/access/windows.ts`. `bounded-memory.release.test.ts` floods them.
 const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'a number of entries and of characters': {
     'cli/mcp/approval.ts': ['taken'],

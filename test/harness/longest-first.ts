@@ -17,13 +17,13 @@ const LONG = [
   'test/faults/webhooks/api.test.ts',
   'test/faults/lost-responses.test.ts',
   'test/faults/batches.test.ts',
-  'test/dev/start-ends.process.test.ts',
+  'test/dev/start-ends.release.test.ts',
   'test/docs/readme.process.test.ts',
-  'test/dev/start.process.test.ts',
-  'test/admin/range-replays.process.test.ts',
-  'test/dev/postgres/server.process.test.ts',
+  'test/dev/start.release.test.ts',
+  'test/admin/range-replays.release.test.ts',
+  'test/dev/postgres/server.release.test.ts',
   'test/docs/guides.process.test.ts',
-  'test/e2e/drain.process.test.ts',
+  'test/e2e/drain.release.test.ts',
   'test/faults/quick/webhooks.process.test.ts',
 ]
 

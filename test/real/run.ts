@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { clusterPrograms } from '../cluster/temporal.ts'
 import { turnFsyncOff } from '../harness/throwaway.ts'
 import { startDebianPostgres } from './debian-postgres.ts'
 import { installPackages } from './packages.ts'
@@ -18,7 +17,6 @@ if (process.getuid?.() !== 0) {
 console.log('Real components:')
 installPackages()
 unpackPackages()
-await clusterPrograms()
 const postgres = await startDebianPostgres()
 await turnFsyncOff(postgres.url)
 console.log(`The database of these tests is ${postgres.version}`)

@@ -1,0 +1,114 @@
+import { fileURLToPath } from 'node:url'
+import { ROOMS } from '../dev/mutation/rooms.ts'
+
+// What `.ci/run` and `.ci/full` run. `npm run ci:times` prints this table into CONTRIBUTING.md.
+
+/** The results of the parts that ran in this checkout. */
+export const RESULTS = fileURLToPath(new URL('results', import.meta.url))
+
+/** A part of the checks. It takes at most 20 minutes on two processors. */
+export interface Part {
+  name: string
+  command: string
+  /** Where Vitest finds the tests of the command. Absent for a program whose exit code is the result. */
+  tests?: { config: string; projects: string[] }
+  /** `.ci/run` runs the part for every change, `.ci/full` before a release. */
+  each: 'change' | 'release'
+  checks: string
+  /** The folders whose changes must run this part, although it does not run for every change. */
+  rooms: string[]
+}
+
+const PLACES = ['net/', 'mail/', 'server/shaping/']
+const COMMITS = ['server/sending/', 'server/ledger/', 'server/reputation/', 'server/db/']
+const EVENTS = ['server/webhooks/', 'server/stream/', 'workflows/']
+const CALLS = ['proto/', 'server/http/', 'server/services/', 'dev/openapi/']
+const DOORS = ['server/http/', 'server/access/', 'server/smtp-front/', 'server/inbound/']
+
+export const PARTS: readonly Part[] = [
+  {
+    name: 'check',
+    ...vitest('npm run check --', 'vitest.config.ts', 'unit'),
+    each: 'change',
+    checks: 'the source, generated code, fast tests',
+    rooms: [],
+  },
+  {
+    name: 'test',
+    ...vitest('npm test --', 'vitest.config.ts', 'waiting and thorough', 'processes'),
+    each: 'change',
+    checks: 'time limits, many inputs, processes, short faults',
+    rooms: [],
+  },
+  {
+    name: 'real',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'real', 'database', 'upgrade'),
+    each: 'change',
+    checks: "Debian's servers, the SQL of sends on its PostgreSQL, one walk in a browser, the rolling upgrade",
+    rooms: [],
+  },
+  {
+    name: 'release',
+    ...vitest('npm run test:release --', 'vitest.release.config.ts', 'release'),
+    each: 'release',
+    checks: '`npm start` and its embedded parts, long runs of processes',
+    rooms: ['dev/', 'server/process/', 'cli/', 'workflows/'],
+  },
+  {
+    name: 'dashboard',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'dashboard'),
+    each: 'release',
+    checks: 'every page in a browser',
+    rooms: ['dashboard/', 'server/admin/', 'server/notices/', 'address-files/', 'proto/'],
+  },
+  {
+    name: 'clients',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'clients'),
+    each: 'release',
+    checks: 'generated clients, a fuzzer of the OpenAPI document, gRPC in other languages',
+    rooms: [...CALLS, 'client/'],
+  },
+  {
+    name: 'machines',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'machines'),
+    each: 'release',
+    checks: 'the files of `deploy/` for PostgreSQL under Patroni and a cluster of Temporal',
+    rooms: ['deploy/', 'server/db/', 'dev/temporal/'],
+  },
+  {
+    name: 'faults',
+    ...vitest('npm run faults --', 'vitest.faults.config.ts', 'faults'),
+    each: 'release',
+    checks: 'faults injected into running processes',
+    rooms: [...COMMITS, ...EVENTS, 'mail/', 'server/process/'],
+  },
+  {
+    name: 'attacks',
+    ...vitest('npm run faults --', 'vitest.faults.config.ts', 'others'),
+    each: 'release',
+    checks: 'one caller who tries to stop the others',
+    rooms: [...new Set([...DOORS, ...PLACES, 'server/webhooks/'])],
+  },
+  ...['postgres', 'temporal'].map(
+    (project): Part => ({
+      name: `cluster-${project}`,
+      ...vitest('npm run cluster --', 'vitest.cluster.config.ts', project),
+      each: 'release',
+      checks: 'three machines that are killed, frozen and cut off, as root',
+      rooms: project === 'postgres' ? ['server/db/', 'deploy/'] : ['workflows/', 'deploy/'],
+    }),
+  ),
+  ...Object.entries(ROOMS).map(
+    ([room, { code }]): Part => ({
+      name: `mutation-${room.replaceAll('/', '-')}`,
+      command: `npm run mutation -- ${room} --minutes 3`,
+      each: 'release',
+      checks: 'the share of changed code that the tests notice',
+      rooms: code.map((glob) => glob.slice(0, glob.indexOf('*'))),
+    }),
+  ),
+]
+
+function vitest(run: string, config: string, ...projects: string[]): Pick<Part, 'command' | 'tests'> {
+  return { command: `${run}${projects.map((name) => ` --project '${name}'`).join('')}`, tests: { config, projects } }
+}
