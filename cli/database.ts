@@ -1,4 +1,4 @@
-import { MIGRATION_FAULTS, readMigrationState, refuseUnusable } from '../server/db/applied-migrations.ts'
+import { checkMigrations, refuseUnusable, UNRELEASED } from '../server/db/applied-migrations.ts'
 import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'
 import { type ConnectOptions, connect, type Database } from '../server/db/connect.ts'
 import { type DatabaseFault, databaseFault, NO_TABLES } from '../server/db/database-fault.ts'
@@ -12,7 +12,7 @@ export async function withDatabase<Result>(
 ): Promise<Result> {
   const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, ...options })
   try {
-    refuseUnusable(await readMigrationState(db))
+    refuseUnusable(await checkMigrations(db))
     const clock = await createDatabaseClock(db)
     return await use(db, clock).finally(() => clock.stop())
   } catch (error) {
@@ -24,7 +24,7 @@ export async function withDatabase<Result>(
 
 /** What the operator can do. Nothing in the database of `npm start` needs to be kept. */
 export function wayOutOf(fault: DatabaseFault): string {
-  if (fault !== MIGRATION_FAULTS.unreleased || ownDatabase()) return fault.wayOut
+  if (fault !== UNRELEASED || ownDatabase()) return fault.wayOut
   return `Delete the folder ${dataDir()}, and run npm start again.`
 }
 

@@ -1,6 +1,6 @@
 import { peopleWithLostFactors } from '../../server/access/people/second-factors.ts'
 import { readDatabaseUrl } from '../../server/config/database-url.ts'
-import { MIGRATION_FAULTS, readMigrationState } from '../../server/db/applied-migrations.ts'
+import { checkMigrations } from '../../server/db/applied-migrations.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
@@ -73,10 +73,9 @@ const migrations: Check = {
     const db = await patient.database().catch(() => undefined)
     if (!db) return skipped('the database cannot be used')
     try {
-      const state = await readMigrationState(db)
-      if (state === 'ok') return ok('all applied')
-      const fault = MIGRATION_FAULTS[state]
-      return failed(`${fault.what.replace(/\.$/, '')}: the API is not ready on it`, wayOutOf(fault))
+      const check = await checkMigrations(db)
+      if (check.state === 'ok') return ok('all applied')
+      return failed(`${check.fault.what.replace(/\.$/, '')}: the API is not ready on it`, wayOutOf(check.fault))
     } catch (error) {
       if (databaseFault(error) !== NO_TABLES) throw error
       return failed(NO_TABLES.what.replace(/\.$/, ''), NO_TABLES.wayOut)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../../server/async/timeout.ts'
 import { readReplicaUrls } from '../../server/config/database-url.ts'
-import { readMigrationState } from '../../server/db/applied-migrations.ts'
+import { checkMigrations } from '../../server/db/applied-migrations.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import { MOST_LAG_MS } from '../../server/db/replicas.ts'
@@ -55,7 +55,7 @@ async function findingOf(db: Database, newest: Beat): Promise<Finding> {
   const lagMs = newest.beatMs - followed.beatMs
   if (lagMs > MOST_LAG_MS)
     return warning(`is ${Math.round(lagMs / 1_000)} s behind: the primary serves its reads`, LOOK)
-  if ((await readMigrationState(db)) !== 'ok') return warning('lacks migrations of this version', LOOK)
+  if ((await checkMigrations(db)).state !== 'ok') return warning('lacks migrations of this version', LOOK)
   return ok(
     lagMs > 0
       ? `is ${Math.ceil(lagMs / 1_000)} s behind`

@@ -46,7 +46,16 @@ const FAULTS: [check: string, state: string, finding: Pick<Finding, 'tone' | 'se
     'unreleased',
     {
       tone: 'error',
-      sentence: `An unreleased version of Verdict made the database. Your operator restores a back-up of the last release.`,
+      sentence:
+        'An unreleased version of Verdict made the database. Your operator restores a back-up of the last release.',
+    },
+  ],
+  [
+    'migrations',
+    'outgrown',
+    {
+      tone: 'error',
+      sentence: 'The database belongs to a later version of Verdict. Your operator starts that version.',
     },
   ],
   [

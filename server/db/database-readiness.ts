@@ -1,13 +1,13 @@
 import { inTime } from '../async/timeout.ts'
-import { type MigrationState, readMigrationState } from './applied-migrations.ts'
+import { checkMigrations, type MigrationCheck } from './applied-migrations.ts'
 import type { Database } from './connect.ts'
 import { refusalOf, type WriteRefusal } from './database-health.ts'
 import { sql } from './drizzle.ts'
-import { heartbeat } from './schema.ts'
+import { primaryHeartbeat } from './schema.ts'
 
 export interface DatabaseReadiness {
   database: 'ok' | 'failing' | WriteRefusal
-  migrations: MigrationState | 'unknown'
+  migrations: MigrationCheck['state'] | 'unknown'
 }
 
 const TIMEOUT_MS = 3_000
@@ -16,9 +16,9 @@ const TIMEOUT_MS = 3_000
 export function createDatabaseReadiness(db: Database): () => Promise<DatabaseReadiness> {
   return async () => {
     try {
-      const readiness = await inTime(checkDatabase(db), TIMEOUT_MS)
+      const { state } = await inTime(checkDatabase(db), TIMEOUT_MS)
       // On a full disk the row of the heartbeat may still fit.
-      return db.health.isFull() ? { ...readiness, database: 'disk_full' } : readiness
+      return { database: db.health.isFull() ? 'disk_full' : 'ok', migrations: state }
     } catch (error) {
       db.health.note(error)
       return { database: refusalOf(error) ?? 'failing', migrations: 'unknown' }
@@ -26,11 +26,15 @@ export function createDatabaseReadiness(db: Database): () => Promise<DatabaseRea
   }
 }
 
-/** Writes to the database once. Rejects when a statement fails; the driver's error is the cause. */
-export async function checkDatabase(db: Database): Promise<{ database: 'ok'; migrations: MigrationState }> {
-  const migrations = await readMigrationState(db)
-  if (migrations !== 'ok') return { database: 'ok', migrations }
+/**
+ * Writes to the database once, when it has the tables of this version. Rejects when a statement fails; the driver's
+ * error is the cause.
+ */
+export async function checkDatabase(db: Database): Promise<MigrationCheck> {
+  const migrations = await checkMigrations(db)
+  if (migrations.state !== 'ok') return migrations
   const beatAt = sql`now()`
-  await db.insert(heartbeat).values({ id: 1, beatAt }).onConflictDoUpdate({ target: heartbeat.id, set: { beatAt } })
-  return { database: 'ok', migrations }
+  const { id } = primaryHeartbeat
+  await db.insert(primaryHeartbeat).values({ id: 1, beatAt }).onConflictDoUpdate({ target: id, set: { beatAt } })
+  return migrations
 }

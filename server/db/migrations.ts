@@ -1,4 +1,11 @@
-import { appliedMigrations, knownMigrations, refuseUnusable, stateOf } from './applied-migrations.ts'
+import {
+  checkApplied,
+  compareReleases,
+  knownMigrations,
+  newestRelease,
+  readAppliedMigrations,
+  refuseUnusable,
+} from './applied-migrations.ts'
 import { connect, type Transaction } from './connect.ts'
 import { CREATE_DATABASE, textFault } from './encoding.ts'
 import { beginEpoch } from './event-order.ts'
@@ -13,6 +20,9 @@ const TABLE = `
     id serial primary key, hash text not null, created_at bigint)`
 
 const ADD = 'insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)'
+
+/** The migration of 0.3 adds the column. */
+const NAME_RELEASE = 'update drizzle.__drizzle_migrations set oldest_release = $2 where hash = $1'
 
 // A pooler gives each transaction another session, so the settings and the lock last as long as the transaction.
 const SETTINGS = `select set_config('lock_timeout', '30s', true), set_config('statement_timeout', '0', true)`
@@ -36,22 +46,23 @@ export async function applyMigrations(url: string): Promise<void> {
   }
 }
 
-/** The time of the migration of 0.3. It takes away what processes of 0.2 use. */
-const STOPS_ONCE_MS = 1_795_828_015_360
-
-/** Sessions of processes of 0.2 or older. A migration that waits for its turn is none of them. */
-const OLD_SESSIONS = `
-  select count(*)::int as sessions from pg_stat_activity
-  where datname = current_database() and application_name = 'verdict' and pid <> pg_backend_pid()
+/**
+ * The releases whose processes have sessions. Those of 0.2 and older do not name theirs. A migration that waits for its
+ * turn is none of them.
+ */
+const SESSIONS = `
+  select substr(application_name, 9) as release from pg_stat_activity
+  where datname = current_database() and application_name ~ '^verdict( |$)' and pid <> pg_backend_pid()
     and pid not in (select pid from pg_locks where locktype = 'advisory' and objid = ${LOCK})`
 
-/** The upgrade to 0.3 stops once: processes of 0.2 would fail on the new tables. */
-async function refuseOldSessions(tx: Transaction): Promise<void> {
-  const [{ sessions } = { sessions: 0 }] = await run<{ sessions: number }>(tx, OLD_SESSIONS)
-  if (sessions === 0) return
+/** An upgrade stops once when processes of an older release would fail on the new tables. */
+async function refuseOldSessions(tx: Transaction, oldestRelease: string): Promise<void> {
+  const sessions = await run<{ release: string }>(tx, SESSIONS)
+  const old = sessions.filter(({ release }) => compareReleases(release, oldestRelease) < 0)
+  if (old.length === 0) return
   throw new Error(
-    `processes of Verdict 0.2 or older use the database (sessions: ${sessions}). ` +
-      'The upgrade to 0.3 stops once: stop every API and worker process of the old release, then run it again. ' +
+    `processes of a release before ${oldestRelease} use the database (sessions: ${old.length}). ` +
+      'This upgrade stops once: stop every API and worker process of the old release, then run it again. ' +
       'A pooler may keep sessions of processes that have ended: restart it, too',
   )
 }
@@ -59,15 +70,21 @@ async function refuseOldSessions(tx: Transaction): Promise<void> {
 /** Does what Drizzle's migrator does, which begins a transaction of its own. */
 async function applyMissing(tx: Transaction): Promise<void> {
   await run(tx, TABLE)
-  const applied = await appliedMigrations(tx)
-  refuseUnusable(stateOf(applied))
-  const pending = knownMigrations().filter(({ hash }) => !applied.has(hash))
-  const fault = applied.size > 0 ? undefined : await textFault(tx)
-  if (fault) throw new Error(`${fault}. Drop it, and create it with: ${CREATE_DATABASE}`)
-  if (applied.size > 0 && pending.some(({ folderMillis }) => folderMillis === STOPS_ONCE_MS))
-    await refuseOldSessions(tx)
-  for (const { folderMillis, sql, hash } of pending) {
+  const applied = await readAppliedMigrations(tx)
+  refuseUnusable(checkApplied(applied))
+  const pending = knownMigrations().filter(({ hash }) => !applied.hashes.has(hash))
+  const isEmpty = applied.hashes.size === 0
+  if (isEmpty) await refuseOtherTexts(tx)
+  const oldest = newestRelease(pending.map(({ oldestRelease }) => oldestRelease))
+  if (oldest && !isEmpty) await refuseOldSessions(tx, oldest)
+  for (const { folderMillis, sql, hash, oldestRelease } of pending) {
     for (const statement of sql) await run(tx, statement)
     await run(tx, ADD, [hash, folderMillis])
+    if (oldestRelease) await run(tx, NAME_RELEASE, [hash, oldestRelease])
   }
+}
+
+async function refuseOtherTexts(tx: Transaction): Promise<void> {
+  const fault = await textFault(tx)
+  if (fault) throw new Error(`${fault}. Drop it, and create it with: ${CREATE_DATABASE}`)
 }

@@ -13,16 +13,16 @@ const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 // All processes share one beat a second.
 const BEAT = `
   with beat as (
-    insert into heartbeat (id, beat_at) values (1, clock_timestamp())
+    insert into primary_heartbeat (id, beat_at) values (1, clock_timestamp())
     on conflict (id) do update set beat_at = excluded.beat_at
-      where heartbeat.beat_at < excluded.beat_at - interval '900 milliseconds'
+      where primary_heartbeat.beat_at < excluded.beat_at - interval '900 milliseconds'
     returning beat_at
   )
   select ${DATABASE} as database,
-    ${ms('coalesce((select beat_at from beat), (select beat_at from heartbeat where id = 1))')} as "beatMs"`
+    ${ms('coalesce((select beat_at from beat), (select beat_at from primary_heartbeat where id = 1))')} as "beatMs"`
 
 const FOLLOWED = `
-  select ${DATABASE} as database, ${ms('(select beat_at from heartbeat where id = 1)')} as "beatMs",
+  select ${DATABASE} as database, ${ms('(select beat_at from primary_heartbeat where id = 1)')} as "beatMs",
     pg_is_in_recovery() as "isStandby"`
 
 export interface Beat {

@@ -869,8 +869,11 @@ export const rateWindows = pgTable('rate_windows', {
   used: integer().notNull(),
 })
 
-/** One row that every readiness check writes: the proof that the database takes writes. */
-export const heartbeat = pgTable('heartbeat', {
+/**
+ * One row that every readiness check writes: the proof that the database takes writes. Replicas show how far they are
+ * behind by it.
+ */
+export const primaryHeartbeat = pgTable('primary_heartbeat', {
   id: smallint().primaryKey(),
   beatAt: at('beat_at').notNull(),
 })

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../async/timeout.ts'
-import { MIGRATION_FAULTS } from './applied-migrations.ts'
 import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
 import { checkDatabase } from './database-readiness.ts'
@@ -32,8 +31,8 @@ export async function waitForDatabase(
 
 async function startFault(db: Database): Promise<DatabaseFault | undefined> {
   try {
-    const { migrations } = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
-    return migrations === 'ok' ? undefined : MIGRATION_FAULTS[migrations]
+    const migrations = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
+    return migrations.state === 'ok' ? undefined : migrations.fault
   } catch (error) {
     db.health.note(error)
     return databaseFault(error) ?? { what: `The database fails: ${causeOf(error).message}.`, wayOut: '', canPass: true }

@@ -78,6 +78,7 @@ test.each<[fault: Checks, words: string[]]>([
   ],
   [{ temporal: 'degraded', worker: 'unknown' }, ['Temporal does not respond.', 'Mail is sent', 'replays are refused']],
   [{ database: 'disk_full' }, ['The disk of the database is full.', 'No mail is sent']],
+  [{ migrations: 'outgrown' }, ['The database belongs to a later version', 'starts that version']],
   [{ migrations: 'unreleased' }, ['An unreleased version of Verdict made the database.', 'restores a back-up']],
   [{ database: 'failing', migrations: 'unknown' }, ['The database does not respond.', 'No mail is sent']],
 ])('of %j the overview says what goes on, what waits, and what the operator does', (fault, words) => {

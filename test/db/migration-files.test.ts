@@ -2,7 +2,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { compareReleases, knownMigrations, oldestReleaseOf } from '../../server/db/applied-migrations.ts'
+import { CONTRACTIONS, PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
 
 const FOLDER = 'server/db/migrations'
 
@@ -34,6 +36,26 @@ test('the next release has one migration, or none', () => {
   const released = tags.indexOf(PREVIOUS_RELEASE.lastMigration)
   expect(released).toBeGreaterThanOrEqual(0)
   expect(tags.slice(released + 2)).toEqual([])
+})
+
+test('every migration since 0.2 names the oldest release that may run on it', () => {
+  const releases = filesOf(FOLDER)
+    .filter(({ tag }) => tag > '0013_reports')
+    .map(({ sql }) => oldestReleaseOf(sql))
+  expect(knownMigrations().map(({ oldestRelease }) => oldestRelease)).toEqual([
+    ...Array(14).fill(undefined),
+    ...releases,
+  ])
+  // A database that was outgrown stays so. This version runs on its own migrations.
+  expect(releases).toEqual(releases.toSorted(compareReleases))
+  expect(compareReleases(releases.at(-1)!, packageJson.version)).toBeLessThanOrEqual(0)
+  expect(() => oldestReleaseOf('ALTER TABLE "cell" ADD COLUMN "x" text;')).toThrow('does not name the oldest release')
+})
+
+test('a migration that takes something away names the previous release or a later one', () => {
+  const { oldestRelease = '' } = knownMigrations()[tags.indexOf(PREVIOUS_RELEASE.lastMigration) + 1] ?? {}
+  const previous = PREVIOUS_RELEASE.tag.slice(1)
+  if (CONTRACTIONS.length > 0) expect(compareReleases(oldestRelease, previous)).toBeGreaterThanOrEqual(0)
 })
 
 // A database is known by the hashes of its migrations: an edited one would make those of all users unknown.

@@ -55,11 +55,13 @@ test('npm run migrate refuses while a process of 0.2 uses the database; once it 
   const old = session('verdict')
   await old.unsafe(ROWS_OF_0_2)
   await old`select 1`
+  const named = session('verdict 0.2.9')
+  await named`select 1`
   await expect(applyMigrations(url)).rejects.toThrow(
-    /^processes of Verdict 0\.2 or older use the database \(sessions: 1\)\..* stop every API and worker process/,
+    /^processes of a release before 0\.3\.0 use the database \(sessions: 2\)\..* stop every API and worker process/,
   )
   const before = await applied(old)
-  await old.end()
+  await Promise.all([old.end(), named.end()])
   // Two that start together take turns, and sessions of other programs do not count.
   const other = session('psql')
   await other`select 1`

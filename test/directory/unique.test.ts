@@ -29,7 +29,7 @@ const OF_A_CELL = {
   leases_pkey: 'one erasure of a database at a time',
   cell_pkey: 'its name',
   event_orders_pkey: 'its clusters',
-  heartbeat_pkey: 'its readiness',
+  primary_heartbeat_pkey: 'its readiness',
 }
 
 // Ids are UUIDs with at least 74 random bits, so an index that has one is unique over all cells. One with `account_id`

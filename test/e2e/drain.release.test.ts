@@ -90,9 +90,9 @@ test('/readyz reports a database fault within 5 s of its start, and recovery wit
   const { db } = instance.database
   const status = async () => (await instance.get('/readyz')).status
   expect(await status()).toBe(200)
-  await run(db, 'alter table heartbeat rename to heartbeat_away')
+  await run(db, 'alter table primary_heartbeat rename to heartbeat_away')
   await expect.poll(status).toBe(503)
-  await run(db, 'alter table heartbeat_away rename to heartbeat')
+  await run(db, 'alter table heartbeat_away rename to primary_heartbeat')
   await expect.poll(status).toBe(200)
 })
 

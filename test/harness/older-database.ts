@@ -18,6 +18,12 @@ export async function migrateFirst(db: Database, count: number): Promise<void> {
   })
 }
 
+/** Lets a database of this version look as if a later release had migrated it, after which `oldestRelease` may run. */
+export async function migrateLater(db: Database, oldestRelease: string): Promise<void> {
+  const row = 'insert into drizzle.__drizzle_migrations (hash, created_at, oldest_release) values ($1, $2, $3)'
+  await run(db, row, [`of ${oldestRelease}`, Date.now(), oldestRelease])
+}
+
 /** Lets a migrated database look as if a version that was never released had made it. */
 export async function makeUnreleased(db: Database): Promise<void> {
   const newest = 'select max(id) from drizzle.__drizzle_migrations'

@@ -43,7 +43,8 @@ export async function releaseBeside(): Promise<PreviousRelease> {
   }
 }
 
-async function unpackPreviousRelease(): Promise<string> {
+/** Unpacks the previous release with its packages, and returns its folder. */
+export async function unpackPreviousRelease(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), `verdict-${PREVIOUS_RELEASE.tag}-`))
   unpackPreviousFiles(root)
   await installDependencies(root)

@@ -6,22 +6,26 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startPostgres } from '../../dev/postgres/server.ts'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
+import { run } from '../../server/db/statement.ts'
 import { startInstance } from '../e2e/instance.ts'
-import { makeUnreleased } from '../harness/older-database.ts'
+import { makeUnreleased, migrateLater } from '../harness/older-database.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startProgram } from '../harness/process.ts'
 
-// A database of a version that was never released: every program that would use it says so and ends.
+// A database that this version must not use: every program that would use it says so and ends.
 
-let database: TestDatabase
+let unreleased: TestDatabase
+let outgrown: TestDatabase
 let dataDir: string
 beforeAll(async () => {
-  database = await testDatabase()
-  await makeUnreleased(database.db)
+  unreleased = await testDatabase()
+  await makeUnreleased(unreleased.db)
+  outgrown = await testDatabase()
+  await migrateLater(outgrown.db, '99.0.0')
   dataDir = await mkdtemp(join(tmpdir(), 'verdict-unreleased-'))
 })
 afterAll(async () => {
-  await database.drop()
+  await Promise.all([unreleased.drop(), outgrown.drop()])
   await rm(dataDir, { recursive: true, force: true })
 })
 
@@ -32,7 +36,8 @@ const MADE = 'The database was made by an unreleased version of Verdict.'
 async function end(args: string[], env: NodeJS.ProcessEnv) {
   const settings = { ENCRYPTION_KEYS, DATA_DIR: dataDir, PORT: '0', TEMPORAL_ADDRESS: '127.0.0.1:1', ...env }
   const running = startProgram(process.execPath, args, settings)
-  return { code: await running.ended, output: running.stdout() + running.stderr() }
+  const code = await running.ended
+  return { code, output: (running.stdout() + running.stderr()).replaceAll(/\s+/g, ' ') }
 }
 
 test.each([
@@ -41,15 +46,19 @@ test.each([
   ['npm run migrate', ['server/db/migrate.ts'], 1],
   ['npm start', ['dev/start.ts'], 1],
   ['the command line', ['cli/bin.mjs', 'accounts', 'list'], 78],
-])('%s refuses it, and names the ways out', async (_name, args, code) => {
-  const ended = await end(args, { DATABASE_URL: database.url })
-  expect(ended.output.replaceAll('\n', ' ')).toContain(
-    `${MADE} Restore a back-up of the last release, or use an empty database.`,
-  )
-  expect(ended.code).toBe(code)
-})
+])(
+  '%s refuses one of an unreleased version and one of a later release, and names the ways out',
+  async (_name, args, code) => {
+    const [first, second] = await Promise.all([unreleased, outgrown].map(({ url }) => end(args, { DATABASE_URL: url })))
+    expect(first!.output).toContain(`${MADE} Restore a back-up of the last release, or use an empty database.`)
+    expect(second!.output).toMatch(
+      /The database needs Verdict 99\.0\.0 or later, and this is \d+\.\d+\.\d+\. Use that release, or restore a back-up/,
+    )
+    expect([first!.code, second!.code]).toEqual([code, code])
+  },
+)
 
-test('the embedded one is refused with the name of the folder to delete', async () => {
+test('the embedded one of an unreleased version is refused with the name of the folder to delete', async () => {
   const postgres = await startPostgres({ dataDir })
   onTestFinished(postgres.stop)
   await applyMigrations(postgres.url)
@@ -57,11 +66,11 @@ test('the embedded one is refused with the name of the folder to delete', async 
   await makeUnreleased(db)
   await db.$client.end()
   await writeFile(join(dataDir, 'database.json'), JSON.stringify({ url: postgres.url }))
-  const wayOut = `${MADE}\nDelete the folder ${dataDir}, and run npm start again.`
+  const wayOut = `${MADE} Delete the folder ${dataDir}, and run npm start again.`
   const listing = await end(['cli/bin.mjs', 'accounts', 'list'], { DATABASE_URL: '' })
   expect(listing).toMatchObject({ code: 78, output: expect.stringContaining(wayOut) })
   const diagnosis = await end(['cli/bin.mjs', 'doctor'], { DATABASE_URL: '' })
-  expect(diagnosis.output.replaceAll(/\s+/g, ' ')).toMatch(
+  expect(diagnosis.output).toMatch(
     /failed migrations The database was made by an unreleased version of Verdict.* Delete the folder/,
   )
   await postgres.stop()
@@ -70,11 +79,19 @@ test('the embedded one is refused with the name of the folder to delete', async 
   expect(start.output).not.toContain('DATABASE_URL')
 })
 
-test('/readyz of a running API is 503 on it', async () => {
+test('/readyz of a running API is 503 on either, within 15 s', async () => {
   const instance = await startInstance()
   onTestFinished(() => instance.stop())
-  expect((await instance.get('/readyz')).status).toBe(200)
-  await makeUnreleased(instance.database.db)
-  await expect.poll(async () => (await instance.get('/readyz')).status, { timeout: 5_000 }).toBe(503)
-  expect(await (await instance.get('/readyz')).json()).toMatchObject({ checks: { migrations: 'unreleased' } })
+  const { db } = instance.database
+  const readiness = async () => {
+    const response = await instance.get('/readyz')
+    return [response.status, ((await response.json()) as { checks: Record<string, string> }).checks.migrations]
+  }
+  expect(await readiness()).toEqual([200, 'ok'])
+  await migrateLater(db, '99.0.0')
+  await expect.poll(readiness, { timeout: 15_000 }).toEqual([503, 'outgrown'])
+  await run(db, `delete from drizzle.__drizzle_migrations where hash = 'of 99.0.0'`)
+  await expect.poll(readiness, { timeout: 15_000 }).toEqual([200, 'ok'])
+  await makeUnreleased(db)
+  await expect.poll(readiness, { timeout: 15_000 }).toEqual([503, 'unreleased'])
 })
