@@ -1,6 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { TypeID } from 'typeid-js'
-import { v7 } from 'uuid'
+import { v7, validate } from 'uuid'
 
 // The API, logs and Temporal use public ids: TypeIDs such as `msg_` + 26 characters. The database has the same ids as
 // UUIDv7. Both carry their time of creation, in milliseconds.
@@ -62,20 +61,29 @@ export function publicId(prefix: IdPrefix, uuid: string): string {
 
 /** Returns the UUID of a public id; undefined when the text is not a public id with this prefix. */
 export function parsePublicId(prefix: IdPrefix, text: string): string | undefined {
-  if (!text.startsWith(`${prefix}_`) || text.length !== prefix.length + 27) return undefined
-  try {
-    return TypeID.fromString(text, prefix).toUUID()
-  } catch {
-    return undefined
+  const id = text.slice(prefix.length + 1)
+  if (!text.startsWith(`${prefix}_`) || !/^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(id)) return undefined
+  let hex = bitsOf(id.slice(0, 2)).toString(16).padStart(2, '0')
+  for (let at = 2; at < 26; at += 4) {
+    hex += bitsOf(id.slice(at, at + 4))
+      .toString(16)
+      .padStart(5, '0')
   }
+  const uuid = uuidOf(hex)
+  return validate(uuid) ? uuid : undefined
 }
+
+/** The number that characters of Crockford's base32 stand for. */
+const bitsOf = (characters: string): number =>
+  [...characters].reduce((bits, character) => bits * 32 + CROCKFORD.indexOf(character), 0)
 
 /** The 16 bytes of a UUID. */
 export const bytesOfId = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
 /** The UUID of 16 bytes. */
-export const idOfBytes = (bytes: Buffer): string =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+export const idOfBytes = (bytes: Buffer): string => uuidOf(bytes.toString('hex'))
+
+const uuidOf = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /** The time in a UUIDv7, Unix milliseconds. */
 export function timeOfId(uuid: string): number {
