@@ -1,6 +1,6 @@
 import { command, type Exit, type Print } from './command.ts'
 import { examine, type Result, stateOf } from './doctor/examine.ts'
-import { createPatient } from './doctor/patient.ts'
+import { createPatient, type Patient } from './doctor/patient.ts'
 import { inColour, reportText } from './doctor/report.ts'
 import { environment } from './environment.ts'
 
@@ -21,10 +21,18 @@ export const doctor = (print: Print) =>
     .addHelpText('after', NOTES)
     .action(async ({ probe }) => {
       const patient = createPatient(environment(), probe === false ? undefined : probe)
-      const results = await examine(patient).finally(() => patient.close())
+      const results = await examineAndClose(patient)
       const state = stateOf(results)
       const json = { state, checks: results.map(shown) }
       print({ json, text: reportText(results), exit: EXITS[state], paint: inColour })
     })
+
+async function examineAndClose(patient: Patient): Promise<Result[]> {
+  try {
+    return await examine(patient)
+  } finally {
+    await patient.close()
+  }
+}
 
 const shown = ({ group, name, state, seen, wayOut }: Result) => ({ group, name, state, seen, way_out: wayOut })

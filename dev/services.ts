@@ -32,8 +32,11 @@ export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string;
     ended: Promise.race(processes.map(({ gone }) => gone)),
     async drain(hurry) {
       for (const { drain } of processes) drain()
-      for (const { kill } of processes) for (const event of hurry) event.then(kill)
-      await Promise.all(processes.map(({ gone }) => gone))
+      const ended = Promise.all(processes.map(({ gone }) => gone))
+      await Promise.race([ended, ...hurry])
+      // Those that have ended do not notice.
+      for (const { kill } of processes) kill()
+      await ended
     },
   }
 }

@@ -36,7 +36,7 @@ async function start(): Promise<void> {
   const { config, given } = readSettings()
   const { host, port, readyFile } = config
   const stop = stopSignals()
-  const isStopped = async () => (await Promise.race([stop.first, undefined])) !== undefined
+  const isStopped = async () => (await Promise.race([stop.first, Promise.resolve()])) !== undefined
   const dataDir = relative('', config.dataDir) || '.'
   const file = (name: string) => join(dataDir, name)
   if (readyFile) {

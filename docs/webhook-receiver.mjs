@@ -48,5 +48,8 @@ if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.me
     console.error('Set WEBHOOK_SECRET to the secret of the endpoint (whsec_...). PUT /api/v1/webhook shows it once.')
     process.exit(1)
   }
-  createServer(receive).listen(Number(PORT), '127.0.0.1')
+  createServer((request, response) => {
+    // Without a response, the event comes again.
+    receive(request, response).catch(() => response.destroy())
+  }).listen(Number(PORT), '127.0.0.1')
 }

@@ -50,10 +50,12 @@ export async function keepWorking({ temporal, onConnect, onError, ...parts }: Ke
   while (!stopping.aborted) {
     try {
       const connection = await connect(temporal)
-      await onConnect()
-      await runWorkers({ ...parts, workflowBundle, connection, namespace: temporal.namespace }).finally(() =>
-        connection.close(),
-      )
+      try {
+        await onConnect()
+        await runWorkers({ ...parts, workflowBundle, connection, namespace: temporal.namespace })
+      } finally {
+        await connection.close()
+      }
     } catch (error) {
       onError(error)
     }

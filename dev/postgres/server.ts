@@ -94,15 +94,12 @@ async function waitForOtherServer(cluster: string): Promise<void> {
 
 /** Resolves to true when the server is ready, to false when it ends before. */
 async function becomesReady(cluster: string, port: number, gone: Promise<void>): Promise<boolean> {
-  let ended = false
-  gone.then(() => {
-    ended = true
-  })
-  for (; !ended; await sleep(20)) {
+  const ended = gone.then(() => true)
+  do {
     const file = await pidFile(cluster)
     // A killed server may have left this file: its port and process differ.
     if (file.port === port && file.status === 'ready' && isAlive(file.pid!)) return true
-  }
+  } while (!(await Promise.race([ended, sleep(20, false)])))
   return false
 }
 

@@ -39,12 +39,13 @@ export async function downloadTemporal(target: string, options: InstallOptions):
 /** Calls `onStall` when the files in `folder` have not grown for STALLED_MS. */
 function watchForStall(folder: string, onStall: () => void): NodeJS.Timeout {
   let [bytes, grownAtMs] = [0, performance.now()]
-  return setInterval(async () => {
+  const look = async () => {
     // A file may be renamed or deleted between its listing and its stat.
     const now = await bytesIn(folder).catch(() => bytes)
     if (now > bytes) [bytes, grownAtMs] = [now, performance.now()]
     else if (performance.now() - grownAtMs > STALLED_MS) onStall()
-  }, CHECK_EVERY_MS)
+  }
+  return setInterval(() => void look(), CHECK_EVERY_MS)
 }
 
 async function bytesIn(folder: string): Promise<number> {

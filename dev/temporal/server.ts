@@ -79,10 +79,8 @@ function serverArguments({ port, uiPort, dbFile }: TemporalServerOptions): strin
 }
 
 async function becomesReady(port: number, gone: Promise<void>): Promise<boolean> {
-  let ended = false
-  gone.then(() => {
-    ended = true
-  })
-  for (; !ended; await sleep(20)) if (await listens(port)) return true
+  const ended = gone.then(() => true)
+  do if (await listens(port)) return true
+  while (!(await Promise.race([ended, sleep(20, false)])))
   return false
 }

@@ -110,11 +110,9 @@ async function askPermission(mail: MailObject, accepted: number[]): Promise<bool
   }
 }
 
-/** Resolves when `work` (which never rejects) has ended, or at the deadline. */
+/** Waits for `work` until the deadline at the latest. */
 async function endOf(work: Promise<unknown>, untilMs: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
+  const { promise: deadline, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, Math.max(0, untilMs - performance.now()))
-  work.then(() => resolve())
-  await promise
-  clearTimeout(timer)
+  await Promise.race([work, deadline]).finally(() => clearTimeout(timer))
 }

@@ -18,7 +18,7 @@ export interface BrokenWire {
   reply?: RawReply
 }
 
-/** A connection that sends command lines and reads replies, with one deadline at a time. No method throws. */
+/** A connection that sends command lines and reads replies, with one deadline at a time. No method fails by itself. */
 export interface Wire {
   /** Sends commands to which the server owes this number of replies; sends nothing once the wire is broken. */
   send(commands: string, replies: number): void
@@ -26,7 +26,7 @@ export interface Wire {
   nextReply(untilMs: number): Promise<RawReply | BrokenWire>
   /** Sends content; resolves when the kernel has taken all of it, or never if the wire breaks. */
   sendContent(pieces: readonly Buffer[]): Promise<void>
-  /** The result of `work` (which never rejects), unless the wire breaks or the deadline passes first. */
+  /** The result of `work`, unless the wire breaks or the deadline passes first. */
   during<T>(work: Promise<T>, untilMs: number): Promise<T | BrokenWire>
   /** Watches the wire between two transactions: calls `onEnd` once on a close, unexpected input or the deadline. */
   watchIdle(untilMs: number, onEnd: () => void): void
@@ -88,13 +88,13 @@ export function createWire(socket: Socket, owedReplies: number): Wire {
     },
     during(work, untilMs) {
       if (broken) return Promise.resolve(broken)
-      return new Promise((resolve) => {
+      return new Promise((resolve, reject) => {
         const interrupt = (reason?: BrokenWire) => resolve(reason!)
         wait.start(untilMs, interrupt)
         work.then((result) => {
           if (wait.isFor(interrupt)) wait.cancel()
           resolve(result)
-        })
+        }, reject)
       })
     },
     watchIdle: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),

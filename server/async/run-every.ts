@@ -12,12 +12,15 @@ export function runEvery(
   const round = async () => {
     if (isRunning) return
     isRunning = true
-    await work().catch((error) => {
+    try {
+      await work()
+    } catch (error) {
       if (!isStopped) onError(error)
-    })
-    isRunning = false
+    } finally {
+      isRunning = false
+    }
   }
-  const timer = setInterval(round, ms).unref()
+  const timer = setInterval(() => void round(), ms).unref()
   return {
     stop() {
       isStopped = true

@@ -35,7 +35,11 @@ export function createProbe(url: string): Probe {
       return { kind, timeline: kind === 'standby' ? 0 : await timelineOf(sql), address: addressOf(socket) }
     }
     const late = () => Object.assign(new Error('no answer'), { code: 'CONNECT_TIMEOUT' })
-    return inTime(ask(), PROBE_MS, late).finally(() => sql.end({ timeout: 0 }))
+    try {
+      return await inTime(ask(), PROBE_MS, late)
+    } finally {
+      await sql.end({ timeout: 0 })
+    }
   }
 }
 

@@ -143,7 +143,7 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
       hold(condenser.bytes())
     })
     stream.on('error', release)
-    stream.on('end', async () => {
+    const end = async () => {
       try {
         if (isBusy) throw new Error('too much mail at a time')
         if (!stream.sizeExceeded) await receive({ ...mail, content: condenser!.end() })
@@ -154,7 +154,8 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
       } finally {
         release()
       }
-    })
+    }
+    stream.on('end', () => void end())
   }
 }
 

@@ -44,12 +44,15 @@ void started.then(() => {
   setTimeout(lowerPriority, NICE_AFTER_MS)
 })
 
-parentPort!.on('message', async (message: ThreadMessage) => {
+// A rejection ends the thread, and so the process.
+parentPort!.on('message', (message: ThreadMessage) => void receive(message))
+
+async function receive(message: ThreadMessage): Promise<void> {
   if (message === 'drain') return drain()
   if (message === 'metrics') return parentPort!.postMessage(await metrics.snapshot())
   const { dispatcher } = await started
   for (const event of message) dispatcher.offer(event)
-})
+}
 
 async function start() {
   const clock = await startClock()

@@ -72,10 +72,11 @@ export async function runProcess({ name, check, start }: Process): Promise<void>
     const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
     ends.defer(() => telemetry.stop())
     const ready = await start({ config, limits, log, db, clock, metrics, tracing, ends })
-    drainWhenStopped(async () => {
+    const drain = async () => {
       await ends.disposeAsync()
       log.info('drained')
-    })
+    }
+    drainWhenStopped(drain, (error) => log.fatal({ err: error }, `the ${name} could not end everything`))
     // A parent may send a signal as soon as it hears this.
     process.send?.({ ...ready, metricsUrl: telemetry.url() })
   } catch (error) {

@@ -38,10 +38,19 @@ export function surviveHangUp(): void {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 }
 
-/** Runs `drain` after the first signal and then ends the process. The second signal ends it at once. */
-export function drainWhenStopped(drain: () => Promise<void>): void {
+/**
+ * Runs `drain` after the first signal and then ends the process. When the drain fails, `onError` is called and the exit
+ * code is 1. The second signal ends the process at once.
+ */
+export function drainWhenStopped(drain: () => Promise<void>, onError: (error: unknown) => void): void {
   const { first, second } = stopSignals()
-  first.then(drain).then(() => process.exit(0))
+  first.then(drain).then(
+    () => process.exit(0),
+    (error) => {
+      onError(error)
+      process.exit(1)
+    },
+  )
   // The exit code a shell gives a process that died of the signal.
-  second.then((signal) => process.exit(128 + constants.signals[signal]))
+  void second.then((signal) => process.exit(128 + constants.signals[signal]))
 }

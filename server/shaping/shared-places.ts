@@ -50,7 +50,7 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
     if (isExchanging || atMs >= timerAtMs) return
     clearTimeout(timer)
     timerAtMs = atMs
-    timer = setTimeout(exchangeDue, Math.max(0, atMs - performance.now())).unref()
+    timer = setTimeout(() => void exchangeDue(), Math.max(0, atMs - performance.now())).unref()
   }
 
   async function exchangeDue(): Promise<void> {

@@ -71,8 +71,8 @@ const TRIES = 8
 export function createSendBack(deliver: (mail: MailBack) => Promise<void>): (mail: MailBack) => void {
   function schedule(mail: MailBack, attempt: number): void {
     if (attempt === TRIES) return
-    const again = () => deliver(mail).catch(() => schedule(mail, attempt + 1))
-    setTimeout(again, FIRST_TRY_MS * 2 ** attempt).unref()
+    const tryOnce = () => void deliver(mail).catch(() => schedule(mail, attempt + 1))
+    setTimeout(tryOnce, FIRST_TRY_MS * 2 ** attempt).unref()
   }
   return (mail) => schedule(mail, 0)
 }

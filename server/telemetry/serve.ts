@@ -15,22 +15,36 @@ interface ServeOptions {
   port: number
 }
 
+type Respond = (request: IncomingMessage, response: ServerResponse) => void
+
 /**
  * Serves `GET /metrics` on a port of its own, so that the public port never shows it. Rejects when the port cannot be
- * opened. OpenTelemetry is loaded at the first scrape.
+ * opened. OpenTelemetry is loaded at the first scrape. While that fails, each scrape is answered with 500 and tries
+ * again: a process without metrics still serves mail.
  */
 export async function serveMetrics(
   metrics: Metrics,
   about: About,
   { host, port }: ServeOptions,
 ): Promise<MetricsServer> {
-  let loading: Promise<(request: IncomingMessage, response: ServerResponse) => void> | undefined
-  const server = createServer(async (request, response) => {
+  let loading: Promise<Respond> | undefined
+  const load = async () => {
+    try {
+      const { prometheus } = await import('./export-metrics.ts')
+      return prometheus(metrics, about).respond
+    } catch (error) {
+      loading = undefined
+      throw error
+    }
+  }
+  const server = createServer((request, response) => {
     const path = request.url?.split('?')[0]
-    if (path !== '/metrics') return void response.writeHead(404).end('The metrics are at /metrics.\n')
-    loading ??= import('./export-metrics.ts').then(({ prometheus }) => prometheus(metrics, about).respond)
-    const respond = await loading
-    respond(request, response)
+    if (path !== '/metrics') return response.writeHead(404).end('The metrics are at /metrics.\n')
+    loading ??= load()
+    loading.then(
+      (respond) => respond(request, response),
+      (error: Error) => response.writeHead(500).end(`The metrics cannot be read: ${error.message}. Try again.\n`),
+    )
   })
   server.listen(port, host).unref()
   await once(server, 'listening')

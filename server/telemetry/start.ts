@@ -35,13 +35,12 @@ export async function startTelemetry(parts: TelemetryParts): Promise<Telemetry> 
   watchProcess(metrics, version)
   watchEventLoop(metrics, 'main')
   const server = await keepServing(parts, about)
-  const pushing =
-    pushEveryMs && import('./export-metrics.ts').then(({ pushOtlp }) => pushOtlp(metrics, about, pushEveryMs))
+  const pushing = pushEveryMs && (await import('./export-metrics.ts')).pushOtlp(metrics, about, pushEveryMs)
   return {
     url: server.url,
     async stop() {
       server.close()
-      if (pushing) await (await pushing).stop().catch(() => {})
+      if (pushing) await pushing.stop().catch(() => {})
     },
   }
 }
@@ -58,7 +57,7 @@ async function keepServing({ metrics, log, host, port, portVariable }: Telemetry
     } catch (error) {
       if (!isReported) log.warn({ err: error }, cannotServe((error as Error).message))
       isReported = true
-      timer = setTimeout(open, RETRY_MS).unref()
+      timer = setTimeout(() => void open(), RETRY_MS).unref()
     }
   }
   const cannotServe = (why: string) =>

@@ -33,6 +33,17 @@ test('a run that fails is reported, and the next one begins', async () => {
   expect(errors).toEqual(['away'])
 })
 
+test('a run that throws before it waits is reported, and the next one begins', async () => {
+  const errors: unknown[] = []
+  const work = (): Promise<void> => {
+    throw 'broken'
+  }
+  const { stop } = runEvery(1, work, (error) => errors.push(error))
+  onTestFinished(stop)
+  await expect.poll(() => errors.length).toBeGreaterThan(1)
+  expect(errors[0]).toBe('broken')
+})
+
 test('after the stop no run begins, and one that fails because of the stop is not reported', async () => {
   const { runs, errors, stop } = workEveryMillisecond()
   await expect.poll(() => runs.length).toBe(1)

@@ -5,31 +5,43 @@ const list = form.querySelector('ol')
 const root = new URL(form.dataset.root, location.href)
 
 let engine
-/** Loads the index when the search is used first. */
+/** Loads the index when the search is used first. Loads it again when that failed. */
 function loadEngine() {
-  engine ??= Promise.all([import('./minisearch.js'), fetch(new URL('assets/search.json', root))]).then(
-    async ([{ default: MiniSearch }, response]) => {
-      const search = new MiniSearch({
-        fields: ['title', 'heading', 'text'],
-        storeFields: ['title', 'heading', 'href', 'text'],
-        searchOptions: { boost: { title: 4, heading: 3 }, prefix: true, fuzzy: 0.15, combineWith: 'AND' },
-      })
-      search.addAll(await response.json())
-      return search
-    },
-  )
+  engine ??= createEngine().catch((error) => {
+    engine = undefined
+    throw error
+  })
   return engine
+}
+
+async function createEngine() {
+  const index = fetch(new URL('assets/search.json', root))
+  const [{ default: MiniSearch }, response] = await Promise.all([import('./minisearch.js'), index])
+  const search = new MiniSearch({
+    fields: ['title', 'heading', 'text'],
+    storeFields: ['title', 'heading', 'href', 'text'],
+    searchOptions: { boost: { title: 4, heading: 3 }, prefix: true, fuzzy: 0.15, combineWith: 'AND' },
+  })
+  search.addAll(await response.json())
+  return search
 }
 
 const MAX_RESULTS = 12
 
 async function showResults() {
   const words = input.value.trim()
-  const search = await loadEngine()
+  const items = await loadEngine().then(
+    (search) => itemsOf(search, words),
+    () => [messageItem('The search cannot be loaded. Type again to retry.')],
+  )
   if (words !== input.value.trim()) return
-  const results = words === '' ? [] : search.search(words).slice(0, MAX_RESULTS)
   list.hidden = words === ''
-  list.replaceChildren(...(results.length > 0 ? results.map(resultItem) : [emptyItem(words)]))
+  list.replaceChildren(...items)
+}
+
+function itemsOf(search, words) {
+  const results = words === '' ? [] : search.search(words).slice(0, MAX_RESULTS)
+  return results.length > 0 ? results.map(resultItem) : [messageItem(`No guide has “${words}”.`)]
 }
 
 function resultItem({ title, heading, href, text, terms }) {
@@ -45,10 +57,10 @@ function resultItem({ title, heading, href, text, terms }) {
   return item
 }
 
-function emptyItem(words) {
+function messageItem(text) {
   const item = document.createElement('li')
   item.className = 'empty'
-  item.textContent = `No guide has “${words}”.`
+  item.textContent = text
   return item
 }
 
@@ -60,8 +72,9 @@ function excerptOf(text, terms) {
   return `${from > 0 ? '…' : ''}${text.slice(from, from + 140)}…`
 }
 
-input.addEventListener('focus', loadEngine)
-input.addEventListener('input', showResults)
+// A failure is shown once a reader types.
+input.addEventListener('focus', () => void loadEngine().catch(() => {}))
+input.addEventListener('input', () => void showResults())
 form.addEventListener('submit', (event) => {
   event.preventDefault()
   list.querySelector('a')?.click()
@@ -91,11 +104,16 @@ for (const block of document.querySelectorAll('main pre')) {
   const button = document.createElement('button')
   button.type = 'button'
   button.textContent = 'Copy'
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(block.querySelector('code').textContent)
-    button.textContent = 'Copied'
+  const copy = async () => {
+    // A browser gives no clipboard to a page without TLS.
+    const isCopied = await navigator.clipboard?.writeText(block.querySelector('code').textContent).then(
+      () => true,
+      () => false,
+    )
+    button.textContent = isCopied ? 'Copied' : 'Select and copy'
     setTimeout(() => (button.textContent = 'Copy'), 1500)
-  })
+  }
+  button.addEventListener('click', () => void copy())
   const frame = document.createElement('div')
   frame.className = 'code'
   block.replaceWith(frame)

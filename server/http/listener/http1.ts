@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { fail } from '../../errors.ts'
@@ -66,10 +65,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
       if (exchange) probe(socket, exchange)
     })
   })
-  server.on('connect', async (_request, socket) => {
-    await earlierResponses(socket as Socket)
-    respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
-  })
+  server.on('connect', (_request, socket) => void refuseConnect(socket as Socket))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
     else void refuse(socket as Socket, parserMessage(error))
@@ -118,9 +114,16 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     respondRaw(socket, fault, call?.id)
   }
 
+  async function refuseConnect(socket: Socket): Promise<void> {
+    await earlierResponses(socket)
+    respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
+  }
+
+  /** Resolves also when a response failed. */
   async function earlierResponses(socket: Socket): Promise<void> {
     const response = latest.get(socket)?.response
-    if (response && !response.writableFinished && !response.closed) await once(response, 'close')
+    if (!response || response.writableFinished || response.closed) return
+    await new Promise((resolve) => response.once('close', resolve))
   }
 
   return server

@@ -83,3 +83,7 @@ fetch(`${base}/api/v1/openapi.json`)
     const plugins = [samplesPlugin]
     SwaggerUIBundle({ spec, dom_id: '#reference', validatorUrl: null, deepLinking: true, plugins })
   })
+  .catch((error) => {
+    document.querySelector('#reference').textContent =
+      `The reference cannot be shown: ${error.message}. Reload the page.`
+  })
