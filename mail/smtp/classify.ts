@@ -75,15 +75,16 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const clauses = clausesOf(reply.text, names)
   const help = clauses.filter(({ isHelp }) => isHelp)
   const own = help.length === 0 ? clauses : clauses.filter(({ isHelp }) => !isHelp)
-  // A status may be that of a quotation, whose lines begin like those of a reply.
-  const anyStatus = statusOf(reply)
-  const status = clauses.some(({ isForeign }) => isForeign) ? undefined : anyStatus
+  const status = statusOf(reply)
+  // A status may be that of a quotation, whose lines begin like those of a reply. Then it proves nothing by itself.
+  const isQuoted = clauses.some(({ isForeign }) => isForeign)
   const host = mx.toLowerCase()
   const holdsByNumbers = (rule: ReplyRule) =>
     (rule.phases?.includes(phase) ?? true) &&
     (rule.code?.test(code) ?? true) &&
     (rule.status === undefined || (status !== undefined && rule.status.test(status))) &&
-    !(rule.bare && anyStatus !== undefined) &&
+    !(isQuoted && rule.status && !rule.text && rule.kind) &&
+    !(rule.bare && status !== undefined) &&
     !(rule.silent && !clauses.every(isSilent)) &&
     (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true)
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {

@@ -24,11 +24,11 @@ const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}'
  */
 const ADDED = new RegExp(
   [
-    '\\brelay=[^\\s,;]{1,300}',
+    '\\brelay=[^\\s,;]{1,300}(?<![.!?])',
     '\\(in reply to [A-Z ]{3,30} command\\)',
     '\\(delivery attempts: \\d{1,6}\\)',
     '#SMTP#',
-    '\\bgiving up on [\\w.:[\\]-]{1,260}',
+    '\\bgiving up on [\\w.:[\\]-]{1,260}(?<!\\.)',
     `(?:\\b(?:mon|tue|wed|thu|fri|sat|sun),? )?\\b\\d{1,2} ${MONTH} \\d{4}(?: \\d\\d:\\d\\d(?::\\d\\d)?)?(?: [+-]\\d{4}| gmt| utc)?(?: \\([a-z]{2,5}\\))?`,
     `(?:\\b(?:mon|tue|wed|thu|fri|sat|sun) )${MONTH} {1,2}\\d{1,2} \\d\\d:\\d\\d:\\d\\d(?: [a-z]{2,5})? \\d{4}`,
   ].join('|'),

@@ -4,7 +4,7 @@ import { NAMED } from '../plain-text.ts'
 import { near, together, words } from './pattern.ts'
 
 /** What a reply calls a recipient or their mailbox. */
-export const NOUN = words(
+export const NOUNS = [
   'mailbox*, mail box*, inbox, mail drop, maildrop, maildir, user, users, username, userid, recipient',
   'recipients, person, persona, recip, rcpt, rcpt to, account, accounts, address, addresses, addressee',
   'adress, alias, aliases, local part, localpart, customer, subscriber, email id, mail id, mail account',
@@ -16,12 +16,13 @@ export const NOUN = words(
   'mailadresse, emailadresse, mailadres, emailadres, adresa, adresát*, brevlåd*, mottagare*, användare*',
   'postkass*, modtager*, bruger*, kullanıcı, alıcı, hesap, ящик, пользовател, получател, адрес, аккаунт',
   'mottaker*, абонент, 邮箱, 信箱, 郵箱, 邮件地址, 用户, 使用者, 收件人, 帐号, 账号, 帳號, 地址, メールボックス, ユーザー, 宛先, 受信者, アドレス, 사용자, 수신자',
-)
+]
+export const NOUN = words(...NOUNS)
 /** The same, or the address itself. */
 export const MAILBOX = `(?:${NOUN}|${words(NAMED.recipient)})`
 
 /** What is said of a user that does not exist. */
-export const UNKNOWN = words(
+export const UNKNOWN_WORDS = [
   'unknown, unkown, not found, notfound, not known, doesnt exist, does not exist, doesnot exist',
   'do not exist, dont exist, didnt exist, did not exist, not exist, not exists, nonexistent, non existent',
   'non existant, nonexistant, nonexist, non existing, inexistent, inexisting, cannot be found',
@@ -41,31 +42,35 @@ export const UNKNOWN = words(
   'nie istnieje, nie znaleziono, neexistuje, neznám*, nenalezen*, okänd*, finns inte, ukendt, findes ikke',
   'ukjent, finnes ikke, bulunamad*, bilinmeyen, nem létezik, ismeretlen, tuntematon, не существует',
   'не найден, неизвест, нет такого, не зарегистрирован, 不存在, 未找到, 找不到, 无此, 查無, 没有找到, 存在しません, 見つかりません, 不明, 아닙니다, 존재하지 않, 없는',
-)
+]
+const UNKNOWN = words(...UNKNOWN_WORDS)
 
 /** The same, before the noun. */
-export const NO_SUCH = words(
+export const NO_SUCH_WORDS = [
   'no such, nosuch, unknown, nonexistent, non existent, non existing, unrecognized, unrecognised',
   'dont recognize, do not recognize, unbekannt*, inconnu*, no existe*, desconocid*, non esiste*',
   'sconosciut*, não existe*, desconhecid*, nicht existierend*, onbekend*, nieznan*, neznám*, okänd, ukendt',
   'ukjent, does not know, doesnt know, do not know, dont know, нет такого, неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
-)
+]
+const NO_SUCH = words(...NO_SUCH_WORDS)
 
 /** A plain "no" must come before the noun: there may be no permission for a user. */
-export const NO = words(
+export const NO_WORDS = [
   'there is no, there are no, kein, keine, keinen, aucun, aucune, no hay, ningún, nessun, nessuna, nenhum',
   'nenhuma, não há, geen, nie ma takiego, nie ma takiej',
-)
+]
+const NO = words(...NO_WORDS)
 
 /** Sentences that say it without one of the nouns. */
-export const NOBODY_HERE = words(
+export const NOBODY_WORDS = [
   'no account by that name, no user by that name, no user with that name, no mailbox here by that name, no mailbox by that name, no one here by that name, no one by that name',
   'no user here, no mailbox here, no account here, not our user, not our customer, not one of our customers',
   'no such person, no such local*, no such mail*, no such email, no such alias, no such addr*',
   'unknown email, unknown rcpt, unknown mail, not a valid user, not a known user, not a user here',
   'doesnt live here, unknown local*, unknown or illegal, no mailbox found, no mailbox, no mail box',
   'no one with that, empfänger unbekannt',
-)
+]
+const NOBODY_HERE = words(...NOBODY_WORDS)
 
 /** Names of our side: where one of them is unknown, nothing is said about the recipient. */
 const NOT_OURS = `(?![^.;!]{0,40}${NAMED.us})`
@@ -78,15 +83,16 @@ const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|service|
 /** Between "no such" and the mailbox there are adjectives at most. */
 const ADJECTIVES = `(?:(?! (?:for|to|in|from|of|by|with|on|fur|pour|para|per|por|voor|auf|von) )(?!(?<![a-z])${FAULT})[^.;!]){0,24}?`
 
+/** An email that does not exist is an address. */
+const EMAIL = `${words('this, that, the, such, diese, cet, este, questa, esse, deze')} ${words('email, e mail, mail, correo, courriel')}`
+
 /** There is no such user. Whether this is said without doubt, the other words of the clause decide. */
 export const USER_UNKNOWN = `(?:${[
-  `${MAILBOX}(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
-  `(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}${MAILBOX}`,
-  `${NO} (?:[a-z]{1,12} )?${MAILBOX}`,
+  `(?:${MAILBOX}|${EMAIL})(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
+  `(?:(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}|${NO} (?:[a-z]{1,12} )?)${MAILBOX}`,
   NOBODY_HERE,
   near(words('doesnt have a, does not have a, doesnt have an'), words('account'), 30),
-  `${words('this, that, the, such, diese, cet, este, questa, esse, deze')} ${words('email, e mail, mail, correo, courriel')} ${UNKNOWN}`,
-  words('domain unknown recipient', `${NAMED.address} not found`, `${NAMED.recipient} not found`),
+  words('domain unknown recipient', `${NAMED.address} not found`),
 ].join('|')})`
 
 /** What is said of a mailbox that may come back. */
@@ -178,7 +184,7 @@ const STORAGE_ALONE = words(
   'user full, enough space to store',
 )
 /** A mailbox without space, or a mailbox and its quota. */
-export const MAILBOX_FULL = `(?:${near(MAILBOX, FULL, 60)}|${near(MAILBOX, QUOTA, 60)}|${near(FULL, MAILBOX, 24)}|${near(QUOTA, MAILBOX, 24)})`
+export const MAILBOX_FULL = `(?:${near(MAILBOX, `${FULL}|${QUOTA}`, 60)}|${near(`${FULL}|${QUOTA}`, MAILBOX, 24)})`
 /** The same without the mailbox. */
 export const NO_SPACE = `(?:${QUOTA}|${STORAGE_ALONE})`
 

@@ -2,6 +2,12 @@ import { MAILBOX_BLOCKED, MAILBOX_DISABLED, MAILBOX_FULL, MAILBOX_REFUSED, NO_SP
 import { pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
+// Each is compiled once, at the first reply that needs it.
+const UNKNOWN_USER = pattern(USER_UNKNOWN)
+const STORAGE = pattern(NO_SPACE)
+const DISABLED = pattern(MAILBOX_DISABLED)
+const REFUSED = pattern(MAILBOX_REFUSED)
+
 const MICROSOFT = ['outlook.com', 'mx.microsoft']
 
 /** The disk of the server is not the mailbox of the recipient. */
@@ -53,7 +59,7 @@ export const SPACE_RULES: readonly ReplyRule[] = [
     subject: 'sender',
     phases: RECIPIENT_PHASES,
     status: /^(?:4\.[3457]|5\.7)\./,
-    text: pattern(NO_SPACE),
+    text: STORAGE,
     reason: 'policy_block',
   },
   {
@@ -61,10 +67,10 @@ export const SPACE_RULES: readonly ReplyRule[] = [
     subject: 'sender',
     phases: RECIPIENT_PHASES,
     code: /^421$/,
-    text: pattern(NO_SPACE),
+    text: STORAGE,
     reason: 'policy_block',
   },
-  full({ text: pattern(NO_SPACE) }),
+  full({ text: STORAGE }),
 ]
 
 /** Directory-based edge blocking: the recipient is not in the directory of the tenant. */
@@ -78,18 +84,18 @@ export const DIRECTORY_RULES: readonly ReplyRule[] = [
 
 export const MAILBOX_RULES: readonly ReplyRule[] = [
   // Servers have this status for a mailbox that exists, whatever their words are.
-  refused('disabled', { status: /^5\.2\.1$/, text: pattern(USER_UNKNOWN) }),
+  refused('disabled', { status: /^5\.2\.1$/, text: UNKNOWN_USER }),
   {
     name: 'unknown',
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
-    text: pattern(USER_UNKNOWN),
+    text: UNKNOWN_USER,
     wholly: true,
     reason: 'mailbox_does_not_exist',
     kind: 'unknown',
   },
   // Beside words that no rule knows.
-  refused('may be unknown', { text: pattern(USER_UNKNOWN) }),
+  refused('may be unknown', { text: UNKNOWN_USER }),
   refused('disabled', { text: pattern(MAILBOX_BLOCKED) }),
   // The text of RFC 5321 4.2.3 for 550 and 553 mentions policy and permission as examples.
   refused('refused', {
@@ -110,7 +116,7 @@ export const STATUS_RULES: readonly ReplyRule[] = [
     reason: 'mailbox_does_not_exist',
     kind: 'unknown',
   },
-  refused('disabled', { status: UNKNOWN_STATUS, text: pattern(MAILBOX_DISABLED) }),
+  refused('disabled', { status: UNKNOWN_STATUS, text: DISABLED }),
   {
     name: 'unknown by its status',
     subject: 'mailbox',
@@ -124,7 +130,7 @@ export const STATUS_RULES: readonly ReplyRule[] = [
 
 /** Words about a mailbox that leave open whether it exists. */
 export const DOUBTFUL_RULES: readonly ReplyRule[] = [
-  refused('disabled', { text: pattern(MAILBOX_DISABLED) }),
+  refused('disabled', { text: DISABLED }),
   {
     name: 'policy',
     subject: 'sender',
@@ -132,8 +138,8 @@ export const DOUBTFUL_RULES: readonly ReplyRule[] = [
     status: /^5\.7\./,
     reason: 'policy_block',
   },
-  refused('refused', { code: /^55[013]$/, status: /^5\.[0125]\./, text: pattern(MAILBOX_REFUSED) }),
-  refused('refused', { code: /^55[013]$/, bare: true, text: pattern(MAILBOX_REFUSED) }),
+  refused('refused', { code: /^55[013]$/, status: /^5\.[0125]\./, text: REFUSED }),
+  refused('refused', { code: /^55[013]$/, bare: true, text: REFUSED }),
   refused('refused', { phases: CONTENT_PHASES, status: /^5\.1\.0$/ }),
 ]
 

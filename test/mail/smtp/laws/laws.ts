@@ -7,7 +7,7 @@ import { FRAMES } from './frames.ts'
 import { GIBBERISH } from './gibberish.ts'
 import { HARMLESS } from './harmless.ts'
 import { phrasesOfTables } from './phrases.ts'
-import { type Read, read } from './read.ts'
+import { type Read, read, strength } from './read.ts'
 import { SPELLINGS } from './spellings.ts'
 
 export interface Law {
@@ -16,9 +16,6 @@ export interface Law {
   /** Returns what breaks the law in this case, or undefined. */
   check(index: number): string | undefined
 }
-
-const STRENGTH: Record<string, number> = { none: 0, full: 1, refused: 2, status: 3, unknown: 4 }
-const strength = ({ kind }: Read) => STRENGTH[kind]!
 
 const LABELLED: readonly LabelledReply[] = REPLIES.flatMap(labelledReplies).filter(({ phase }) =>
   ['rcpt', 'data', 'dot', 'late'].includes(phase),

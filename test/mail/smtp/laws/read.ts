@@ -31,3 +31,7 @@ export function read({ phase, reply, mx, names = NAMES }: Place): Read {
     ...(reading?.words !== undefined && { words: reading.words }),
   }
 }
+
+/** The kinds of a reading, the weakest first. */
+const KINDS = ['none', 'full', 'refused', 'status', 'unknown']
+export const strength = ({ kind }: Read): number => KINDS.indexOf(kind)

@@ -6,12 +6,15 @@ import type { Place } from './read.ts'
 /** The same reply in another spelling, or with something that says nothing. */
 interface Spelling {
   name: string
+  /** The text of any reply can be spelled so. */
+  isOfAnyReply?: true
   /** undefined where the reply cannot be spelled so. */
   change(labelled: LabelledReply): Place | undefined
 }
 
 const text = (name: string, change: (text: string, reply: Reply) => string): Spelling => ({
   name,
+  isOfAnyReply: true,
   change: ({ phase, reply, mx }) => ({ phase, mx, reply: { ...reply, text: change(reply.text, reply) } }),
 })
 
@@ -46,6 +49,9 @@ function otherRecipient(recipient: string): Spelling {
   }
 }
 
+/** A name, or words that only their capitals divide: `RecipientNotFound`. */
+const IS_NAME_OR_JOINED = /[@/.:=]|[a-z][A-Z]/
+
 const ENTITIES: Record<string, string> = { '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '&': '&amp;' }
 
 export const SPELLINGS: readonly Spelling[] = [
@@ -62,7 +68,7 @@ export const SPELLINGS: readonly Spelling[] = [
   text('entities', (said) => said.replace(/[<>"'&]/g, (character) => ENTITIES[character]!)),
   text('numeric entities', (said) => said.replace(/[<>"'é]/g, (character) => `&#${character.codePointAt(0)};`)),
   text('capitals', (said) =>
-    said.replace(/[^\s@<>]{1,40}(?![^\s<>]*@)/g, (word) => (/[@/.:=]/.test(word) ? word : word.toUpperCase())),
+    said.replace(/[^\s@<>]{1,40}(?![^\s<>]*@)/g, (word) => (IS_NAME_OR_JOINED.test(word) ? word : word.toUpperCase())),
   ),
   text('another host behind it', (said) => `${said} - mx7.mail.example.com`),
   text('another host before it', (said) => `mx7.mail.example.com: ${said}`),
