@@ -34,6 +34,13 @@ export const PARTS: readonly Part[] = [
     rooms: [],
   },
   {
+    name: 'promises',
+    command: 'npm run promises',
+    each: 'change',
+    checks: 'no promise is lost',
+    rooms: [],
+  },
+  {
     name: 'test',
     ...vitest('npm test --', 'vitest.config.ts', 'waiting and thorough', 'processes'),
     each: 'change',
@@ -46,6 +53,20 @@ export const PARTS: readonly Part[] = [
     each: 'change',
     checks: "Debian's servers, the SQL of sends on its PostgreSQL, one walk in a browser, the rolling upgrade",
     rooms: [],
+  },
+  {
+    name: 'fuzz',
+    command: 'npm run fuzz -- --seconds 5 --since HEAD~1',
+    each: 'change',
+    checks: 'the laws of `fuzz/`, longer for what the last commit changed',
+    rooms: [],
+  },
+  {
+    name: 'fuzz-long',
+    command: 'npm run fuzz -- --seconds 240',
+    each: 'release',
+    checks: 'the same, for as long as a release deserves',
+    rooms: ['fuzz/', 'mail/', 'address-files/'],
   },
   {
     name: 'release',

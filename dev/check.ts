@@ -12,7 +12,6 @@ type Check = [name: string, command: string]
  */
 const OF_THE_SOURCE: Check[] = [
   ['types', 'tsc --noEmit --checkers 1'],
-  ['promises', 'oxlint'],
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types of the dashboard', 'tsc --noEmit --checkers 1 --project dashboard'],
@@ -22,12 +21,9 @@ const OF_THE_SOURCE: Check[] = [
 /** The arguments of the command line go to Vitest. */
 const TESTS: Check = ['tests', ['vitest run --project unit', ...process.argv.slice(2)].join(' ')]
 
-/** Programs in Go take one processor each. A second thread of `oxlint` reads the same declarations once more. */
-const ENV = { ...process.env, GOMAXPROCS: '1' }
-
 function run(command: string): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn(command, { shell: true, env: ENV, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     child.stdout.on('data', (chunk) => {
       output += chunk

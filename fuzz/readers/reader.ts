@@ -34,7 +34,11 @@ export async function startGo(): Promise<Reader> {
   const build = ['build', '-o', program, join(import.meta.dirname, 'reader.go')]
   await promisify(execFile)(go.program, build, { env: buildEnvironment(go) })
   const reader = await startReader(program, [])
-  return { ...reader, stop: () => reader.stop().finally(() => rm(folder, { recursive: true })) }
+  const stop = async () => {
+    await reader.stop()
+    await rm(folder, { recursive: true })
+  }
+  return { ...reader, stop }
 }
 
 async function startReader(program: string, args: string[]): Promise<Reader> {

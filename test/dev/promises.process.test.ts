@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 
-// The check `promises` of `npm run check` finds what it is for, in every file that it is for.
+// `npm run promises` finds what it is for, in every file that it is for.
 
 const CONFIG = resolve('.oxlintrc.json')
 const folder = mkdtempSync(join(tmpdir(), 'verdict-promises-'))
