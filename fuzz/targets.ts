@@ -12,10 +12,6 @@ export const TARGETS: Record<string, Entry> = {
     covers: ['mail/mime/', 'mail/address.ts', 'mail/local-part.ts', 'server/sending/attachments.ts'],
     load: async () => (await import('./mime.ts')).mime,
   },
-  replies: {
-    covers: ['mail/smtp/', 'bench/verdicts/'],
-    load: async () => (await import('./replies.ts')).replies,
-  },
   csv: {
     covers: ['address-files/'],
     load: async () => (await import('./csv.ts')).csv,
