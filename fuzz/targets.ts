@@ -12,6 +12,10 @@ export const TARGETS: Record<string, Entry> = {
     covers: ['mail/mime/', 'mail/address.ts', 'mail/local-part.ts', 'server/sending/attachments.ts'],
     load: async () => (await import('./mime.ts')).mime,
   },
+  json: {
+    covers: ['server/http/rest/', 'server/http/body/', 'server/time-text.ts', 'proto/verdict/v1/'],
+    load: async () => (await import('./json.ts')).json,
+  },
   csv: {
     covers: ['address-files/'],
     load: async () => (await import('./csv.ts')).csv,
