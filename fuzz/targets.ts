@@ -12,6 +12,10 @@ export const TARGETS: Record<string, Entry> = {
     covers: ['mail/mime/', 'mail/address.ts', 'mail/local-part.ts', 'server/sending/attachments.ts'],
     load: async () => (await import('./mime.ts')).mime,
   },
+  addresses: {
+    covers: ['mail/address.ts', 'mail/local-part.ts', 'mail/mime/encoded-words.ts'],
+    load: async () => (await import('./addresses.ts')).addresses,
+  },
   json: {
     covers: ['server/http/rest/', 'server/http/body/', 'server/time-text.ts', 'proto/verdict/v1/'],
     load: async () => (await import('./json.ts')).json,

@@ -127,7 +127,22 @@ func readEntity(header textproto.MIMEHeader, body io.Reader) ([]part, error) {
 	return []part{leaf}, err
 }
 
+// The mailbox in this text: its name, and both parts of its address.
+func readAddress(input json.RawMessage) (any, error) {
+	var text string
+	if err := json.Unmarshal(input, &text); err != nil {
+		return nil, err
+	}
+	mailbox, err := (&mail.AddressParser{WordDecoder: words}).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	at := strings.LastIndex(mailbox.Address, "@")
+	return []string{mailbox.Name, mailbox.Address[:at], mailbox.Address[at+1:]}, nil
+}
+
 var tasks = map[string]func(json.RawMessage) (any, error){
+	"address": readAddress,
 	"message": readMessage,
 }
 

@@ -76,7 +76,16 @@ def parameters(part, header):
     return {name.lower(): value if isinstance(value, str) else collapse_rfc2231_value(value) for name, value in given}
 
 
-TASKS = {"csv_records": csv_records, "csv_text": csv_text, "message": message}
+def address(text):
+    """The one mailbox of a text, as the header To has it."""
+    header = email.policy.default.header_factory("To", text)
+    if header.defects or len(header.groups) != 1 or len(header.addresses) != 1 or header.groups[0].display_name:
+        raise ValueError(f"{header.groups} {header.defects}")
+    mailbox = header.addresses[0]
+    return [mailbox.display_name, mailbox.username, mailbox.domain]
+
+
+TASKS = {"address": address, "csv_records": csv_records, "csv_text": csv_text, "message": message}
 
 for line in sys.stdin.buffer:
     question = json.loads(line)
