@@ -16,9 +16,19 @@ function countOf(judgements: Judgement[]): Count {
   return { killed, survived, timedOut, percent: (100 * (killed + timedOut)) / judgements.length }
 }
 
+const shownIn = (root: string) => (judgement: Judgement) => ({
+  place: `${relative(root, judgement.file)}:${judgement.line}`,
+  operator: judgement.operator,
+  change: judgement.change,
+  verdict: judgement.verdict,
+  isReached: judgement.isReached,
+  by: judgement.by,
+})
+
 export type Report = ReturnType<typeof reportOf>
 
 export function reportOf(judgements: Judgement[], { floor }: Room, root: string) {
+  const shown = shownIn(root)
   const classes = Object.entries(Object.groupBy(judgements, ({ operator }) => operator)).map(([operator, those]) => ({
     operator,
     ...countOf(those),
@@ -37,12 +47,9 @@ export function reportOf(judgements: Judgement[], { floor }: Room, root: string)
     survivors: judgements
       .filter(({ verdict }) => verdict === 'survived')
       .toSorted((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.start - b.start))
-      .map(({ file, line, operator, change, isReached }) => ({
-        place: `${relative(root, file)}:${line}`,
-        operator,
-        change,
-        isReached,
-      })),
+      .map(shown),
+    /** The order is that of the run. */
+    judged: judgements.map(shown),
   }
 }
 

@@ -1,12 +1,12 @@
 import { Session } from 'node:inspector/promises'
-import { afterAll, inject } from 'vitest'
+import { afterAll, afterEach, beforeEach, inject, vi } from 'vitest'
 import { type Load, queryOf, use } from './hooks.ts'
 
 // Runs in the worker before each test file: loads the mutant, or measures which code the file reaches.
 
 declare module 'vitest' {
   interface ProvidedContext {
-    load: Load & { measured?: string[] }
+    load: Load & { measured?: string[]; limitMs: number }
   }
   interface TaskMeta {
     /** The ranges of each measured file, and how often each ran. */
@@ -16,6 +16,17 @@ declare module 'vitest' {
 
 const load = inject('load')
 use(load)
+// A test that hangs fails before its file is late: the worker can go on, and loads nothing again.
+const testTimeout = 0.9 * load.limitMs
+vi.setConfig({ testTimeout, hookTimeout: testTimeout })
+
+// One red test is enough. Vitest's own `bail` cancels the run, and such a run never ends when its worker is killed.
+let isRed = false
+afterEach(({ task }) => {
+  isRed ||= task.result?.state === 'fail'
+})
+beforeEach(({ skip }) => skip(isRed))
+
 if (load.measured) await measure(new Set(load.measured))
 
 async function measure(files: Set<string>) {

@@ -39,7 +39,6 @@ export async function startTestRuns(tests: string[]) {
       },
     },
     maxWorkers: 1,
-    bail: 1,
     reporters: [{}],
   })
   const project = vitest.projects[0]!
@@ -49,7 +48,7 @@ export async function startTestRuns(tests: string[]) {
       test: string,
       { files, mutated, measured, limitMs }: Omit<Load, 'id'> & { measured?: string[]; limitMs: number },
     ): Promise<TestRun> {
-      vitest.provide('load', { id: ++lastId, files, mutated, measured })
+      vitest.provide('load', { id: ++lastId, files, mutated, measured, limitMs })
       const startedAt = performance.now()
       const running = vitest
         .runTestSpecifications([project.createSpecification(test)])
@@ -66,13 +65,10 @@ export async function startTestRuns(tests: string[]) {
         await running.catch(() => {})
         return { verdict: 'timed out', durationMs, reached: {} }
       }
-      const passed = module?.ok() === true
-      return {
-        verdict: passed ? 'passed' : 'failed',
-        durationMs,
-        error: passed ? undefined : firstError(module),
-        reached: module?.meta().reached ?? {},
-      }
+      const reached = module?.meta().reached ?? {}
+      if (module?.ok()) return { verdict: 'passed', durationMs, reached }
+      const error = firstError(module)
+      return { verdict: TIMED_OUT.test(error) ? 'timed out' : 'failed', durationMs, error, reached }
     },
     /** The next run gets a new process: what earlier mutants have left behind is gone. */
     freshWorker: async () => worker?.end(),
@@ -82,6 +78,8 @@ export async function startTestRuns(tests: string[]) {
     },
   }
 }
+
+const TIMED_OUT = /: (?:Test|Hook) timed out in /
 
 function firstError(module: TestModule | undefined): string {
   if (!module) return 'the worker ended'

@@ -1,4 +1,3 @@
-import { sqlStateOf } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
 // The keys of messages that came over SMTP. SMTP has no idempotency key, so the message itself is one: each recipient
@@ -30,10 +29,8 @@ export const takeRecipientKeysOf = (sends: string) => `
     order by 1, 2
   )`
 
-const UNIQUE_VIOLATION = '23505'
-
 /** Whether a statement failed because another message has taken the key of a recipient. */
 export const isKeyTaken = (error: unknown): boolean =>
-  sqlStateOf(error) === UNIQUE_VIOLATION && (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
+  (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
 
 const PRIMARY_KEY = 'recipient_keys_account_id_key_pk'

@@ -1,4 +1,3 @@
-import { sqlStateOf } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
 // A recipient of a message can be retried once. The row of the table `retries` is the key to it: the commit that claims
@@ -55,10 +54,8 @@ export const takeRetriesOf = (sends: string) => `
     order by r.retried_id, r.retried_position
   )`
 
-const UNIQUE_VIOLATION = '23505'
-
 /** Whether a statement failed because another message has retried a recipient. */
 export const isTaken = (error: unknown): boolean =>
-  sqlStateOf(error) === UNIQUE_VIOLATION && (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
+  (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
 
 const PRIMARY_KEY = 'retries_retried_id_retried_position_pk'

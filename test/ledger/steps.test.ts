@@ -14,13 +14,14 @@ import {
   webhookEndpoints,
 } from '../../server/db/schema.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
-import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
+import { type DispatchedEvent, LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { createMarker } from '../../server/ledger/marker.ts'
 import { release } from '../../server/ledger/release.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { createRecordUntilStored, createSettleUntilStored } from '../../server/sending/until-stored.ts'
+import { createReadEvent } from '../../server/webhooks/begin.ts'
 import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
@@ -133,26 +134,31 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
   }
 })
 
-test('an event is offered for its first attempt under its id in history', async () => {
+test('an event is offered for its first attempt as history has it', async () => {
   const c = newClaim({ to: ['ann@example.net', 'bob@example.net'], createdAtMs: Date.now() - TEN_MINUTES_MS })
   const { accountId, messageId } = c
   await database.db.insert(accounts).values({ id: accountId, name: 'Pushed' })
   const endpoint = { id: accountId, accountId, first: true, url: 'https://hooks.example/', secret: Buffer.from('x') }
   await database.db.insert(webhookEndpoints).values(endpoint)
-  const offered: string[] = []
-  const offering = createRecordUntilStored(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
+  const offered: DispatchedEvent[] = []
+  const offering = createRecordUntilStored(database.db, { leaseMs: 30_000, offer: (event) => void offered.push(event) })
   await claim(c)
   await offering(
     { claim: c, content: CONTENT, outcomes: c.recipients.map(({ email }) => delivered(recipient(email))) },
     soon(),
   )
-  expect(offered.toSorted()).toEqual((await eventTimes(c)).map(({ id }) => id).toSorted())
+  expect(offered.map(({ id }) => id).toSorted()).toEqual((await eventTimes(c)).map(({ id }) => id).toSorted())
+  const read = createReadEvent(database.db)
+  for (const { dispatchId, endpointId, ...event } of offered) {
+    expect(endpointId).toBe(endpoint.id)
+    expect(await read({ eventId: event.id, messageId })).toMatchObject(event)
+  }
   const dispatches = await database.db
     .select({ id: openDispatches.id })
     .from(openDispatches)
     .where(eq(openDispatches.messageId, messageId))
     .orderBy(asc(openDispatches.id))
-  expect(dispatches.map(({ id }) => id)).toEqual(offered.toSorted())
+  expect(dispatches.map(({ id }) => id)).toEqual(offered.map(({ dispatchId }) => dispatchId).toSorted())
 })
 
 test('a message that is recorded twice keeps its first outcome', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
+import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
 import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
@@ -9,7 +10,7 @@ import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
-import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
+import { bounced, delivered, outcomeRow } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
@@ -58,6 +59,21 @@ test("statistics count every email by status or reason in its domain's hour, and
     in (date_trunc('hour', now(), 'UTC'), date_trunc('hour', now() - interval '1 minute', 'UTC'))`
   const [row] = await world.db.select({ moved }).from(hourlyStats)
   expect(row!.moved).toBe(true)
+})
+
+test('statistics count a send under the latency that it took', async () => {
+  const claim = createClaim(world.db)
+  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
+  const content = { sizeBytes: 0, digest: 'ab'.repeat(32) }
+  // In the middle of a bucket, so that the duration of the test does not matter: each is half as long again as the last.
+  for (const tookMs of [1.2 * LATENCY_BOUNDS_MS[20]!, 1.2 * LATENCY_BOUNDS_MS[21]!, 2 * LATENCY_BOUNDS_MS.at(-1)!]) {
+    const c = newClaim({ createdAtMs: Date.now() - tookMs })
+    await claim(c)
+    await record({ claim: c, content, outcomes: [delivered(recipient('ann@example.net'))] }, performance.now() + 5_000)
+  }
+  const rows = await world.db.select().from(hourlyStats)
+  const filled = rows.flatMap((row) => LATENCY_COLUMNS.filter((column) => Object(row)[column] > 0))
+  expect(filled).toEqual(['latency_21', 'latency_22', 'latency_24'])
 })
 
 test('statistics count a send with a tenant for all and for the tenant', async () => {
