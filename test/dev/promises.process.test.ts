@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 function check(source: string) {
   const compilerOptions = { target: 'es2024', module: 'nodenext', types: [], strict: true, noEmit: true }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-  writeFileSync(join(folder, 'file.ts'), source)
+  writeFileSync(join(folder, 'send.ts'), source)
   const oxlint = spawnSync('oxlint', ['--config', CONFIG, '--format', 'unix'], { cwd: folder, encoding: 'utf8' })
   const rules = [...oxlint.stdout.matchAll(/\[Error\/typescript\((.+)\)\]/g)].map(([, rule]) => rule)
   return { code: oxlint.status, rules }
