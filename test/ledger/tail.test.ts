@@ -65,7 +65,7 @@ test('statistics count a send under the latency that it took', async () => {
   const claim = createClaim(world.db)
   const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
   const content = { sizeBytes: 0, digest: 'ab'.repeat(32) }
-  // In the middle of a bucket, so that the duration of the test does not matter: each is half as long again as the last.
+  // In the middle of a bucket, so that the test's duration does not matter: each is half as long again as the last.
   for (const tookMs of [1.2 * LATENCY_BOUNDS_MS[20]!, 1.2 * LATENCY_BOUNDS_MS[21]!, 2 * LATENCY_BOUNDS_MS.at(-1)!]) {
     const c = newClaim({ createdAtMs: Date.now() - tookMs })
     await claim(c)
