@@ -1,6 +1,7 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { domainOf } from '../../mail/address.ts'
+import { TIMED_PHASES } from '../../mail/smtp/attempt.ts'
 import { providerOf } from '../../mail/smtp/shaping.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
@@ -8,7 +9,6 @@ import { OutcomeUnknown, reasonOf } from '../errors.ts'
 import { isSimulated } from '../reputation/simulated.ts'
 import type { Message } from '../sending/message.ts'
 import type { Send, SendOptions } from '../sending/send.ts'
-import { PHASES } from './metrics/sends.ts'
 import type { Metrics } from './metrics.ts'
 
 type Outcome = Pick<RecipientOutcome, 'email' | 'status' | 'reason' | 'inDoubt' | 'smtp'>
@@ -74,7 +74,7 @@ export function trackSends(send: Send, { load, metrics, domains }: Options): Tra
 
   function countConversation({ smtp, status }: Outcome): void {
     if (!smtp || status === DeliveryStatus.REJECTED) return
-    for (const phase of PHASES) {
+    for (const phase of TIMED_PHASES) {
       const ms = smtp.timings?.[phase]
       if (ms !== undefined) metrics.phaseSeconds.observe({ phase }, ms / 1_000)
     }
