@@ -208,6 +208,10 @@ export function sqlStateOf(error: unknown): string {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
 }
 
+/** Whether a statement failed because a row broke this constraint. */
+export const breaks = (error: unknown, constraint: string): boolean =>
+  (error as { constraint_name?: unknown } | null)?.constraint_name === constraint
+
 /** The rows of a batch as the one JSON array that a statement reads with `json_to_recordset`. */
 export function jsonArray(rows: { json: string }[]): string {
   return `[${rows.map((row) => row.json).join(',')}]`

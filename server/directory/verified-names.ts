@@ -1,3 +1,4 @@
+import { breaks } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
@@ -12,5 +13,4 @@ export async function ownerOfName(db: Database, name: string): Promise<string | 
 }
 
 /** Whether a domain could not become verified because another account has verified its name. */
-export const isNameTaken = (error: { cause?: { constraint_name?: string } }): boolean =>
-  error.cause?.constraint_name === 'domains_verified_name'
+export const isNameTaken = (error: Error): boolean => breaks(error.cause, 'domains_verified_name')

@@ -8,6 +8,7 @@ import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { accounts, dkimKeys, domains } from '../db/schema.ts'
+import { isNameTaken } from '../directory/verified-names.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
 export type DkimKeyRow = typeof dkimKeys.$inferSelect
@@ -111,8 +112,8 @@ function updateDomain(
 
 /** Explains a violation of the index that keeps a verified name for one account. */
 function refuseTaken(name: string) {
-  return (error: { cause?: { constraint_name?: string } }) => {
-    if (error.cause?.constraint_name !== 'domains_verified_name') throw error
+  return (error: Error) => {
+    if (!isNameTaken(error)) throw error
     throw new Error(`${name} is verified in another account. It has to be removed there first.`, { cause: error })
   }
 }

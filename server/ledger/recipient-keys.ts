@@ -1,3 +1,4 @@
+import { breaks } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
 // The keys of messages that came over SMTP. SMTP has no idempotency key, so the message itself is one: each recipient
@@ -30,7 +31,6 @@ export const takeRecipientKeysOf = (sends: string) => `
   )`
 
 /** Whether a statement failed because another message has taken the key of a recipient. */
-export const isKeyTaken = (error: unknown): boolean =>
-  (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
+export const isKeyTaken = (error: unknown): boolean => breaks(error, PRIMARY_KEY)
 
 const PRIMARY_KEY = 'recipient_keys_account_id_key_pk'

@@ -1,3 +1,4 @@
+import { breaks } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
 // A recipient of a message can be retried once. The row of the table `retries` is the key to it: the commit that claims
@@ -55,7 +56,6 @@ export const takeRetriesOf = (sends: string) => `
   )`
 
 /** Whether a statement failed because another message has retried a recipient. */
-export const isTaken = (error: unknown): boolean =>
-  (error as { constraint_name?: string }).constraint_name === PRIMARY_KEY
+export const isTaken = (error: unknown): boolean => breaks(error, PRIMARY_KEY)
 
 const PRIMARY_KEY = 'retries_retried_id_retried_position_pk'
