@@ -2,15 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { renameSync, writeFileSync } from 'node:fs'
 import { fromBinary } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
-import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
-import { EventService } from '../gen/verdict/v1/events_pb.ts'
-import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
-import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
-import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
-import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
-import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
+import { PUBLIC_SERVICES } from '../server/access/scopes.ts'
 import { BUILT_OPENAPI } from '../server/http/site/built-files.ts'
 import { ifInstalled } from './built-folder.ts'
 import { commentsOf } from './openapi/comments.ts'
@@ -19,18 +12,6 @@ import { openApiDocument } from './openapi/document.ts'
 // `node dev/build-openapi.ts [file]`, part of `npm run build`: generates the OpenAPI document from the contract. It
 // compiles the contract first, because generated code omits the comments. `npm run gen` runs it as its own process,
 // because it imports code that may just have been generated.
-
-/** The services with REST routes, in the order of the document. */
-const SERVICES = [
-  EmailService,
-  ReceiptService,
-  EventService,
-  WebhookService,
-  DomainService,
-  StatsService,
-  SuppressionService,
-  LimitsService,
-]
 
 const place = process.argv[2] ?? BUILT_OPENAPI
 if (await ifInstalled(async () => import.meta.resolve('@bufbuild/buf/package.json'))) {
@@ -41,7 +22,7 @@ if (await ifInstalled(async () => import.meta.resolve('@bufbuild/buf/package.jso
   })
   const comments = commentsOf(fromBinary(FileDescriptorSetSchema, compiled))
   const unfinished = `${place}.${process.pid}`
-  writeFileSync(unfinished, `${JSON.stringify(openApiDocument(SERVICES, comments, packageJson.version))}\n`)
+  writeFileSync(unfinished, `${JSON.stringify(openApiDocument(PUBLIC_SERVICES, comments, packageJson.version))}\n`)
   renameSync(unfinished, place)
   console.log(`The OpenAPI document is built (${((performance.now() - startedAt) / 1000).toFixed(1)} s).`)
 } else {

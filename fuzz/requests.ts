@@ -1,25 +1,13 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import fc from 'fast-check'
-import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
-import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
-import { EventService } from '../gen/verdict/v1/events_pb.ts'
-import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
-import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
-import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
-import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
-import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
+import { PUBLIC_SERVICES } from '../server/access/scopes.ts'
 import { bindingsOf } from '../server/http/rest/bindings.ts'
 import { jsonNamesOf, maskOf, TIMESTAMP } from '../server/http/rest/json-shape.ts'
 import { anyCharacter } from '../test/harness/text.ts'
 
-const SERVICES = [
-  ...[DomainService, EmailService, EventService, LimitsService, ReceiptService, StatsService],
-  ...[SuppressionService, WebhookService],
-]
-
 /** The requests of REST, by the names of their types. An update makes its mask itself, which Protobuf does not. */
 export const REQUESTS = new Map(
-  bindingsOf(SERVICES)
+  bindingsOf(PUBLIC_SERVICES)
     .map(({ method }) => method.input)
     .filter((desc) => desc.fields.length > 0 && maskOf(desc) === undefined)
     .map((desc) => [desc.typeName, desc] as const),

@@ -10,7 +10,8 @@ import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import type { KeyKind } from './api-key.ts'
 
-const METHODS: readonly DescMethod[] = [
+/** The services that callers with a key use, in the order of the OpenAPI document. */
+export const PUBLIC_SERVICES = [
   EmailService,
   ReceiptService,
   EventService,
@@ -19,7 +20,8 @@ const METHODS: readonly DescMethod[] = [
   StatsService,
   SuppressionService,
   LimitsService,
-].flatMap((service) => service.methods)
+]
+const METHODS: readonly DescMethod[] = PUBLIC_SERVICES.flatMap((service) => service.methods)
 
 const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
 
