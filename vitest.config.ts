@@ -15,10 +15,10 @@ const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**'
 /** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
 /** Workers for files that start processes and wait for them. */
-const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
+export const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
 
 /** For a busy machine: what is waited for comes, however long it takes. */
-const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
+export const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
 /** The files of a worker share the modules they import: to load them again for each took a third of the time. */
 export const sharing = {

@@ -1,7 +1,8 @@
-import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import './test/harness/compile-cache.ts'
 import { LongestFirst } from './test/harness/longest-first.ts'
+import { patience, sharing, WITH_PROCESSES } from './vitest.config.ts'
+
+const { globalSetup, setupFiles } = sharing
 
 /** `npm run test:release`: tests that need npm's packages only and take too long for every change. */
 export default defineConfig({
@@ -12,14 +13,12 @@ export default defineConfig({
     projects: [
       {
         test: {
+          ...patience,
           name: 'release',
           include: ['test/**/*.release.test.ts'],
-          globalSetup: ['test/harness/global-rsa-keys.ts'],
-          setupFiles: ['test/harness/rsa-keys.ts'],
-          maxWorkers: Math.ceil(1.5 * availableParallelism()),
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          expect: { poll: { timeout: 20_000 } },
+          globalSetup,
+          setupFiles,
+          maxWorkers: WITH_PROCESSES,
         },
       },
     ],

@@ -19,12 +19,6 @@ export interface Part {
   rooms: string[]
 }
 
-const PLACES = ['net/', 'mail/', 'server/shaping/']
-const COMMITS = ['server/sending/', 'server/ledger/', 'server/reputation/', 'server/db/']
-const EVENTS = ['server/webhooks/', 'server/stream/', 'workflows/']
-const CALLS = ['proto/', 'server/http/', 'server/services/', 'dev/openapi/']
-const DOORS = ['server/http/', 'server/access/', 'server/smtp-front/', 'server/inbound/']
-
 export const PARTS: readonly Part[] = [
   {
     name: 'check',
@@ -87,7 +81,7 @@ export const PARTS: readonly Part[] = [
     ...vitest('npm run test:real --', 'vitest.real.config.ts', 'clients'),
     each: 'release',
     checks: 'generated clients, a fuzzer of the OpenAPI document, gRPC in other languages',
-    rooms: [...CALLS, 'client/'],
+    rooms: ['proto/', 'server/http/', 'server/services/', 'dev/openapi/', 'client/'],
   },
   {
     name: 'machines',
@@ -101,14 +95,35 @@ export const PARTS: readonly Part[] = [
     ...vitest('npm run faults --', 'vitest.faults.config.ts', 'faults'),
     each: 'release',
     checks: 'faults injected into running processes',
-    rooms: [...COMMITS, ...EVENTS, 'mail/', 'server/process/'],
+    rooms: [
+      ...[
+        'server/sending/',
+        'server/ledger/',
+        'server/reputation/',
+        'server/db/',
+        'server/webhooks/',
+        'server/stream/',
+      ],
+      ...['workflows/', 'mail/', 'server/process/'],
+    ],
   },
   {
     name: 'attacks',
     ...vitest('npm run faults --', 'vitest.faults.config.ts', 'others'),
     each: 'release',
     checks: 'one caller who tries to stop the others',
-    rooms: [...new Set([...DOORS, ...PLACES, 'server/webhooks/'])],
+    rooms: [
+      ...[
+        'server/http/',
+        'server/access/',
+        'server/smtp-front/',
+        'server/inbound/',
+        'net/',
+        'mail/',
+        'server/shaping/',
+      ],
+      'server/webhooks/',
+    ],
   },
   ...['postgres', 'temporal'].map(
     (project): Part => ({

@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import type { SerializedError } from 'vitest'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** The result of a run of Vitest, as `.ci/run-suite.ts` reads it. */
+/** The result of a run of Vitest, as `.ci/run-part.ts` reads it. */
 export interface RunResult {
   passed: number
   /** Tests that failed, and files that failed before their first test. */

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Reruns, runSuite, type Suite, type SuiteResult } from './run-suite.ts'
+import { type Command, type CommandResult, Reruns, runPart } from './run-part.ts'
 
 /** How a part ended the last time that it ran in this checkout. */
-export interface PartResult extends SuiteResult {
+export interface PartResult extends CommandResult {
   /** Absent when the checkout had changes: what ran on other files says nothing about a commit. */
   commit?: string | undefined
   seconds: number
@@ -21,10 +21,10 @@ interface Options {
 }
 
 /** Runs parts one after another, and returns whether all passed. The last line is `N passed, N failed`. */
-export async function runParts(parts: readonly Suite[], options: Options): Promise<boolean> {
+export async function runParts(parts: readonly Command[], options: Options): Promise<boolean> {
   const { results: folder, commit, resume, print } = options
   const reruns = new Reruns()
-  const results: SuiteResult[] = []
+  const results: CommandResult[] = []
   for (const part of parts) {
     const earlier = resume ? readResult(folder, part.name) : undefined
     if (earlier?.failed === 0 && earlier.commit !== undefined && earlier.commit === commit) {
@@ -33,7 +33,7 @@ export async function runParts(parts: readonly Suite[], options: Options): Promi
       continue
     }
     const startedAtMs = performance.now()
-    const result = await runSuite(part, reruns, print)
+    const result = await runPart(part, reruns, print)
     results.push(result)
     const seconds = Math.round((performance.now() - startedAtMs) / 1_000)
     storeResult(folder, part.name, { ...result, commit, seconds })

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { Command } from '../../.ci/run-part.ts'
 import { runParts } from '../../.ci/run-parts.ts'
-import type { Suite } from '../../.ci/run-suite.ts'
 
 let folder: string | undefined
 afterEach(() => {
@@ -30,12 +30,16 @@ async function run(...suites: Record<string, string>[]) {
     const root = join(folder!, `part-${i}`)
     mkdirSync(root)
     for (const [name, content] of Object.entries(files)) writeFileSync(join(root, name), content)
-    return { name: `part-${i}`, command: `npx vitest run --globals --root ${root}`, tests: root }
+    return {
+      name: `part-${i}`,
+      command: `npx vitest run --globals --root ${root}`,
+      tests: { config: root, projects: [] },
+    }
   })
   return printed(parts)
 }
 
-async function printed(parts: Suite[], commit?: string) {
+async function printed(parts: Command[], commit?: string) {
   const text: string[] = []
   const options = { results: join(folder!, 'results'), commit, resume: true, print: (line: string) => text.push(line) }
   const ok = await runParts(parts, options)
@@ -50,7 +54,7 @@ test('a file that fails and then passes alone is printed as flaky, and the run p
   expect(result.text).toContain('Tests that failed and then passed alone: 1')
 })
 
-test('a file that fails again fails the run, and the suites after it still run', async () => {
+test('a file that fails again fails the run, and the parts after it still run', async () => {
   const result = await run({ 'a.test.js': BROKEN, 'b.test.js': PASSING }, { 'c.test.js': PASSING })
   expect(result).toMatchObject({ ok: false, last: '2 passed, 1 failed', flaky: [] })
 })
@@ -61,7 +65,7 @@ test('a file that cannot be loaded runs again, too', async () => {
   expect(result.text).toContain('part-0, a.test.js alone')
 })
 
-test('at most five files of all suites run again', async () => {
+test('at most five files of all parts run again', async () => {
   const five = Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`${n}.test.js`, FLAKY]))
   const result = await run(five, { 'sixth.test.js': FLAKY })
   expect(result).toMatchObject({ ok: false, last: '11 passed, 1 failed' })
@@ -73,7 +77,7 @@ test('an error outside of any test fails the run', async () => {
   expect(await run({ 'a.test.js': stray, 'b.test.js': FLAKY })).toMatchObject({ ok: false, flaky: [] })
 })
 
-test('a suite that ends without a test fails the run', async () => {
+test('a part that ends without a test fails the run', async () => {
   expect(await run({ 'a.test.js': '' })).toMatchObject({ ok: false, last: '0 passed, 1 failed' })
   expect(await run({})).toMatchObject({ ok: false, last: '0 passed, 1 failed' })
 })

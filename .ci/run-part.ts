@@ -4,27 +4,23 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Part } from './parts.ts'
 import type { Failure, RunResult } from './reporter.ts'
 
-/** A command whose tests are counted. */
-export interface Suite {
-  name: string
-  command: string
-  /**
-   * The command runs these tests by Vitest, and passes further arguments on to it, such as `npm test --`. Another command
-   * counts as one test, which passes when its exit code is 0.
-   */
-  tests?: unknown
-}
+/**
+ * What of a part decides how it runs. A command with `tests` runs Vitest and passes further arguments on to it, such as
+ * `npm test --`. Another command counts as one test, which passes when its exit code is 0.
+ */
+export type Command = Pick<Part, 'name' | 'command' | 'tests'>
 
-export interface SuiteResult {
+export interface CommandResult {
   /** Tests that passed. */
   passed: number
-  /** Tests that failed; 1 for a suite that failed without a failed test. */
+  /** Tests that failed; 1 for a part that failed without a failed test. */
   failed: number
-  /** A line for each test that failed in its suite and passed alone. It begins with `FLAKY`. */
+  /** A line for each test that failed in its part and passed alone. It begins with `FLAKY`. */
   flaky: string[]
-  /** How long each file took in the suite, in seconds. */
+  /** How long each file took in the part, in seconds. */
   files: Record<string, number>
 }
 
@@ -43,22 +39,22 @@ const REPORTER = fileURLToPath(new URL('reporter.ts', import.meta.url))
 const NOTHING: RunResult = { passed: 0, failures: [], strayErrors: 0, files: {} }
 
 /**
- * Runs a suite. At its end, each file that failed runs once more, alone. When it passes then, the suite counts as if it
+ * Runs a part. At its end, each file that failed runs once more, alone. When it passes then, the part counts as if it
  * had passed. Only a failed test, or a file that could not be loaded, is a reason: an error outside of any test fails
- * the suite.
+ * the part.
  */
-export async function runSuite(suite: Suite, reruns: Reruns, print: (line: string) => void): Promise<SuiteResult> {
-  const { ok, passed, failures, strayErrors, files } = await runOnce(suite, print)
-  const result: SuiteResult = { passed, failed: 0, flaky: [], files }
+export async function runPart(part: Command, reruns: Reruns, print: (line: string) => void): Promise<CommandResult> {
+  const { ok, passed, failures, strayErrors, files } = await runOnce(part, print)
+  const result: CommandResult = { passed, failed: 0, flaky: [], files }
   if (ok && passed > 0) return result
   const failedFiles = [...new Set(failures.map(({ file }) => file))]
   if (failedFiles.length === 0 || strayErrors > 0) return { ...result, failed: Math.max(failures.length, 1) }
   if (!reruns.take(failedFiles.length)) {
-    print('more than 5 files failed: none of this suite runs again')
+    print('more than 5 files failed: none of this part runs again')
     return { ...result, failed: failures.length }
   }
   for (const file of failedFiles) {
-    const alone = { ...suite, name: `${suite.name}, ${file} alone`, command: `${suite.command} ${file}` }
+    const alone = { ...part, name: `${part.name}, ${file} alone`, command: `${part.command} ${file}` }
     const rerun = await runOnce(alone, print)
     if (!rerun.ok || rerun.passed === 0) {
       result.failed += Math.max(rerun.failures.length, 1)
@@ -71,10 +67,10 @@ export async function runSuite(suite: Suite, reruns: Reruns, print: (line: strin
   return result
 }
 
-async function runOnce(suite: Suite, print: (line: string) => void): Promise<RunResult & { ok: boolean }> {
-  const { name, command, tests } = suite
+async function runOnce(part: Command, print: (line: string) => void): Promise<RunResult & { ok: boolean }> {
+  const { name, command, tests } = part
   const startedAtMs = performance.now()
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-suite-'))
+  const folder = mkdtempSync(join(tmpdir(), 'verdict-part-'))
   const resultFile = join(folder, 'result.json')
   print(`=== ${name}: ${command}`)
   const child = spawn(tests ? `${command} --reporter=default --reporter=${REPORTER}` : command, {
