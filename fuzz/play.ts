@@ -20,7 +20,7 @@ export interface Played {
   find?: Find
 }
 
-/** The smallest input that was found to break the law, and how it does. */
+/** The smallest input found that breaks the law, and the error that it causes. */
 export interface Find {
   input: unknown
   error: Error

@@ -53,7 +53,7 @@ interface Variant {
   choices: string[]
 }
 
-/** The patterns without braces that a pattern stands for. */
+/** Every pattern without braces that a pattern with braces includes. */
 function variantsOf(path: string, choices: string[] = []): Variant[] {
   const [braces, list] = path.match(/\{([^{}]*)\}/) ?? []
   if (braces === undefined) return [{ path, choices: choices.length > 0 ? choices : [path] }]

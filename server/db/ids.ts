@@ -73,7 +73,7 @@ export function parsePublicId(prefix: IdPrefix, text: string): string | undefine
   return validate(uuid) ? uuid : undefined
 }
 
-/** The number that characters of Crockford's base32 stand for. */
+/** The number that characters of Crockford's base32 encode. */
 const bitsOf = (characters: string): number =>
   [...characters].reduce((bits, character) => bits * 32 + CROCKFORD.indexOf(character), 0)
 
