@@ -13,17 +13,25 @@ async function measure(tests: string): Promise<Report & { text: string }> {
 test('a change that a test notices is killed, and one that none notices survives', async () => {
   const { survivors, totals, classes, isBelowFloor, text } = await measure('delays-tests.ts')
   expect(survivors).toEqual([
-    { place: 'test/dev/mutation/sample/delays.ts:5', operator: 'phrase', change: 'deferred -> xqzqx', isReached: true },
+    {
+      place: 'test/dev/mutation/sample/delays.ts:5',
+      operator: 'phrase',
+      change: 'deferred -> xqzqx',
+      verdict: 'survived',
+      isReached: true,
+    },
     {
       place: 'test/dev/mutation/sample/delays.ts:9',
       operator: 'comparison',
       change: 'attempt > 3 -> attempt >= 3',
+      verdict: 'survived',
       isReached: true,
     },
     {
       place: 'test/dev/mutation/sample/delays.ts:22',
       operator: 'comparison',
       change: 'attempt === 6 -> attempt !== 6',
+      verdict: 'survived',
       isReached: false,
     },
   ])
