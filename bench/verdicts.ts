@@ -2,6 +2,7 @@ import { atLeast, atMost, type Report } from './report.ts'
 import { heldOutReports } from './verdicts/held-out-reports.ts'
 import {
   confusionMatrix,
+  isMissed,
   isNotUnderstood,
   isRight,
   isWrongRetryable,
@@ -31,9 +32,11 @@ export async function run(): Promise<Report> {
     ['reports', reports],
   ] as const) {
     console.log(`\n${name}:\n${confusionMatrix(judged)}`)
-    for (const { source, said, want, got } of judged.filter((each) => !isRight(each) || isWrongSuppression(each)))
+    for (const { source, said, want, got } of judged.filter(
+      (each) => !isRight(each) || isWrongSuppression(each) || isMissed(each),
+    ))
       console.log(
-        `[${source}] ${said}\n  labelled ${want.verdict} ${want.strike}, read as ${got.verdict} ${got.strike}, ${got.readAs}`,
+        `[${source}] ${said}\n  labelled ${want.verdict} ${want.kind}, read as ${got.verdict} ${got.kind}, ${got.readAs}`,
       )
   }
   const all = [...replies, ...reports]
@@ -48,7 +51,8 @@ export async function run(): Promise<Report> {
     bars: [
       atLeast('right verdicts on replies', share(replies), 0.99),
       atLeast('right verdicts on reports', share(reports), 0.95),
-      atMost('wrong suppressions', all.filter(isWrongSuppression).length, 0),
+      atMost('kinds that count too much', all.filter(isWrongSuppression).length, 0),
+      atMost('kinds that count too little', all.filter(isMissed).length, 0),
       atMost('wrong retryable', all.filter(isWrongRetryable).length, 0),
       atLeast('replies in the set', replies.length, 400),
       atLeast('reports in the set', reports.length, 150),

@@ -1,11 +1,12 @@
 import { Option } from '@commander-js/extra-typings'
+import type { ReplyReading } from '../mail/smtp/attempt.ts'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
 import { STRIKES, strikeOfReading } from '../server/reputation/strikes.ts'
 import { command, Failure, type Print } from './command.ts'
 
-export const PHASES = ['rcpt', 'dot', 'late'] as const
+export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
 const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
 
 export const explain = (print: Print) =>
@@ -20,7 +21,10 @@ export const explain = (print: Print) =>
     )
     .argument('<reply>')
     .addOption(
-      new Option('--phase <phase>', 'What it answers: RCPT, the final dot, or nothing (a late bounce)')
+      new Option(
+        '--phase <phase>',
+        'What it answers: the greeting or a command, the final dot, or nothing (a late bounce)',
+      )
         .choices(PHASES)
         .default('rcpt' as const),
     )
@@ -44,6 +48,9 @@ interface Explanation {
   reason?: string
   retryable?: boolean
   read_as?: string
+  kind?: string
+  decided_by?: string
+  words?: string
   suppresses?: string
 }
 
@@ -62,9 +69,13 @@ export function explanationOf(text: string, { phase, mx, recipient, ours }: Plac
     state: 'bounced',
     reason,
     retryable,
-    read_as: reading && readAs(reading),
+    ...(reading && evidenceOf(reading)),
     suppresses: strike ? suppressionOf(STRIKES[strike]) : 'never',
   }
+}
+
+function evidenceOf({ subject, row, kind, decidedBy, words }: ReplyReading) {
+  return { read_as: readAs({ subject, row }), kind, decided_by: decidedBy, words }
 }
 
 function suppressionOf({ at, days }: (typeof STRIKES)[keyof typeof STRIKES]): string {
@@ -72,8 +83,17 @@ function suppressionOf({ at, days }: (typeof STRIKES)[keyof typeof STRIKES]): st
   return days === null ? when : `${when}, for ${days} days`
 }
 
-function textOf({ state, reason, retryable, read_as, suppresses }: Explanation): string {
+function textOf({ state, reason, retryable, suppresses, ...evidence }: Explanation): string {
   const outcome = [state, reason].filter((word) => word).join('/') + (retryable ? ' (you may send it again)' : '')
+  const { read_as, kind, decided_by, words } = evidence
   if (read_as === undefined) return outcome
-  return `${outcome}\nread as: about ${read_as}\nsuppresses the address: ${suppresses}`
+  return [
+    outcome,
+    `read as: about ${read_as}`,
+    kind === undefined ? undefined : `kind: ${kind}`,
+    `decided by: ${words === undefined ? `its ${decided_by}` : `its words "${words}"`}`,
+    `suppresses the address: ${suppresses}`,
+  ]
+    .filter((line) => line !== undefined)
+    .join('\n')
 }

@@ -20,6 +20,10 @@ export const TARGETS: Record<string, Entry> = {
     covers: ['server/http/rest/', 'server/http/body/', 'server/time-text.ts', 'proto/verdict/v1/'],
     load: async () => (await import('./json.ts')).json,
   },
+  replies: {
+    covers: ['mail/smtp/', 'bench/verdicts/'],
+    load: async () => (await import('./replies.ts')).replies,
+  },
   csv: {
     covers: ['address-files/'],
     load: async () => (await import('./csv.ts')).csv,

@@ -98,15 +98,15 @@ const SHAPES: [string, (cause: Cause) => string][] = [
   ],
 ]
 
-const CAUSES: (Cause & { verdict: string; strike: string })[] = [
-  { reply: '550 5.1.1 Recipient unknown', verdict: 'mailbox_does_not_exist', strike: 'hard' },
-  { reply: '552 5.2.2 The mailbox is full', verdict: 'mailbox_full', strike: 'full' },
-  { reply: '550 5.7.1 Access denied, your IP is on a block list', verdict: 'policy_block', strike: '-' },
+const CAUSES: (Cause & { verdict: string; kind: string })[] = [
+  { reply: '550 5.1.1 Recipient unknown', verdict: 'mailbox_does_not_exist', kind: 'unknown' },
+  { reply: '552 5.2.2 The mailbox is full', verdict: 'mailbox_full', kind: 'full' },
+  { reply: '550 5.7.1 Access denied, your IP is on a block list', verdict: 'policy_block', kind: '-' },
   {
     reply: '',
     words: 'Delivery time expired, could not connect to the server',
     verdict: 'connection_timeout',
-    strike: '-',
+    kind: '-',
   },
 ]
 
@@ -164,14 +164,14 @@ export function heldOutReports(): LabelledReport[] {
       CAUSES.map((cause) => ({
         source: `${shape}: ${cause.reply || cause.words}`,
         verdict: cause.verdict,
-        strike: cause.strike,
+        kind: cause.kind,
         mail: write(cause),
       })),
     ),
     ...NONE.map(([source, from, subject, body, more]) => ({
       source,
       verdict: 'none',
-      strike: '-',
+      kind: '-',
       mail: plain({ from, subject, more }, body),
     })),
   ]

@@ -1,7 +1,6 @@
 import { classify } from '../../mail/smtp/classify.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import { readReport } from '../../server/inbound/report.ts'
-import { strikeOfReading } from '../../server/reputation/strikes.ts'
 import { type LabelledReply, NAMES } from './labelled.ts'
 import type { LabelledReport } from './reports.ts'
 
@@ -9,40 +8,40 @@ import type { LabelledReport } from './reports.ts'
 export interface Judged {
   source: string
   said: string
-  want: { verdict: string; strike: string; retryable: boolean }
-  got: { verdict: string; strike: string; retryable: boolean; readAs: string }
+  want: { verdict: string; kind: string; retryable: boolean }
+  got: { verdict: string; kind: string; retryable: boolean; readAs: string }
 }
 
 const isRetryable = (verdict: string) => verdict === 'temporary_failure' || verdict === 'connection_timeout'
 
-export function judgeReply({ source, phase, reply, mx, line, reason, strike }: LabelledReply): Judged {
+export function judgeReply({ source, phase, reply, mx, line, reason, kind }: LabelledReply): Judged {
   const { outcome, reading } = classify({ phase, reply, mx, names: NAMES })
   const phrase = reading ? readAs(reading) : ''
   const verdict = outcome.kind === 'bounced' ? outcome.reason : outcome.kind
   return {
     source,
     said: line,
-    want: { verdict: reason, strike, retryable: isRetryable(reason) },
+    want: { verdict: reason, kind, retryable: isRetryable(reason) },
     got: {
       verdict,
-      strike: strikeOfReading(verdict, phrase) ?? '-',
+      kind: reading?.kind ?? '-',
       retryable: outcome.kind === 'bounced' && outcome.retryable,
       readAs: phrase,
     },
   }
 }
 
-export async function judgeReport({ source, verdict, strike, mail, hasSender }: LabelledReport): Promise<Judged> {
+export async function judgeReport({ source, verdict, kind, mail, hasSender }: LabelledReport): Promise<Judged> {
   const report = await readReport(Buffer.from(mail), { hasNullSender: !hasSender })
   const [failure] = report?.kind === 'bounce' ? report.failures : []
   const got = report?.kind === 'bounce' ? (failure!.reason ?? 'no reason') : (report?.kind ?? 'none')
   return {
     source,
     said: source,
-    want: { verdict, strike, retryable: isRetryable(verdict) },
+    want: { verdict, kind, retryable: isRetryable(verdict) },
     got: {
       verdict: got,
-      strike: strikeOfReading(got, failure?.readAs) ?? '-',
+      kind: failure?.kind ?? '-',
       retryable: isRetryable(got),
       readAs: failure?.readAs ?? '',
     },
@@ -50,11 +49,14 @@ export async function judgeReport({ source, verdict, strike, mail, hasSender }: 
 }
 
 export const isRight = ({ want, got }: Judged) => want.verdict === got.verdict
-/** It counts against an address that the person would spare, or counts more. */
-export const isWrongSuppression = ({ want, got }: Judged) =>
-  got.strike !== '-' && got.strike !== want.strike && want.strike !== 'hard'
+/** From one that says nothing of the address to the one that suppresses it at once. */
+const KINDS = ['-', 'full', 'refused', 'status', 'unknown']
+/** It counts more against the address than a person would count it. */
+export const isWrongSuppression = ({ want, got }: Judged) => KINDS.indexOf(got.kind) > KINDS.indexOf(want.kind)
+/** It counts less. */
+export const isMissed = ({ want, got }: Judged) => KINDS.indexOf(got.kind) < KINDS.indexOf(want.kind)
 export const isWrongRetryable = ({ want, got }: Judged) => want.retryable !== got.retryable
-export const isNotUnderstood = ({ got }: Judged) => got.verdict === 'unread' || got.readAs === 'us (not understood)'
+export const isNotUnderstood = ({ got }: Judged) => got.verdict === 'unread' || got.readAs === 'sender (not understood)'
 
 /** How often each verdict of a person (rows) was read as each verdict (columns), as a Markdown table. */
 export function confusionMatrix(judged: readonly Judged[]): string {

@@ -12,7 +12,7 @@ export interface LabelledReply {
   subject: string
   reason: string
   /** `-` for none. */
-  strike: string
+  kind: string
   line: string
   reply: Reply
 }
@@ -26,7 +26,7 @@ export const NAMES: KnownNames = {
 /** The sets: of the author of the rules, of the author after the rules, and of a second person. */
 export const REPLIES = ['replies.txt', 'held-out-replies.txt', 'public-replies.txt']
 
-const LINE = /^(\w+) (\w+) (\w+) (hard|mailbox|full|-) (\d{3}.*)$/
+const LINE = /^(\w+) (\w+) (\w+) (unknown|status|refused|full|-) (\d{3}.*)$/
 
 export function labelledReplies(file: string): LabelledReply[] {
   let [source, mx] = ['', '']
@@ -36,7 +36,7 @@ export function labelledReplies(file: string): LabelledReply[] {
       const heading = /^\[(.+); (\S+)\]$/.exec(text)
       if (heading) [, source = '', mx = ''] = heading
       if (heading || text === '' || text.startsWith('#')) return []
-      const [, phase, subject, reason, strike, line] = LINE.exec(text) ?? []
+      const [, phase, subject, reason, kind, line] = LINE.exec(text) ?? []
       if (line === undefined) throw new Error(`${file}: not a labelled reply: ${text}`)
       return [
         {
@@ -45,7 +45,7 @@ export function labelledReplies(file: string): LabelledReply[] {
           phase: phase as ReplyPhase,
           subject: subject!,
           reason: reason!,
-          strike: strike!,
+          kind: kind!,
           line,
           reply: replyOf(line),
         },

@@ -161,23 +161,23 @@ const SHAPES: [string, (cause: Cause) => string][] = [
   ],
 ]
 
-const CAUSES: (Cause & { verdict: string; strike: string })[] = [
+const CAUSES: (Cause & { verdict: string; kind: string })[] = [
   {
     reply: '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table',
     verdict: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
   },
-  { reply: '552 5.2.2 The account is over its storage quota', verdict: 'mailbox_full', strike: 'full' },
+  { reply: '552 5.2.2 The account is over its storage quota', verdict: 'mailbox_full', kind: 'full' },
   {
     reply: '550 5.7.26 Unauthenticated email from sender.example is not accepted due to the DMARC policy',
     verdict: 'policy_block',
-    strike: '-',
+    kind: '-',
   },
   {
     reply: '',
     words: 'connect to mx.example.net[198.51.100.7]:25: No route to host; gave up after 4 days',
     verdict: 'connection_timeout',
-    strike: '-',
+    kind: '-',
   },
 ]
 
@@ -287,7 +287,7 @@ const MORE: [string, string, string, string][] = [
   [
     'a multipart whose boundary never comes',
     'mailbox_does_not_exist',
-    'hard',
+    'unknown',
     dsn(
       { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' },
       '<ann@example.net>: 550 5.1.1 User unknown',
@@ -297,7 +297,7 @@ const MORE: [string, string, string, string][] = [
   [
     'a message of a server between lines of hyphens',
     'mailbox_does_not_exist',
-    'hard',
+    'unknown',
     plain(
       { from: 'POSTMASTER <postmaster@filter.example>', subject: 'failure notice' },
       `ann@example.net\n\n-------server message\n550 unknown user <ann@example.net>\n\n-------SMTP command\nDATA\n\n-------original message\n${COPY}`,
@@ -313,9 +313,9 @@ const MORE: [string, string, string, string][] = [
     ),
   ],
   [
-    'a null MX in a status part',
-    'no_mx_record',
-    '-',
+    'the status of a null MX, or of an unknown mailbox, without words',
+    'mailbox_does_not_exist',
+    'status',
     dsn(
       { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' },
       '<ann@example.net>: it cannot be delivered',
@@ -325,7 +325,7 @@ const MORE: [string, string, string, string][] = [
   [
     'OpenSMTPD, whose action is an error',
     'mailbox_does_not_exist',
-    'hard',
+    'unknown',
     dsn(
       { from: 'Mailer Daemon <MAILER-DAEMON@bsd.example>', subject: 'Delivery status notification: error' },
       'An error has occurred while attempting to deliver a message for\nthe following list of recipients:\n\nann@example.net: 550 5.1.1 User unknown',
@@ -335,7 +335,7 @@ const MORE: [string, string, string, string][] = [
   [
     'a subject that says not delivered',
     'mailbox_does_not_exist',
-    'hard',
+    'unknown',
     plain(
       { from: 'MAILER-DAEMON@qmail.example', subject: 'Mail Not Delivered' },
       `Unfortunately, your mail was not delivered to the following address:\n\n<ann@example.net>:\n198.51.100.7 does not like recipient.\nRemote host said: 550 User unknown\nGiving up on 198.51.100.7.\n\n${COPY}`,
@@ -354,19 +354,19 @@ const MORE: [string, string, string, string][] = [
 
 export function publicReports(): LabelledReport[] {
   return [
-    ...MORE.map(([source, verdict, strike, mail]) => ({ source, verdict, strike, mail })),
+    ...MORE.map(([source, verdict, kind, mail]) => ({ source, verdict, kind, mail })),
     ...SHAPES.flatMap(([shape, write]) =>
       CAUSES.map((cause) => ({
         source: `${shape}, by its publisher: ${cause.reply || cause.words}`,
         verdict: cause.verdict,
-        strike: cause.strike,
+        kind: cause.kind,
         mail: write(cause),
       })),
     ),
     ...NONE.map(([source, from, subject, body, more]) => ({
       source,
       verdict: 'none',
-      strike: '-',
+      kind: '-',
       mail: plain({ from, subject, more }, body),
     })),
   ]

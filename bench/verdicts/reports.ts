@@ -5,35 +5,35 @@ export interface LabelledReport {
   source: string
   verdict: string
   /** As in `LabelledReply`. */
-  strike: string
+  kind: string
   mail: string
   /** True when the envelope names a sender. */
   hasSender?: true
 }
 
-type LabelledCause = Cause & { verdict: string; strike: string }
+type LabelledCause = Cause & { verdict: string; kind: string }
 
 const CAUSES: LabelledCause[] = [
-  { reply: '550 5.1.1 <ann@example.net>: User unknown', verdict: 'mailbox_does_not_exist', strike: 'hard' },
-  { reply: '550 No such user here', verdict: 'mailbox_does_not_exist', strike: 'hard' },
-  { reply: '552 5.2.2 Mailbox is over quota', verdict: 'mailbox_full', strike: 'full' },
-  { reply: '554 5.7.1 Message rejected as spam by content scanning', verdict: 'spam_blocked', strike: '-' },
+  { reply: '550 5.1.1 <ann@example.net>: User unknown', verdict: 'mailbox_does_not_exist', kind: 'unknown' },
+  { reply: '550 No such user here', verdict: 'mailbox_does_not_exist', kind: 'unknown' },
+  { reply: '552 5.2.2 Mailbox is over quota', verdict: 'mailbox_full', kind: 'full' },
+  { reply: '554 5.7.1 Message rejected as spam by content scanning', verdict: 'spam_blocked', kind: '-' },
   {
     reply: '550 5.7.1 Service unavailable; client host [198.51.100.9] blocked using zen.spamhaus.org',
     verdict: 'policy_block',
-    strike: '-',
+    kind: '-',
   },
   {
     reply: '',
     words: 'connect to mail.example.net[198.51.100.7]:25: Connection timed out',
     verdict: 'connection_timeout',
-    strike: '-',
+    kind: '-',
   },
   {
     reply: '',
     words: 'Host or domain name not found. Name service error for name=example.net type=MX: Host not found',
     verdict: 'no_mx_record',
-    strike: '-',
+    kind: '-',
   },
 ]
 
@@ -208,7 +208,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'a bare code',
     verdict: 'no reason',
-    strike: '-',
+    kind: '-',
     mail: dsn(
       head,
       'It did not work.',
@@ -218,19 +218,19 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'no code at all',
     verdict: 'no reason',
-    strike: '-',
+    kind: '-',
     mail: dsn(head, 'Undelivered.', 'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.0.0'),
   },
   {
     source: 'a status alone',
     verdict: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'status',
     mail: dsn(head, 'Undelivered.', 'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1'),
   },
   {
     source: 'given up',
     verdict: 'mailbox_full',
-    strike: 'full',
+    kind: 'full',
     mail: dsn(
       head,
       'Given up.',
@@ -240,7 +240,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'expired',
     verdict: 'connection_timeout',
-    strike: '-',
+    kind: '-',
     mail: dsn(
       head,
       'Given up.',
@@ -250,7 +250,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'local delivery',
     verdict: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
     mail: dsn(
       head,
       '<ann@example.net>: unknown user: "ann"',
@@ -260,7 +260,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'a mailbox in words',
     verdict: 'mailbox_full',
-    strike: 'full',
+    kind: 'full',
     mail: plain(
       { from: 'Postmaster@ezweb.example', subject: 'Mail System Error - Returned Mail' },
       `Your mail sent on: Sat, 21 Nov 2026\nCould not be delivered to:\n\n<ann@example.net>\n\nAs their mailbox is full.\n`,
@@ -269,7 +269,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'a mailbox in German words',
     verdict: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
     mail: plain(
       { from: 'postmaster@host.example', subject: 'Unzustellbar: Ihre Bestellung' },
       'Ihre Nachricht an ann@example.net konnte nicht zugestellt werden, da der Empfänger unbekannt ist.',
@@ -278,19 +278,19 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'Yahoo',
     verdict: 'complaint',
-    strike: '-',
+    kind: '-',
     mail: complaint('Original-Rcpt-To: ann@example.net\nSource-IP: 192.0.2.25\n'),
   },
   {
     source: 'fraud',
     verdict: 'complaint',
-    strike: '-',
+    kind: '-',
     mail: complaint('Original-Rcpt-To: ann@example.net\n', 'fraud'),
   },
   {
     source: 'Microsoft',
     verdict: 'complaint',
-    strike: '-',
+    kind: '-',
     mail: parts({ from: 'staff@hotmail.example', subject: 'complaint' }, 'multipart/mixed', [
       ['message/rfc822', `X-HmXmrOriginalRecipient: <ann@example.net>\n${COPY}`],
     ]),
@@ -298,14 +298,14 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'a bounce from a sender with a name',
     verdict: 'none',
-    strike: '-',
+    kind: '-',
     hasSender: true,
     mail: SHAPES.find(([name]) => name === 'qmail')![1](CAUSES[0]!),
   },
   {
     source: 'a status behind a large copy',
     verdict: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
     mail: parts(head, 'multipart/report; report-type=delivery-status', [
       ['text/plain', 'Undelivered.'],
       ['message/rfc822', `${COPY}\n${'x'.repeat(76)}\n`.repeat(1).concat(`${'y'.repeat(76)}\n`.repeat(40_000))],
@@ -323,17 +323,17 @@ export function labelledReports(): LabelledReport[] {
       CAUSES.map((cause) => ({
         source: `${shape}: ${cause.reply || cause.words}`,
         verdict: cause.verdict,
-        strike: cause.strike,
+        kind: cause.kind,
         mail: write(cause),
       })),
     ),
     ...AUTO.map(([source, from, subject, body = '']) => ({
       source,
       verdict: 'none',
-      strike: '-',
+      kind: '-',
       mail: plain({ from, subject, more: 'Auto-Submitted: auto-replied\n' }, body),
     })),
-    ...NO_BOUNCES.map(([source, mail]) => ({ source, verdict: 'none', strike: '-', mail })),
+    ...NO_BOUNCES.map(([source, mail]) => ({ source, verdict: 'none', kind: '-', mail })),
     ...OTHERS,
   ]
 }

@@ -215,9 +215,9 @@ export interface SmtpEvidence {
   /** The other tries, in their order: before the one that decided, or after it when they were no better. */
   tried?: TriedHost[]
   /**
-   * How the service read a refusal: what the reply speaks of (`session`, `us`, `message`, `space`, `mailbox` or
-   * `route`), and in brackets the rule that decided, such as `us (rate)`. Rules may be renamed: show this, do not parse
-   * it.
+   * How the service read a refusal: what the reply speaks of (`session`, `sender`, `message`, `space`, `mailbox` or
+   * `route`), and in brackets the rule that decided, such as `sender (rate)`. Rules may be renamed: show this, do not
+   * parse it.
    */
   read_as?: string
   /**

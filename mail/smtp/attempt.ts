@@ -52,7 +52,7 @@ export type Subject =
   /** This session or transaction: too many recipients, messages or commands in it. */
   | 'session'
   /** The sender: its address, domain, host, authentication, rate or reputation, and what a policy says about it. */
-  | 'us'
+  | 'sender'
   /** The message: content, size, form. */
   | 'message'
   /** The space of the mailbox. */
@@ -62,10 +62,29 @@ export type Subject =
   /** The way to the recipient's server, of which only a late bounce speaks. */
   | 'route'
 
-/** What a refusal speaks of, and the row of the rules that decided: `us`, `rate`. */
+/** What a refusal says about the recipient's address, the strongest first. */
+export type Kind =
+  /** Beyond doubt that there is no such mailbox or user. */
+  | 'unknown'
+  /** The same by its status alone, beside words that no rule knows. */
+  | 'status'
+  /** The mailbox does not take mail, and may exist. */
+  | 'refused'
+  /** The mailbox has no space. */
+  | 'full'
+
+/** What of a reply decided: its words, its RFC 3463 status, or nothing but its code. */
+export type DecidedBy = 'words' | 'status' | 'code'
+
+/** What a refusal speaks of, and the row of the rules that decided: `sender`, `rate`. */
 export interface ReplyReading {
   subject: Subject
   row: string
+  /** Absent for a refusal that proves nothing about the mailbox. */
+  kind?: Kind
+  decidedBy: DecidedBy
+  /** The phrase that decided, as it stands in the reply, where words decided. */
+  words?: string
 }
 
 /** How long each phase took, in milliseconds. A phase that was not reached, or was not needed, is absent. */

@@ -1,6 +1,7 @@
-import type { Outcome, Reply, ReplyReading } from './attempt.ts'
-import { type KnownNames, NAMED, plainWords } from './plain-text.ts'
-import { withoutQuotes } from './quotes.ts'
+import type { DecidedBy, Outcome, Reply, ReplyReading } from './attempt.ts'
+import { type Clause, clausesOf } from './clauses.ts'
+import { type KnownNames, NAMED } from './plain-text.ts'
+import { leftWords } from './rules/known-words.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import { RULES } from './rules.ts'
 
@@ -30,8 +31,8 @@ export function classify(placed: PlacedReply): Judgement {
   if (phase === 'after_dot') return { outcome: { kind: 'in_doubt' } }
   const digit = Math.floor(reply.code / 100)
   if (digit === 4 || digit === 5) {
-    const rule = ruleFor(placed)
-    return { outcome: bounceOf(rule, digit), reading: { subject: rule.subject, row: rule.name } }
+    const held = heldBy(placed)
+    return { outcome: bounceOf(held.rule, digit), reading: readingOf(held, placed) }
   }
   if (phase !== 'dot') return { outcome: TEMPORARY }
   return { outcome: { kind: digit === 2 ? 'delivered' : 'in_doubt' } }
@@ -44,33 +45,86 @@ function bounceOf({ reason, evenFor4xx }: ReplyRule, digit: number): Outcome {
   return { kind: 'bounced', reason, retryable: reason === 'temporary_failure' || reason === 'connection_timeout' }
 }
 
-/** The row that decides on a 4xx or 5xx reply. */
-export function ruleFor({ phase, reply, mx, names }: PlacedReply): ReplyRule {
-  const code = String(reply.code)
-  const own = withoutQuotes(reply.text, names)
-  const all = plainWords(reply.text, names)
-  const said = own === reply.text ? all : plainWords(own, names)
-  // A status may be that of a quotation, whose lines begin like those of a reply.
-  const status = own === reply.text ? statusOf(reply) : undefined
-  const isSilent = SILENT.test(said)
-  const host = mx.toLowerCase()
-  // What another server said may be about our own address, so it proves nothing about the recipient.
-  const textOf = ({ subject }: ReplyRule) => (subject === 'space' || subject === 'mailbox' ? said : all)
-  return RULES.find(
-    (rule) =>
-      (rule.phases?.includes(phase) ?? true) &&
-      (rule.code?.test(code) ?? true) &&
-      (rule.status === undefined || (status !== undefined && rule.status.test(status))) &&
-      !(rule.bare && status !== undefined) &&
-      !(rule.silent && !isSilent) &&
-      (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true) &&
-      (rule.text?.test(textOf(rule)) ?? true) &&
-      !rule.unless?.test(textOf(rule)),
-  )!
+/** The row that holds, and the words for which it does. */
+interface Held {
+  rule: ReplyRule
+  words?: string
 }
 
-/** Nothing but addresses, numbers and punctuation. */
-const SILENT = new RegExp(`^(?:${Object.values(NAMED).join('|')}|\\P{L})*$`, 'u')
+function readingOf({ rule, words }: Held, { reply }: PlacedReply): ReplyReading {
+  const { subject, name, kind, status } = rule
+  const decidedBy: DecidedBy =
+    words !== undefined ? 'words' : status || (rule.silent && reply.enhanced) ? 'status' : 'code'
+  const evidence = { decidedBy, ...(words !== undefined && { words }) }
+  // A refusal by policy proves nothing about a mailbox, and neither does one that may end.
+  if (kind && statusOf(reply)?.startsWith('5.7.')) return { subject, row: `${name}, by policy`, ...evidence }
+  const counts = kind !== undefined && (reply.code >= 500 || rule.evenFor4xx)
+  return { subject, row: name, ...(counts && { kind }), ...evidence }
+}
+
+/** The row that decides on a 4xx or 5xx reply. */
+export const ruleFor = (placed: PlacedReply): ReplyRule => heldBy(placed).rule
+
+/**
+ * The first row that holds for one of the clauses. So what a reply means is what one of its clauses means, and a clause
+ * more never makes it count more against the recipient than the clause alone. A clause that only says where help is
+ * decides where no other clause does.
+ */
+function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
+  const code = String(reply.code)
+  const clauses = clausesOf(reply.text, names)
+  const help = clauses.filter(({ isHelp }) => isHelp)
+  const own = help.length === 0 ? clauses : clauses.filter(({ isHelp }) => !isHelp)
+  const status = statusOf(reply)
+  // A status may be that of a quotation, whose lines begin like those of a reply. Then it proves nothing by itself.
+  const isQuoted = clauses.some(({ isForeign }) => isForeign)
+  const host = mx.toLowerCase()
+  const holdsByNumbers = (rule: ReplyRule) =>
+    (rule.phases?.includes(phase) ?? true) &&
+    (rule.code?.test(code) ?? true) &&
+    (rule.status === undefined || (status !== undefined && rule.status.test(status))) &&
+    !(isQuoted && rule.status && !rule.text && rule.kind) &&
+    !(rule.bare && status !== undefined) &&
+    !(rule.silent && !clauses.every(isSilent)) &&
+    (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true)
+  const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
+    if (!holdsByNumbers(rule)) return undefined
+    if (!rule.text) return { rule }
+    for (const clause of among) {
+      const words = wordsFor(rule, clause)
+      if (words !== undefined) return { rule, words }
+    }
+    return undefined
+  }
+  const first = firstOf(RULES, (rule) => held(rule, own))!
+  if (first.words !== undefined || first.rule.kind === 'full' || help.length === 0) return first
+  return firstOf(RULES, (rule) => (rule.text && !rule.kind ? held(rule, help) : undefined)) ?? first
+}
+
+function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The words for which the row holds, as they stand in the reply. */
+function wordsFor({ text, subject, wholly }: ReplyRule, clause: Clause): string | undefined {
+  // What another server said may be about our own address, so it proves nothing about the recipient.
+  if (clause.isForeign && (subject === 'space' || subject === 'mailbox')) return undefined
+  const match = text!.exec(clause.text)
+  if (!match || (wholly && leftWords(clause).length > 0)) return undefined
+  return clause.original(match.index, match.index + match[0].length)
+}
+
+const NAMES = new Set<string>(Object.values(NAMED))
+
+/** Nothing but addresses, ids and punctuation. */
+function isSilent({ text, ids }: Clause): boolean {
+  const tokens = text.match(/[\p{L}\p{N}]+/gu) ?? []
+  return tokens.every((token) => NAMES.has(token) || !/\p{L}/u.test(token) || ids.has(token))
+}
 
 /** Some servers put the status into the text only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */
 const STATUS_IN_TEXT = /#\s?([45]\.\d{1,3}\.\d{1,3})(?!\.?\w)/

@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { domainOf } from '../address.ts'
+import { replaceTraced, type TracedText } from './traced-text.ts'
 
 /** What a reply names, as far as we know the names. */
 export interface KnownNames {
@@ -12,13 +13,27 @@ export interface KnownNames {
 /** The longest text that is read: several times the longest reply that is stored. */
 const MAX_CHARACTERS = 4_096
 
-const URL = /\b(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}/gi
-const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}/giu
+const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(lt|gt|amp|quot|apos|nbsp));/gi
+const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", nbsp: ' ' }
+const URL = /\b(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}(?<![.,;:!?])/gi
+const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}(?:(?<!\.)|(?=[>)\]]))/giu
+const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}'
 /**
- * What a log or a bounce adds to a reply: `relay=[192.0.2.25]` speaks of no relaying, and `(in reply to RCPT TO
- * command)` of no recipient.
+ * What a log or a bounce adds to a reply: `relay=[192.0.2.25]` speaks of no relaying, `(in reply to RCPT TO command)` of
+ * no recipient, and `Giving up on 192.0.2.25` of no time that is over.
  */
-const ADDED = /\brelay=[^\s,;]{1,300}|\(in reply to [A-Z ]{3,30} command\)/gi
+const ADDED = new RegExp(
+  [
+    '\\brelay=[^\\s,;]{1,300}(?<![.!?])',
+    '\\(in reply to [A-Z ]{3,30} command\\)',
+    '\\(delivery attempts: \\d{1,6}\\)',
+    '#SMTP#',
+    '\\bgiving up on [\\w.:[\\]-]{1,260}(?<!\\.)',
+    `(?:\\b(?:mon|tue|wed|thu|fri|sat|sun),? )?\\b\\d{1,2} ${MONTH} \\d{4}(?: \\d\\d:\\d\\d(?::\\d\\d)?)?(?: [+-]\\d{4}| gmt| utc)?(?: \\([a-z]{2,5}\\))?`,
+    `(?:\\b(?:mon|tue|wed|thu|fri|sat|sun) )${MONTH} {1,2}\\d{1,2} \\d\\d:\\d\\d:\\d\\d(?: [a-z]{2,5})? \\d{4}`,
+  ].join('|'),
+  'gi',
+)
 const IP = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w])|(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:.]{0,40}/gi
 const TOP_LEVEL =
   '[a-z]{2}|com|net|org|info|biz|edu|gov|mil|int|arpa|cloud|email|online|app|dev|local|lan|internal|example|test|invalid'
@@ -43,32 +58,36 @@ export const NAMED = {
 } as const
 
 /**
- * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it: names
- * are replaced by the words of `NAMED`, because `spam@example.com: unknown` is not about spam.
+ * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it, with the
+ * places of its characters in the reply. Names are replaced by the words of `NAMED`, because `spam@example.com: unknown`
+ * is not about spam. Links are cut, and entities of HTML are decoded.
  */
-export function plainWords(text: string, names: KnownNames = {}): string {
-  return plain(withoutNames(text.slice(0, MAX_CHARACTERS), names))
+export function plainText(text: string, names: KnownNames = {}): TracedText {
+  return tracedPlain(withoutNames({ text: text.slice(0, MAX_CHARACTERS) }, names))
 }
+
+/** Lower case without accents. `RecipientNotFound`, `recipient_not_found` and `recipient-not-found` are three words. */
+export const plain = (text: string): string => tracedPlain({ text }).text.trim()
 
 const MARKS = /\p{M}/gu
 /** The article of `l'adresse`, `d'utilisateur` and `dell'utente`. */
-const ELISION = /(?<![a-z])(?:l|d|un|(?:de|a|ne|su|que)ll)['’](?=[a-z])/g
+const ELISION = /(?<![a-z])(?:l|d|un|qu|s|(?:de|a|ne|su|que)ll)['’](?=[a-z])/g
 
-/** Lower case without accents. `RecipientNotFound`, `recipient_not_found` and `recipient-not-found` are three words. */
-export function plain(text: string): string {
-  return text
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .normalize('NFKD')
-    .replace(MARKS, '')
-    .toLowerCase()
-    .replaceAll('ß', 'ss')
-    .replace(ELISION, '')
-    .replace(/['’`´]/g, '')
-    .replace(/["“”«»<>()[\]{}_\-–—=*/\\|+~\s]+/g, ' ')
-    .trim()
+function tracedPlain(text: TracedText): TracedText {
+  const cased = replaceTraced(text, /[a-z](?=[A-Z])/g, ([letter]) => `${letter} `)
+  const ascii = replaceTraced(cased, /[^\x00-\x7f]/gu, ([character]) =>
+    character.toLowerCase().normalize('NFKD').replace(MARKS, '').replaceAll('ß', 'ss').replace(/[’`´]/g, "'"),
+  )
+  const lower = { ...ascii, text: ascii.text.toLowerCase() }
+  const whole = replaceTraced(
+    replaceTraced(lower, ELISION, () => ''),
+    /['`]/g,
+    () => '',
+  )
+  return replaceTraced(whole, /["“”«»<>()[\]{}_\-–—=*/\\|+~\s]+/g, ([blank]) => (blank === ' ' ? undefined : ' '))
 }
 
-function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): string {
+function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownNames): TracedText {
   const recipientAddress = recipient.toLowerCase()
   const recipientDomain = domainOf(recipientAddress)
   const own = new Set(ours.map((name) => name.toLowerCase()).filter((name) => name !== '' && name !== recipientDomain))
@@ -89,14 +108,31 @@ function withoutNames(text: string, { recipient = '', ours = [] }: KnownNames): 
   // A local part such as that of o'brien@example.net, and a new top-level domain, are known only because we know them.
   const known = [...ownDomains, recipientDomain].filter((domain) => domain.includes('.'))
   const knownRecipient = recipientAddress.includes('@') ? [recipientAddress] : []
-  return bracketed(text.replace(anyOf(knownRecipient), ` ${NAMED.recipient} `), recipientAddress)
-    .replace(ADDED, ' ')
-    .replace(URL, (url) => ` ${BLOCK_LIST_HOST.test(url.slice(0, 80)) ? NAMED.blockList : (urlWord(url) ?? '')} `)
-    .replace(EMAIL, (email) => ` ${emailWord(email)} `)
-    .replace(anyOf(known), (domain) => ` ${hostWord(domain)} `)
-    .replace(IP, (ip) => ` ${own.has(ip.toLowerCase()) ? NAMED.us : NAMED.ip} `)
-    .replace(HOST, (host) => ` ${hostWord(host)} `)
-    .replace(/(?<![\w.-])[\w-]{3,63}(?![\w-])/g, (word) => (own.has(word.toLowerCase()) ? NAMED.us : word))
+  const local = recipientAddress.slice(0, Math.max(0, recipientAddress.lastIndexOf('@')))
+  const steps: [RegExp, (match: RegExpExecArray) => string | undefined][] = [
+    [/[^\S ]/g, () => ' '],
+    [ENTITY, ([, decimal, hex, name]) => entity(decimal, hex, name)],
+    [anyOf(knownRecipient), () => ` ${NAMED.recipient} `],
+    [LOCAL_PART, ([, word]) => (word!.toLowerCase() === local ? ` ${NAMED.recipient} ` : undefined)],
+    [ADDED, () => ' '],
+    // A link says nothing, unless it leads to a list of blocked senders.
+    [URL, ([url]) => (BLOCK_LIST_HOST.test(url.slice(0, 80)) ? ` ${NAMED.blockList} ` : ' ')],
+    [EMAIL, ([email]) => ` ${emailWord(email)} `],
+    [anyOf(known), ([domain]) => ` ${hostWord(domain)} `],
+    [IP, ([ip]) => ` ${own.has(ip.toLowerCase()) ? NAMED.us : NAMED.ip} `],
+    [HOST, ([host]) => ` ${hostWord(host)} `],
+    [/(?<![\w.-])[\w-]{3,63}(?![\w-])/g, ([word]) => (own.has(word.toLowerCase()) ? NAMED.us : undefined)],
+  ]
+  return steps.reduce((traced, [pattern, by]) => replaceTraced(traced, pattern, by), text)
+}
+
+/** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */
+const LOCAL_PART = /["'<([]([^\s"'<>()[\]@]{1,64})["'>)\]]/g
+
+function entity(decimal: string | undefined, hex: string | undefined, name: string | undefined): string | undefined {
+  if (name !== undefined) return ENTITIES[name.toLowerCase()]
+  const codePoint = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal)
+  return codePoint >= 32 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : undefined
 }
 
 /** Matches these names in any case, and not as a part of a longer name. Never matches without a name. */
@@ -110,15 +146,3 @@ function withAsciiDomain(address: string): string {
   const domain = domainOf(address)
   return /[^\x00-\x7f]/.test(domain) ? `${address.slice(0, -domain.length)}${domainToASCII(domain)}` : address
 }
-
-/** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */
-function bracketed(text: string, recipient: string): string {
-  const local = recipient.slice(0, Math.max(0, recipient.lastIndexOf('@')))
-  if (local === '') return text
-  return text.replace(/["'<([]([^\s"'<>()[\]@]{1,64})["'>)\]]/g, (whole, word: string) =>
-    word.toLowerCase() === local ? ` ${NAMED.recipient} ` : whole,
-  )
-}
-
-/** Google says in the address of its page what happened: `?p=NoSuchUser`. */
-const urlWord = (url: string) => /[?&]p=([A-Za-z]{4,40})/.exec(url)?.[1]

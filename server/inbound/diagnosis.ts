@@ -1,4 +1,4 @@
-import type { BounceReason, Reply } from '../../mail/smtp/attempt.ts'
+import type { BounceReason, Kind, Reply } from '../../mail/smtp/attempt.ts'
 import { classify } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
@@ -23,6 +23,8 @@ export interface Diagnosis {
   reason?: BounceReason
   /** How the evidence was read: see `readAs`. */
   readAs?: string
+  /** What the evidence says about the address. */
+  kind?: Kind
   /** The enhanced status code. */
   enhanced?: string
   /** Reply code, enhanced status code and text, as far as the bounce has them. */
@@ -42,7 +44,7 @@ export interface FailedRecipient extends Diagnosis {
  * `#550 ...` and `returned '550 ...`.
  */
 const REPLY_CODE =
-  /(?:^|[:;,\]>'"([#] ?|\b(?:said|returned|error|code|reason|reply|with|was) )([45][0-5]\d)(?=[ -](?:#?\d\.\d|[^\s\d])|$)/
+  /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 /** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
@@ -54,12 +56,12 @@ const DEFAULT_CODE = 554
 /** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
 
-/** What a bounce says of a reply that the server gave before it saw a recipient: it is about us. */
+/** What a bounce says of a reply that the server gave before it saw a recipient: it is about the sender. */
 const BEFORE_RECIPIENT =
   /\b(?:after|in (?:reply|response) to|following|responding to) (?:the )?(?:initial connection|connect(?:ion)?\b|helo|ehlo|lhlo|starttls|mail from)/i
 
 /** Rows that hold for any reply: without a reply of a server they are no evidence. */
-const NO_EVIDENCE = new Set(['us (not understood)', 'mailbox (refused without words)'])
+const NO_EVIDENCE = new Set(['sender (not understood)', 'mailbox (refused without words)'])
 
 /**
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
@@ -78,14 +80,17 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   )
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
-  const { outcome, reading } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })
+  const { outcome, reading: read } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })
+  // The status of a reporter without a reply is its own, not that of the recipient's server.
+  const isReporters = quoted === undefined && read?.kind === 'unknown' && read.decidedBy === 'status'
+  const reading = isReporters ? { ...read, kind: 'status' as const, row: 'unknown by its status' } : read
   const phrase = reading && readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
   const hasWords = /\p{L}{2}/u.test(reply.text)
   const isEvidence = phrase !== undefined && (!NO_EVIDENCE.has(phrase) || (quoted !== undefined && hasWords))
   if (outcome.kind !== 'bounced' || !isEvidence) return { detail, enhanced }
-  return { reason: outcome.reason, readAs: phrase, enhanced, detail }
+  return { reason: outcome.reason, readAs: phrase, kind: reading?.kind, enhanced, detail }
 }
 
 /**
@@ -101,12 +106,14 @@ function quotedReply(lines: string[]): { code: number; lines: string[] } | undef
     const from = match.index + match[0].length - code.length
     const next = lines.findIndex((each, at) => at > i && (each === '' || beginsOtherReply(each, code)))
     const text = [line.slice(from), ...lines.slice(i + 1, next < 0 ? undefined : next)].join('\n')
-    return { code: Number(code), lines: text.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }
+    // Some reporters put the words behind the code in quotes.
+    const unquoted = text.replace(/^(\d{3})[ -]['"]/, '$1 ')
+    return { code: Number(code), lines: unquoted.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }
   }
   return undefined
 }
 
 function beginsOtherReply(line: string, code: string): boolean {
-  const other = /^[45][0-5]\d(?=[ -])/.exec(line)?.[0]
+  const other = /^[45](?:[0-5]\d|71)(?=[ -])/.exec(line)?.[0]
   return other !== undefined && other !== code
 }

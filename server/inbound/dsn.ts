@@ -38,7 +38,7 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   })
 }
 
-const isSpecific = (readAs: string | undefined) => readAs !== undefined && readAs !== 'us (not understood)'
+const isSpecific = (readAs: string | undefined) => readAs !== undefined && readAs !== 'sender (not understood)'
 
 /** The groups of fields that are about a recipient, in the status part or in another part that has them. */
 function statusGroups(parts: Parts): Field[][] {

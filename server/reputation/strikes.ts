@@ -1,3 +1,4 @@
+import type { Kind } from '../../mail/smtp/attempt.ts'
 import { RULES, readAs } from '../../mail/smtp/rules.ts'
 
 /** What a bounce or a complaint counts against its address. */
@@ -30,4 +31,7 @@ export function strikeOfReading(reason: string, readAs: string | undefined): Str
 /** Strikes that suppress only when they repeat. */
 export const REPEATED_STRIKES = Object.entries(STRIKES).flatMap(([strike, { at }]) => (at > 1 ? strike : []))
 
-const STRIKE_OF_READING = new Map(RULES.map((rule) => [readAs({ subject: rule.subject, row: rule.name }), rule.strike]))
+const STRIKE_OF_KIND: Record<Kind, Strike> = { unknown: 'hard', status: 'mailbox', refused: 'mailbox', full: 'full' }
+const STRIKE_OF_READING = new Map(
+  RULES.flatMap(({ subject, name, kind }) => (kind ? [[readAs({ subject, row: name }), STRIKE_OF_KIND[kind]]] : [])),
+)

@@ -71,7 +71,7 @@ export function trackSends(send: Send, { load, metrics }: Options): TrackedSends
     }
     if (smtp.phase === SmtpPhase.DNS) return
     if (smtp.code !== undefined) {
-      const result = smtp.readAs?.startsWith('us (') ? 'sender_refused' : 'other'
+      const result = smtp.readAs?.startsWith('sender (') ? 'sender_refused' : 'other'
       metrics.providerRecipients.add({ provider: providerOf(smtp.mx ?? '') ?? 'other', result })
     }
     const tls = smtp.tls ? (smtp.tls.verified ? 'verified' : 'unverified') : 'none'

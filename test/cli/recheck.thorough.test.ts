@@ -62,7 +62,7 @@ test('a recheck lists the entries that the rules of today would not create, and 
     judged: 3,
     unknown: 1,
     removed: 0,
-    entries: [{ email: 'alive@example.net', read_as: 'us (rate)' }],
+    entries: [{ email: 'alive@example.net', read_as: 'sender (rate)' }],
   })
   const applied = await run(['suppression', 'recheck', '--apply'])
   expect(applied.text).toContain('1 removed.')

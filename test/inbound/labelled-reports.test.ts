@@ -12,7 +12,7 @@ test.each(LABELLED.map((report) => [report.source, report.verdict, report] as co
   '%s is read as %s',
   async (_source, verdict, report) => {
     const { want, got } = await judgeReport(report)
-    expect({ verdict: got.verdict, strike: got.strike }).toEqual({ verdict, strike: want.strike })
+    expect({ verdict: got.verdict, kind: got.kind }).toEqual({ verdict, kind: want.kind })
   },
 )
 
@@ -61,9 +61,9 @@ const PACKED: [string, (mail: string) => string][] = [
 
 test.each(PACKED)('%s changes nothing about a report', async (_, pack) => {
   for (const report of LABELLED) {
-    const { verdict, strike } = (await judgeReport(report)).got
+    const { verdict, kind } = (await judgeReport(report)).got
     const { got } = await judgeReport({ ...report, mail: pack(report.mail) })
-    expect({ verdict: got.verdict, strike: got.strike }, report.source).toEqual({ verdict, strike })
+    expect({ verdict: got.verdict, kind: got.kind }, report.source).toEqual({ verdict, kind })
   }
 })
 
@@ -76,7 +76,7 @@ test.each(SHAPES)('%s without anything that we can read is no evidence', async (
   const report = await readReport(Buffer.from(write({ reply: '', words: 'It went wrong in a way of its own.' })))
   for (const { reason, readAs, detail } of report?.kind === 'bounce' ? report.failures : []) {
     // Where the shape gives a code to the words of the system, they are a reply like any other.
-    if (/^5\d\d /.test(detail)) expect(readAs).toBe('us (not understood)')
+    if (/^5\d\d /.test(detail)) expect(readAs).toBe('sender (not understood)')
     else expect(reason).toBeUndefined()
   }
 })

@@ -185,7 +185,7 @@ test('the command that a reply answers is no word about the recipient', async ()
     'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; 550 Go away',
   ]
   const report = await read(dsn({ notice: `<ann@example.net>: host mx.example.net[192.0.2.7] said: ${reply}`, fields }))
-  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'us (not understood)' }] })
+  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'sender (not understood)' }] })
 })
 
 test('the replies to later commands do not belong to the reply that refused the recipient', async () => {
@@ -220,7 +220,7 @@ test.each([
 
 test('the sending domain is a name for us in a report too', async () => {
   const report = await read(field('smtp; 550 5.1.2 example.test does not exist', '5.1.2'))
-  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'us (our name)' }] })
+  expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'sender (our name)' }] })
 })
 
 test.each([

@@ -129,7 +129,12 @@ test('the example configuration refuses living recipients beside many unknown on
     expect(recipient).toMatchObject({
       status: 'bounced',
       reason: 'policy_block',
-      smtp: { phase: 'rcpt', code: 550, reply: /Rejected for too many bad recipients/, read_as: 'us (bad recipients)' },
+      smtp: {
+        phase: 'rcpt',
+        code: 550,
+        reply: /Rejected for too many bad recipients/,
+        read_as: 'sender (bad recipients)',
+      },
     })
   }
   expect(await Promise.all(living.map(suppressed))).toEqual([0, 0])

@@ -270,9 +270,9 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   tried: TriedHost[];
 
   /**
-   * How the service read a refusal: what the reply speaks of (`session`, `us`, `message`, `space`, `mailbox` or
-   * `route`), and in brackets the rule that decided, such as `us (rate)`. Rules may be renamed: show this, do not parse
-   * it.
+   * How the service read a refusal: what the reply speaks of (`session`, `sender`, `message`, `space`, `mailbox` or
+   * `route`), and in brackets the rule that decided, such as `sender (rate)`. Rules may be renamed: show this, do not
+   * parse it.
    *
    * @generated from field: optional string read_as = 13 [json_name = "read_as"];
    */

@@ -4,7 +4,7 @@ import { NAMED } from '../plain-text.ts'
 import { near, together, words } from './pattern.ts'
 
 /** What a reply calls a recipient or their mailbox. */
-export const NOUN = words(
+export const NOUNS = [
   'mailbox*, mail box*, inbox, mail drop, maildrop, maildir, user, users, username, userid, recipient',
   'recipients, person, persona, recip, rcpt, rcpt to, account, accounts, address, addresses, addressee',
   'adress, alias, aliases, local part, localpart, customer, subscriber, email id, mail id, mail account',
@@ -15,57 +15,62 @@ export const NOUN = words(
   'adres, geadresseerde, mailaccount, skrzynk*, odbiorc*, użytkownik*, schránk*, příjemce, uživatel*',
   'mailadresse, emailadresse, mailadres, emailadres, adresa, adresát*, brevlåd*, mottagare*, användare*',
   'postkass*, modtager*, bruger*, kullanıcı, alıcı, hesap, ящик, пользовател, получател, адрес, аккаунт',
-  'абонент, 邮箱, 信箱, 郵箱, 邮件地址, 用户, 使用者, 收件人, 帐号, 账号, 帳號, 地址, メールボックス, ユーザー, 宛先, 受信者, アドレス, 사용자, 수신자',
-)
+  'mottaker*, абонент, 邮箱, 信箱, 郵箱, 邮件地址, 用户, 使用者, 收件人, 帐号, 账号, 帳號, 地址, メールボックス, ユーザー, 宛先, 受信者, アドレス, 사용자, 수신자',
+]
+export const NOUN = words(...NOUNS)
 /** The same, or the address itself. */
 export const MAILBOX = `(?:${NOUN}|${words(NAMED.recipient)})`
 
-/** What says beyond doubt that there is no such user. */
-const UNKNOWN = `(?<!may )(?<!might )${words(
+/** What is said of a user that does not exist. */
+export const UNKNOWN_WORDS = [
   'unknown, unkown, not found, notfound, not known, doesnt exist, does not exist, doesnot exist',
   'do not exist, dont exist, didnt exist, did not exist, not exist, not exists, nonexistent, non existent',
   'non existant, nonexistant, nonexist, non existing, inexistent, inexisting, cannot be found',
   'cant be found, could not be found, couldnt be found, wasnt found, was not found, not be found',
   'isnt found, no found, not recognized, not recognised, unrecognized, unrecognised, not listed',
   'not in directory, not in our directory, not in database, not in our database, not in the database',
-  'isnt known, is not known, has never existed, never existed',
+  'isnt in our directory, is not in our directory, isnt known, is not known, has never existed, never existed',
   'has no mailbox, has no account, have no mailbox, have no account, does not have a mailbox',
   'doesnt have a mailbox, does not have an account, doesnt have an account, unbekannt*, nicht bekannt',
-  'existiert nicht, existieren nicht, nicht gefunden, nicht vorhanden, gibt es nicht, nicht existent',
+  'existiert nicht, existiert hier nicht, existieren nicht, nicht gefunden, nicht vorhanden, gibt es nicht, nicht existent',
   'inconnu*, non trouvé*, pas trouvé*, pas été trouvé*, pas connu*, nexiste pas, nexiste plus, introuvable*',
   'inexistant*, desconocid*, no existe, no existen, inesistent*, inexistente*, no ha sido encontrad*',
   'no fue encontrad*, no localizad*, no encontrad*, no se encuentra, no encontró, no se ha encontrado',
-  'sconosciut*, non esiste, non esistente, non trovat*, non è stato trovato, desconhecid*, não existe',
+  'sconosciut*, non cè traccia, non esiste, non esistente, non trovat*, non è stato trovato, desconhecid*, não existe',
   'nao existe, não encontrad*, não conhecid*, não consta, não foi localizad*, não foi encontrad*',
-  'não localizad*, onbekend*, bestaat niet, bestaan niet, niet gevonden, niet bekend, nieznan*',
+  'não localizad*, onbekend*, bestaat niet, bestaat hier niet, bestaan niet, niet gevonden, niet bekend, nieznan*',
   'nie istnieje, nie znaleziono, neexistuje, neznám*, nenalezen*, okänd*, finns inte, ukendt, findes ikke',
   'ukjent, finnes ikke, bulunamad*, bilinmeyen, nem létezik, ismeretlen, tuntematon, не существует',
-  'не найден, неизвест, нет такого, не зарегистрирован, 不存在, 未找到, 找不到, 无此, 查無, 没有找到, 存在しません, 見つかりません, 不明',
-)}`
+  'не найден, неизвест, нет такого, не зарегистрирован, 不存在, 未找到, 找不到, 无此, 查無, 没有找到, 存在しません, 見つかりません, 不明, 아닙니다, 존재하지 않, 없는',
+]
+const UNKNOWN = words(...UNKNOWN_WORDS)
 
 /** The same, before the noun. */
-const NO_SUCH = words(
+export const NO_SUCH_WORDS = [
   'no such, nosuch, unknown, nonexistent, non existent, non existing, unrecognized, unrecognised',
   'dont recognize, do not recognize, unbekannt*, inconnu*, no existe*, desconocid*, non esiste*',
   'sconosciut*, não existe*, desconhecid*, nicht existierend*, onbekend*, nieznan*, neznám*, okänd, ukendt',
-  'ukjent, нет такого, неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
-)
+  'ukjent, does not know, doesnt know, do not know, dont know, нет такого, неизвест, 无此, 查无此, 查無此, 没有这个, 没有此, 无效',
+]
+const NO_SUCH = words(...NO_SUCH_WORDS)
 
 /** A plain "no" must come before the noun: there may be no permission for a user. */
-const NO = words(
+export const NO_WORDS = [
   'there is no, there are no, kein, keine, keinen, aucun, aucune, no hay, ningún, nessun, nessuna, nenhum',
-  'nenhuma, não há, geen',
-)
+  'nenhuma, não há, geen, nie ma takiego, nie ma takiej',
+]
+const NO = words(...NO_WORDS)
 
 /** Sentences that say it without one of the nouns. */
-const NOBODY_HERE = words(
-  'no mailbox here by that name, no mailbox by that name, no one here by that name, no one by that name',
+export const NOBODY_WORDS = [
+  'no account by that name, no user by that name, no user with that name, no mailbox here by that name, no mailbox by that name, no one here by that name, no one by that name',
   'no user here, no mailbox here, no account here, not our user, not our customer, not one of our customers',
   'no such person, no such local*, no such mail*, no such email, no such alias, no such addr*',
   'unknown email, unknown rcpt, unknown mail, not a valid user, not a known user, not a user here',
   'doesnt live here, unknown local*, unknown or illegal, no mailbox found, no mailbox, no mail box',
   'no one with that, empfänger unbekannt',
-)
+]
+const NOBODY_HERE = words(...NOBODY_WORDS)
 
 /** Names of our side: where one of them is unknown, nothing is said about the recipient. */
 const NOT_OURS = `(?![^.;!]{0,40}${NAMED.us})`
@@ -73,23 +78,22 @@ const NOT_OURS = `(?![^.;!]{0,40}${NAMED.us})`
 /** An error or a reason that is unknown is no unknown user. */
 const FAULT =
   '(?:error|errors|problem|problems|failure|reason|reasons|cause|exception|fehler|grund|erreur|raison|problema|motivo|causa|errore|erro|fout|reden)(?![a-z])'
-/** Between a mailbox and what is said of it, nothing else is named that may be unknown. */
-const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|service|system|domain|dns|mx|record|records|sender|header|certificate|key|database|policy|${NAMED.us}|${NAMED.ourAddress})(?![a-z])|${FAULT}))[^.;!]){0,60}?`
+/** Between a mailbox and what is said of it, nothing else is named that may be unknown, and nothing else is said. */
+const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|service|system|domain|dns|mx|record|records|sender|header|certificate|key|policy|${NAMED.us}|${NAMED.ourAddress})(?![a-z])|reject|refus|denied|blocked|geweigerd|timed|invalid|${FAULT}))[^.;!]){0,60}?`
 /** Between "no such" and the mailbox there are adjectives at most. */
 const ADJECTIVES = `(?:(?! (?:for|to|in|from|of|by|with|on|fur|pour|para|per|por|voor|auf|von) )(?!(?<![a-z])${FAULT})[^.;!]){0,24}?`
 
-/** Words that say beyond doubt that there is no such user. */
+/** An email that does not exist is an address. */
+const EMAIL = `${words('this, that, the, such, diese, cet, este, questa, esse, deze')} ${words('email, e mail, mail, correo, courriel')}`
+
+/** There is no such user. Whether this is said without doubt, the other words of the clause decide. */
 export const USER_UNKNOWN = `(?:${[
-  `${MAILBOX}(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
-  `(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}${MAILBOX}`,
-  `${NO} (?:[a-z]{1,12} )?${MAILBOX}`,
+  `(?:${MAILBOX}|${EMAIL})(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
+  `(?:(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}|${NO} (?:[a-z]{1,12} )?)${MAILBOX}`,
   NOBODY_HERE,
   near(words('doesnt have a, does not have a, doesnt have an'), words('account'), 30),
-  words('domain unknown recipient', `${NAMED.address} not found`, `${NAMED.recipient} not found`),
+  words('domain unknown recipient', `${NAMED.address} not found`),
 ].join('|')})`
-
-/** A sentence that leaves open whether the user is unknown. */
-export const MAY_BE_UNKNOWN = `${words('may, might, perhaps, possibly, maybe, möglicherweise, vielleicht, peut être, quizá*, forse, talvez, misschien')}[^.;:!]{0,30}?${UNKNOWN}`
 
 /** What is said of a mailbox that may come back. */
 const PAUSED = words(
@@ -102,7 +106,7 @@ const PAUSED = words(
 /** The same, and what is said of an address that the server merely does not take. */
 const DISABLED = words(
   'unavailable, not available, unreachable, closed, terminat*, expired, discontinued, delet*, removed, moved',
-  'no longer, cancel*, retired, left the, abandoned',
+  'stillgelegt, no longer, cancel*, retired, left the, has left, abandoned',
   'not local, has changed, old address, invalid, not valid, isnt valid, incorrect, illegal, malformed',
   'ambiguous, undeliverable, unrout*, not routable, may not exist, might not exist, not registered',
   'unregistered, not defined, nicht verfügbar, nicht erreichbar, ungültig*, gelöscht, nicht mehr, geschlossen',
@@ -116,53 +120,73 @@ const INVALID_BEFORE = words(
   'undeliverable, unrouteable, unroutable, unavailable, not a valid, no valid, no active, deleted',
   'ungültige*, invalide, inválid*, indirizzo non valido, ongeldig*, blocked, locked',
 )
-/** A name of the mailbox and a word that it does not take mail now. */
-export const MAILBOX_PAUSED = `(?:${MAILBOX}${OF_THE_MAILBOX}${PAUSED}|${near(PAUSED, NOUN, 24)})`
+/** A mailbox that its server has closed, in a word that also stands for a policy. */
+export const MAILBOX_BLOCKED = near(
+  words(
+    'user, account, mailbox, subscriber, konto, postfach, benutzer*, compte, boîte*, utilisateur, cuenta, buzón',
+    'usuario, casella, utente, conta, caixa postal, caixa, usuário, postvak, gebruiker, skrzynka, ящик',
+    'пользовател, аккаунт, 用户, 账号, 邮箱',
+  ),
+  words(
+    'blocked, locked, banned, gesperrt, blockiert, bloqué*, bloquead*, bloccat*, geblokkeerd, zablokowan*',
+    'заблокирован, 禁用, 冻结, 被禁, 封禁',
+  ),
+  14,
+)
+
+/** What is said of a mailbox that does not take this message, for whatever reason. */
+const REFUSED = words(
+  'reject*, refus*, declin*, denied, not, no, no longer, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
+  'problem*, undeliver*, impossible, kein*, nicht, abgelehnt, zurückgewiesen, verweigert, fehlgeschlagen, pas, aucun*',
+  'rejet*, échou*, rechaz*, falló, respint*, rifiutat*, fallit*, recusad*, rejeitad*, falhou, geweigerd, niet, geen',
+  'odrzuc*, zamítnut*, odmítnut*, avvis*, reddedildi, отклон, не принят, 拒',
+)
+/** A mailbox as subject or object of the refusal. */
+export const MAILBOX_REFUSED = `(?:${near(NOUN, REFUSED, 40)}|${near(REFUSED, NOUN, 40)})`
+
 /** A name of the mailbox and a word that it does not take mail. */
 export const MAILBOX_DISABLED = `(?:${MAILBOX}${OF_THE_MAILBOX}(?:${PAUSED}|${DISABLED})|${near(INVALID_BEFORE, NOUN, 24)})`
 
 /** What is said of a mailbox without space. */
 const FULL = words(
-  'full, overflow*, over quota, overquota, quota exceeded, exceeded quota, quota, out of space',
-  'out of storage, out of disk, no space, no more space, insufficient space, not enough space',
-  'not enough storage, insufficient storage, storage limit, storage quota, allowed storage, size limit',
-  'storage space, disk space, disk quota, space exceeded, over its limit, over the limit, over limit',
-  'size exceeded, size exceeds, size has been exceeded, too many messages on, too full, no room, used up',
-  'space not enough, exceeds allowed, exceeds its allowed, exceeds the allowed, no more room, not enough room, insufficient room, out of room, no free space, no storage',
-  'local limit, exceeded its storage, exceeded storage, exceeded the storage, exceeds the storage',
-  'exceeded its limit, exceeded the size, exceeded its size, maximum size, max size, limit exceeded',
-  'exhausted, has exceeded its, voll, überfüllt, ueberfuellt, übervoll, zu voll, überschritten',
-  'ueberschritten, kein speicher*, speicherplatz*, kontingent, zu viele mails, zuviele mails, pleine, plein',
-  'saturé*, dépassé*, quota dépassé, espace insuffisant, llen*, lleno, excedid*, sin espacio, cuota',
-  'excedió, excede, pien*, superat*, esaurit*, spazio insufficiente, cheia, cheio, lotad*, excedeu, cota',
-  'sem espaço, esgotad*, vol, overvol, quotum, overschreden, pełn*, przepełnion*, plná, fullt, fylld, dolu',
-  'dolmuş, переполнен, превышен, 已满, 已滿, 爆满, 超出, 容量, 空间不足, 満杯, いっぱい, 容量超過',
+  'full, overflow*, overfull, over quota, overquota, out of space, out of storage, out of disk, no space, no more space',
+  'insufficient space, not enough space, no free space, free space, enough space, available space, space left',
+  'not enough storage, insufficient storage, no storage, storage left, enough storage, storage limit, allowed storage',
+  'storage capacity, at capacity, its capacity, reached capacity, full capacity, capacity exceeded, size limit',
+  'storage space, disk space, space exceeded, over its limit, over the limit, over limit, reached its limit',
+  'reached its maximum, reached the limit, reached its storage, reached its size, hit its limit, limit reached',
+  'limit has been reached, 100%, 99%, used up, size exceeded, size exceeds, size has been exceeded',
+  'too many messages on, too full, no room, no more room, not enough room, insufficient room, out of room',
+  'space not enough, exceeds allowed, exceeds its allowed, exceeds the allowed, local limit, exceeded its storage',
+  'exceeded storage, exceeded the storage, exceeds the storage, exceeded its limit, exceeded the size',
+  'exceeded its size, maximum size, max size, limit exceeded, exhausted, has exceeded its, cannot store, no longer store',
+  'voll, überfüllt, ueberfuellt, übervoll, zu voll, überschritten, ueberschritten, kein speicher*, keinen speicher*',
+  'keinen platz, kein platz, speicherplatz*, limit erreicht, grenze erreicht, größe erreicht, kapazität*',
+  'ausgeschöpft, erschöpft, zu viele mails, zuviele mails',
+  'pleine, plein, saturé*, dépassé*, espace insuffisant, limite atteinte, atteint sa limite, atteint la limite',
+  'atteint sa capacité, limite de stockage, plus de place, plus espace, épuisé, capacité maximale',
+  'llen*, excedid*, sin espacio, excedió, excede, superado, alcanzado su, alcanzado el, límite alcanzado, no tiene espacio, agotad*',
+  'límite de almacenamiento, pien*, superat*, esaurit*, spazio insufficiente, raggiunto il, raggiunto la, limite raggiunto',
+  'cheia, cheio, lotad*, excedeu, sem espaço, esgotad*, atingiu o, atingiu seu, limite atingido',
+  'vol, overvol, overschreden, limiet bereikt, geen ruimte, onvoldoende ruimte, heeft zijn limiet',
+  'pełn*, pełen, przepełnion*, limit osiągnięty, brak miejsca, plná, plný, fullt, fylld, full kapacitet, dolu, dolmuş',
+  'переполнен, превышен, заполнен, нет места, 已满, 已滿, 爆满, 超出, 容量, 空间不足, 満杯, いっぱい, 一杯, 容量超過, 가득',
 )
-/** Words that speak of quota and storage without naming the mailbox. */
-const QUOTA_ALONE = words(
-  'over quota, overquota, quota exceeded, quota exceed*, exceeded quota, exceed quota, exceeds quota',
-  'exceeded his quota, exceeded her quota, exceeded their quota, exceeded the quota, exceeded its quota',
-  'quota full, quota is full, quota violation, extended quota, quota limit, quota reached, quota excedida',
-  'quota has been, quota was exceeded, quota is exceeded, disk quota, mailbox quota, storage quota',
-  'over the quota, exceeded storage allocation, exceeds storage allocation, out of storage space',
-  'exceeded allowed storage, exhausted allowed storage, quota überschritten, quota ueberschritten',
-  'quota dépassé*, dépassement de quota, cuota excedida, excedida la cuota, superado la cuota',
-  'quota superata, superato la quota, cota excedida, excedeu a cota, quota overschreden',
-  'speicherplatz erschöpft, too full, mailbox full, inbox full, box full, account full, user full',
-  'quota error, quotaexceed*, mailfull, mailboxfull, user has too many messages on the server',
-  'insufficient space to store, speichervolumen, speicherkontingent, exceeded mailbox, espacio insuficiente',
-  'kota aşıldı, spazio disponibile, spazio insufficiente, espacio disponible, espace insuffisant',
-  'speicherlimit, 配额, quota, quotas, over the allowed quota, mailfolder is full, enough space',
-  'enough storage',
+export const QUOTA = words(
+  'quota*, overquota, kontingent*, speicherkontingent, cuota*, cota, cotas, quotum, kota, 配额',
 )
-export const NO_SPACE = `(?:${near(MAILBOX, FULL, 60)}|${QUOTA_ALONE}|${near(FULL, MAILBOX, 12)})`
-
-/** A message, by the names that replies have for it. */
-export const MESSAGE = words(
-  'message, messages, mail, mails, email, emails, e mail, content, body, attachment*, nachricht, courriel',
-  'mensaje, correo, messaggio, mensagem, bericht, e mails, datei, file, contenu, inhalt, contenido',
-  'contenuto, conteúdo, inhoud, subject, письмо, сообщение, 邮件, 郵件, 信件, メール',
+/** Words that speak of storage without naming the mailbox. */
+const STORAGE_ALONE = words(
+  'exceeded storage allocation, exceeds storage allocation, out of storage space, exceeded allowed storage',
+  'exhausted allowed storage, mailfull, mailboxfull, speichervolumen, speicherlimit, speicherplatz erschöpft',
+  'insufficient space to store, exceeded mailbox, espacio insuficiente, espacio disponible, espace insuffisant',
+  'spazio disponibile, spazio insufficiente, mailfolder is full, mailbox full, inbox full, box full, account full',
+  'user full, enough space to store',
 )
+/** A mailbox without space, or a mailbox and its quota. */
+export const MAILBOX_FULL = `(?:${near(MAILBOX, `${FULL}|${QUOTA}`, 60)}|${near(`${FULL}|${QUOTA}`, MAILBOX, 24)})`
+/** The same without the mailbox. */
+export const NO_SPACE = `(?:${QUOTA}|${STORAGE_ALONE})`
 
 /** Words for spam and malware. */
 export const SPAM = words(
@@ -195,4 +219,8 @@ export const DOMAIN_UNKNOWN = `${DOMAIN}(?:(?!user|recipient|mailbox|account)[^.
 /** The same, with the word before the domain. */
 export const NO_SUCH_DOMAIN = `${words('unknown, no such, invalid, nonexistent, non existent, unbekannte')} (?:recipient |mail |email |destination |rcpt |user )?${words('domain, domains, domäne, domain name')}`
 
-export const TOGETHER_SPAM = together(MESSAGE, SPAM)
+/** A link in the message that is on a list. */
+export const LINKS_LISTED = together(
+  words('surbl, uribl, url, urls, uri, uris, link, links'),
+  words('listed, block list, blocklist*, black list, blacklist*, spam*, phish*, malware'),
+)

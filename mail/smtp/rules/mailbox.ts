@@ -1,151 +1,149 @@
-import { MAILBOX_DISABLED, MAILBOX_PAUSED, MAY_BE_UNKNOWN, NO_SPACE, NOUN, USER_UNKNOWN } from './lexicon.ts'
+import { MAILBOX_BLOCKED, MAILBOX_DISABLED, MAILBOX_FULL, MAILBOX_REFUSED, NO_SPACE, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+
+// Each is compiled once, at the first reply that needs it.
+const UNKNOWN_USER = pattern(USER_UNKNOWN)
+const STORAGE = pattern(NO_SPACE)
+const DISABLED = pattern(MAILBOX_DISABLED)
+const REFUSED = pattern(MAILBOX_REFUSED)
 
 const MICROSOFT = ['outlook.com', 'mx.microsoft']
 
 /** The disk of the server is not the mailbox of the recipient. */
 const SYSTEM_STORAGE = words(
-  'system storage, system disk, system resources, server storage, memory, system is full',
-  'insufficient disk space, left on device',
+  'system storage, system disk, system resources, server storage, memory, system is full, insufficient disk space',
+  'left on device, disk full, disk is full',
 )
-const FOR_NOW = words('temporar*, currently, try again, try later, retry, wait, at this time, vorübergehend, momentan')
 
+/** A row about the mailbox's space, which a 4xx reply speaks of as well. */
+const full = (when: Partial<ReplyRule>): ReplyRule => ({
+  name: 'full',
+  subject: 'space',
+  phases: RECIPIENT_PHASES,
+  ...when,
+  reason: 'mailbox_full',
+  evenFor4xx: true,
+  kind: 'full',
+})
+
+/** A row about a mailbox that may exist. */
+const refused = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
+  name,
+  subject: 'mailbox',
+  phases: RECIPIENT_PHASES,
+  ...when,
+  reason: 'mailbox_does_not_exist',
+  kind: 'refused',
+})
+
+export const SYSTEM_RULES: readonly ReplyRule[] = [
+  {
+    name: 'server trouble',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    text: pattern(SYSTEM_STORAGE),
+    reason: 'policy_block',
+  },
+]
+
+export const MAILBOX_FULL_RULES: readonly ReplyRule[] = [
+  full({ status: /^[45]\.2\.2$/ }),
+  full({ text: pattern(MAILBOX_FULL) }),
+]
+
+/** A quota without a mailbox: the status or the code may say that it is another one. */
 export const SPACE_RULES: readonly ReplyRule[] = [
   {
-    name: 'full',
-    subject: 'space',
+    name: 'quota',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
-    text: pattern(NO_SPACE),
-    unless: pattern(SYSTEM_STORAGE),
-    reason: 'mailbox_full',
-    evenFor4xx: true,
-    strike: 'full',
+    status: /^(?:4\.[3457]|5\.7)\./,
+    text: STORAGE,
+    reason: 'policy_block',
   },
+  {
+    name: 'quota',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    code: /^421$/,
+    text: STORAGE,
+    reason: 'policy_block',
+  },
+  full({ text: STORAGE }),
 ]
 
 /** Directory-based edge blocking: the recipient is not in the directory of the tenant. */
 export const DIRECTORY_RULES: readonly ReplyRule[] = [
-  {
-    name: 'not in the directory',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
+  refused('not in the directory', {
     status: /^5\.4\.1$/,
     mx: MICROSOFT,
     text: pattern(words('recipient address rejected')),
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
+  }),
 ]
 
 export const MAILBOX_RULES: readonly ReplyRule[] = [
-  // Yandex says so with the status of a policy, and Postfix for a rule of its operator.
-  {
-    name: 'unknown by policy',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
-    status: /^5\.7\./,
-    text: pattern(USER_UNKNOWN),
-    reason: 'mailbox_does_not_exist',
-  },
   // Servers have this status for a mailbox that exists, whatever their words are.
-  {
-    name: 'disabled',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
-    status: /^5\.2\.1$/,
-    text: pattern(USER_UNKNOWN),
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
+  refused('disabled', { status: /^5\.2\.1$/, text: UNKNOWN_USER }),
   {
     name: 'unknown',
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
-    text: pattern(USER_UNKNOWN),
-    unless: pattern(words('temporar*, vorübergehend, tempor*'), MAY_BE_UNKNOWN),
+    text: UNKNOWN_USER,
+    wholly: true,
     reason: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
   },
+  // Beside words that no rule knows.
+  refused('may be unknown', { text: UNKNOWN_USER }),
+  refused('disabled', { text: pattern(MAILBOX_BLOCKED) }),
+  // The text of RFC 5321 4.2.3 for 550 and 553 mentions policy and permission as examples.
+  refused('refused', {
+    text: pattern(words('mailbox name not allowed, no access or command rejected, mailbox name invalid')),
+  }),
 ]
 
-export const FULL_STATUS_RULES: readonly ReplyRule[] = [
-  {
-    name: 'full',
-    subject: 'space',
-    phases: RECIPIENT_PHASES,
-    status: /^[45]\.2\.2$/,
-    reason: 'mailbox_full',
-    evenFor4xx: true,
-    strike: 'full',
-  },
-]
+const UNKNOWN_STATUS = /^5\.1\.(?:1|3|6|10)$/
 
-/** What a status says where the words speak of no other subject (registry: RFC 5248, 7372, 7505). */
+/** A status alone, and the status beside words that name no subject (registry: RFC 5248, 7372, 7505). */
 export const STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'unknown',
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
-    status: /^5\.1\.(?:1|3|6|10)$/,
-    unless: pattern(FOR_NOW, MAILBOX_PAUSED),
+    status: UNKNOWN_STATUS,
+    silent: true,
     reason: 'mailbox_does_not_exist',
-    strike: 'hard',
+    kind: 'unknown',
   },
+  refused('disabled', { status: UNKNOWN_STATUS, text: DISABLED }),
   {
-    name: 'disabled',
+    name: 'unknown by its status',
     subject: 'mailbox',
     phases: RECIPIENT_PHASES,
-    status: /^5\.(?:2\.1|1\.(?:1|3|6|10))$/,
+    status: UNKNOWN_STATUS,
     reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
+    kind: 'status',
   },
+  refused('disabled', { status: /^5\.2\.1$/ }),
 ]
 
 /** Words about a mailbox that leave open whether it exists. */
 export const DOUBTFUL_RULES: readonly ReplyRule[] = [
+  refused('disabled', { text: DISABLED }),
   {
     name: 'policy',
-    subject: 'us',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
     status: /^5\.7\./,
-    unless: pattern(MAILBOX_DISABLED),
     reason: 'policy_block',
   },
-  {
-    name: 'disabled',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
-    text: pattern(MAILBOX_DISABLED),
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
-  {
-    name: 'refused',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
-    code: /^55[013]$/,
-    status: /^5\.(?:0|1|2|5)\./,
-    text: pattern(NOUN),
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
-  {
-    name: 'refused',
-    subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
-    code: /^55[013]$/,
-    bare: true,
-    text: pattern(NOUN),
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
-  {
-    name: 'refused',
-    subject: 'mailbox',
-    phases: CONTENT_PHASES,
-    status: /^5\.1\.0$/,
-    reason: 'mailbox_does_not_exist',
-    strike: 'mailbox',
-  },
+  refused('refused', { code: /^55[013]$/, status: /^5\.[0125]\./, text: REFUSED }),
+  refused('refused', { code: /^55[013]$/, bare: true, text: REFUSED }),
+  refused('refused', { phases: CONTENT_PHASES, status: /^5\.1\.0$/ }),
+]
+
+export const NUMBER_RULES: readonly ReplyRule[] = [
+  full({ code: /^552$/, bare: true }),
+  refused('refused without words', { phases: ['rcpt'], code: /^55[013]$/, bare: true, silent: true }),
 ]

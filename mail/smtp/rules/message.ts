@@ -1,4 +1,4 @@
-import { CONTENT_JUDGED, NO_SPACE, SPAM, TOGETHER_SPAM, USER_UNKNOWN } from './lexicon.ts'
+import { CONTENT_JUDGED, LINKS_LISTED, SPAM } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
@@ -12,17 +12,8 @@ const JUDGED_SPAM = near(
     'comme spam, como spam, come spam, suspected spam, to be spam, contained a virus, contains content',
     'probably spam, appears to be spam',
   ),
-  30,
+  60,
 )
-/** Where the reply gives the sender's host or reputation as its cause, it is about us. */
-const BECAUSE_OF_US = words(
-  'reputation, spamhaus, spamcop, block list, blacklist*, blocklist*, black list, dnsbl, your ip',
-  'ip address, dmarc, spf, dkim, unauthenticated, rate limit*, volume',
-)
-
-/** Content that the server cannot read is a fault of form. */
-const UNREADABLE_CONTENT = words('invalid content, content conversion, content transfer, content encoding')
-
 const CONTENT_REFUSED = words(
   'content rejected, content denied, content blocked, content filter*, content policy, content not allowed',
   'content restriction, its content, message content, mail content, due to content, body content',
@@ -37,7 +28,7 @@ const CONTENT_REFUSED = words(
   'allegato, allegati, anexo*, bijlage*',
 )
 const TOO_LARGE = words(
-  'message too large, mail too large, too large, too big, too long, larger than, size exceeds',
+  'message too large, mail too large, too large, too big, message too long, mail too long, email too long, larger than, size exceeds',
   'size exceeded, exceeds maximum size, exceeded maximum size, exceeds size, exceeds the size',
   'exceeds local size, maximum message size, message size, mailsize, mail size, message length',
   'exceeds the maximum, max message size, size limit for messages, size limit exceeded for message',
@@ -50,21 +41,25 @@ const TOO_LARGE = words(
   'tamanho máximo, grootte van het bericht, berichtgrootte, maximale grootte, 过大, 太大',
 )
 const FORM = words(
-  'header syntax, addresses in from, bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
+  'invalid content, content conversion, content transfer, content encoding, header syntax, addresses in from, bad header, bad headers, invalid header*, missing header*, malformed header*, malformed message',
   'rfc 5322, rfc 2822, rfc5322, rfc2822, rfc compliant, bare lf, bare newline, line too long',
   'lines too long, mime, message id, messageid header, date header, duplicate header*, too many hops',
   'hop count, mail loop, message loop, loop detected, loops back, routing loop, mail loops, forwarding loop, looping',
   'smtputf8, eight bit, 8bit, 8 bit, non ascii, charset',
 )
 
-/** Judgements on the message that name it as their object. They are asked before the rows about us. */
+/** A list of links in messages is none of senders. */
+export const LINK_RULES: readonly ReplyRule[] = [
+  { name: 'spam', subject: 'message', phases: CONTENT_PHASES, text: pattern(LINKS_LISTED), reason: 'spam_blocked' },
+]
+
+/** Judgements on the message that name it as their object. They are asked before the rows about the sender's names. */
 export const JUDGED_RULES: readonly ReplyRule[] = [
   {
     name: 'spam',
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(JUDGED_SPAM),
-    unless: pattern(BECAUSE_OF_US),
     reason: 'spam_blocked',
   },
   {
@@ -72,42 +67,36 @@ export const JUDGED_RULES: readonly ReplyRule[] = [
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(CONTENT_JUDGED),
-    unless: pattern(BECAUSE_OF_US),
     reason: 'spam_blocked',
   },
 ]
 
+/** Asked before the rows about space: a size is that of a mailbox, too. */
+export const SIZE_STATUS_RULES: readonly ReplyRule[] = [
+  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+]
+
 /** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
 export const MESSAGE_RULES: readonly ReplyRule[] = [
-  {
-    name: 'size',
-    subject: 'message',
-    phases: RECIPIENT_PHASES,
-    text: pattern(TOO_LARGE),
-    unless: pattern(
-      words(
-        'mailbox is full, mailbox full, mailbox size, quota, queue, delayed, expired, postfach, boîte*, buzón, casella',
-        'caixa, postvak',
-      ),
-    ),
-    reason: 'policy_block',
-  },
-  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(TOO_LARGE), reason: 'policy_block' },
   {
     name: 'spam',
     subject: 'message',
     phases: CONTENT_PHASES,
-    text: pattern(TOGETHER_SPAM, SPAM),
+    text: pattern(SPAM),
     reason: 'spam_blocked',
   },
+  { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },
+]
+
+/** Asked after the rows about the mailbox: a content is what a mailbox does not take, too. */
+export const CONTENT_RULES: readonly ReplyRule[] = [
   {
     name: 'content',
     subject: 'message',
     phases: CONTENT_PHASES,
     text: pattern(CONTENT_REFUSED),
-    unless: pattern(UNREADABLE_CONTENT, NO_SPACE, USER_UNKNOWN),
     reason: 'spam_blocked',
   },
-  { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },
   { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: /^5\.6\./, reason: 'policy_block' },
 ]

@@ -8,13 +8,27 @@ import { plain } from '../plain-text.ts'
  * ending: `disabl*`. A letter that is not ASCII needs no word boundary: Chinese and Japanese write none.
  */
 export function words(...lists: string[]): string {
-  const phrases = lists.flatMap((list) => list.split(',')).map((phrase) => phrase.trim())
-  return `(?<![a-z0-9])(?:${phrases.map(alternative).join('|')})`
+  return `(?<![a-z0-9])(?:${phrases(...lists)
+    .map(alternative)
+    .join('|')})`
 }
 
-function alternative(phrase: string): string {
-  const isOpen = phrase.endsWith('*')
-  const source = plain(isOpen ? phrase.slice(0, -1) : phrase).replaceAll(' ', '[ ,:]{1,2}')
+/** A phrase in plain text; an open one may have any ending. */
+interface Phrase {
+  text: string
+  isOpen: boolean
+}
+
+/** The phrases of such lists. */
+export function phrases(...lists: string[]): Phrase[] {
+  return lists
+    .flatMap((list) => list.split(','))
+    .map((phrase) => phrase.trim())
+    .map((phrase) => ({ text: plain(phrase.replace(/\*$/, '')), isOpen: phrase.endsWith('*') }))
+}
+
+function alternative({ text, isOpen }: Phrase): string {
+  const source = text.replaceAll(' ', '[ ,:]{1,2}')
   return isOpen ? `${source}[a-z]{0,14}` : `${source}(?![a-z0-9])`
 }
 

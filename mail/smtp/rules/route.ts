@@ -1,4 +1,4 @@
-import { DOMAIN_UNKNOWN, NO_SPACE, NO_SUCH_DOMAIN, USER_UNKNOWN } from './lexicon.ts'
+import { DOMAIN_UNKNOWN, NO_SUCH_DOMAIN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
 import { LATE_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
@@ -31,8 +31,21 @@ const GIVEN_UP = words(
   'keine verbindung, connexion refusée, conexión rechazada, connessione rifiutata, conexão recusada',
 )
 
+/** A domain that says it takes no mail (RFC 7505). */
+export const NULL_MX_RULES: readonly ReplyRule[] = [
+  { name: 'null MX', subject: 'route', phases: RECIPIENT_PHASES, code: /^556$/, reason: 'no_mx_record' },
+  {
+    name: 'null MX',
+    subject: 'route',
+    phases: RECIPIENT_PHASES,
+    status: /^5\.1\.10$/,
+    text: pattern(words('nullmx, null mx, domain does not accept mail, no mail service')),
+    reason: 'no_mx_record',
+  },
+]
+
 /** Only a late bounce speaks of the way to the server, because another server tried it. */
-export const ROUTE_RULES: readonly ReplyRule[] = [
+export const HOST_RULES: readonly ReplyRule[] = [
   {
     name: 'host unknown',
     subject: 'route',
@@ -41,12 +54,14 @@ export const ROUTE_RULES: readonly ReplyRule[] = [
     reason: 'no_mx_record',
     evenFor4xx: true,
   },
+]
+
+export const NOT_REACHED_RULES: readonly ReplyRule[] = [
   {
     name: 'not reached',
     subject: 'route',
     phases: LATE_PHASES,
     text: pattern(GIVEN_UP),
-    unless: pattern(USER_UNKNOWN, NO_SPACE),
     reason: 'connection_timeout',
     evenFor4xx: true,
   },
@@ -57,7 +72,7 @@ export const ROUTE_STATUS_RULES: readonly ReplyRule[] = [
     name: 'host unknown',
     subject: 'route',
     phases: LATE_PHASES,
-    status: /^[45]\.(?:1\.2|1\.10|4\.4|4\.310)$/,
+    status: /^[45]\.(?:1\.2|4\.4|4\.310)$/,
     reason: 'no_mx_record',
     evenFor4xx: true,
   },

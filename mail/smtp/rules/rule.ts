@@ -1,11 +1,11 @@
-import type { BounceReason, Phase, Subject } from '../attempt.ts'
+import type { BounceReason, Kind, Phase, Subject } from '../attempt.ts'
 
 /** The command that a reply answers, the greeting, or a report that came after the message had been accepted. */
 export type ReplyPhase = Phase | 'late'
 
 /**
- * A row holds when all of its conditions hold; the first row that holds decides. `text` and `unless` are matched
- * against the words of the reply as `plainWords` writes them.
+ * A row holds when all of its conditions hold, `text` for one clause of the reply; the first row that holds decides.
+ * A row has no exceptions: what would be one is a row before it.
  */
 export interface ReplyRule {
   /** What the reply says about its subject. Together with the subject it names the row. */
@@ -19,20 +19,24 @@ export interface ReplyRule {
   status?: RegExp
   /** Holds only for a reply without a status. */
   bare?: true
-  /** Holds only for a reply without words: addresses alone are none. */
+  /** Holds only for a reply without words: addresses, links and ids are none. */
   silent?: true
   /** The exchanger's name is one of these or a name below one of them. */
   mx?: readonly string[]
+  /** Matches in a clause, as `plainText` writes it. */
   text?: RegExp
-  unless?: RegExp
+  /** Holds only for a clause that is understood to its last word: see `leftWords`. */
+  wholly?: true
   /** The reason of a 5xx reply. That of a 4xx reply is `temporary_failure`. */
   reason: BounceReason
   /** A 4xx reply has the same reason. */
   evenFor4xx?: true
-  /** How a bounce counts against its address: `hard` says that the user is unknown beyond doubt. */
-  strike?: 'hard' | 'mailbox' | 'full'
+  /** What a bounce says about its address; absent where it says nothing about it. */
+  kind?: Kind
 }
 
 export const RECIPIENT_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot', 'late']
 export const CONTENT_PHASES: readonly ReplyPhase[] = ['data', 'dot', 'late']
 export const LATE_PHASES: readonly ReplyPhase[] = ['late']
+/** While we talk to the recipient's server ourselves. */
+export const LIVE_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']

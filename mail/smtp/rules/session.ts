@@ -20,18 +20,6 @@ export const SPAN = `(?<!${WAIT})${words(
   'hour, hours, hourly, day, days, daily, minute, minutes, min, second, seconds, 24h, 24 h, today, per hour',
   'recently, week, stunde, tag, heure, jour, hora, día, ora, giorno, dia, uur',
 )}`
-const WRONG = words(
-  'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, incorrect',
-  'rejected, illegal, nonexisting, undeliverable, ungültige, invalides, inválidos',
-)
-
-/** Romance languages say after the noun what is wrong with it. */
-const TOO_MANY_WRONG = near(
-  words('trop de destinataires, demasiados destinatarios, troppi destinatari, muitos destinatários'),
-  words('inconnu*, invalid*, inválid*, inexist*, inesist*, desconocid*, desconhecid*, sconosciut*'),
-  4,
-)
-
 /** Replies about this session or transaction, named as such. They say nothing about a recipient. */
 export const SESSION_RULES: readonly ReplyRule[] = [
   {
@@ -57,12 +45,6 @@ export const SESSION_RULES: readonly ReplyRule[] = [
       words('demasiados destinatarios, troppi destinatari, muitos destinatários, te veel ontvangers'),
       words('too many hops this session, connection limit exceeded, message limit per connection'),
     ),
-    unless: pattern(
-      SPAN,
-      near(words('too many'), near(WRONG, THINGS, 12), 12),
-      TOO_MANY_WRONG,
-      words('sent to, has sent'),
-    ),
     reason: 'temporary_failure',
   },
   {
@@ -78,13 +60,12 @@ export const SESSION_RULES: readonly ReplyRule[] = [
   },
 ]
 
-/** Asked after the rows about us: servers refuse relaying with this status too. */
+/** Asked after the rows about the sender: servers refuse relaying with this status too. */
 export const SESSION_STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'too many',
     subject: 'session',
     status: /^[45]\.5\.3$/,
-    unless: pattern(SPAN, WRONG),
     reason: 'temporary_failure',
   },
 ]

@@ -14,7 +14,7 @@ function hostileTexts(pattern: RegExp, length: number): string[] {
 }
 
 test('every pattern takes linear time on hostile text', () => {
-  const patterns = RULES.flatMap((rule) => [rule.text, rule.unless, rule.status, rule.code]).filter(
+  const patterns = RULES.flatMap((rule) => [rule.text, rule.status, rule.code]).filter(
     (pattern) => pattern !== undefined,
   )
   // 64 times the longest reply: a quadratic pattern would need minutes.
@@ -88,5 +88,5 @@ test('what a server quotes of servers that quote servers proves nothing about th
   const quote = 'Verification failed for <b.01@rp.sender.example> Response: 550 5.1.1 User unknown '.repeat(40)
   const { outcome, reading } = classify({ phase: 'rcpt', reply: { code: 550, text: quote }, mx: MX })
   expect(outcome).toMatchObject({ reason: 'policy_block' })
-  expect(reading!.subject).toBe('us')
+  expect(reading!.subject).toBe('sender')
 })

@@ -28,10 +28,10 @@ test.concurrent.each(LENIENT)('%s', async (_, script, expected) => {
 })
 
 test.concurrent.each([
-  ['553 sender.test does not exist', 'us (our name)'],
-  ['550 5.1.1 <sender@sender.test>: User unknown', 'us (our address)'],
-  ['550 news.example does not exist', 'us (our name)'],
-  ['550 127.0.0.1 is unknown here', 'us (our name)'],
+  ['553 sender.test does not exist', 'sender (our name)'],
+  ['550 5.1.1 <sender@sender.test>: User unknown', 'sender (our address)'],
+  ['550 news.example does not exist', 'sender (our name)'],
+  ['550 127.0.0.1 is unknown here', 'sender (our name)'],
   ['550 5.1.1 <user@example.test>: User unknown', 'mailbox (unknown)'],
 ])('the engine knows the names in %j: %s', async (rcpt, readAs) => {
   const exchanger = await exchangerWith({ rcpt })

@@ -284,9 +284,9 @@ class SmtpEvidence(TypedDict):
     tried: NotRequired[list[TriedHost]]
     """The other tries, in their order: before the one that decided, or after it when they were no better."""
     read_as: NotRequired[str]
-    """How the service read a refusal: what the reply speaks of (`session`, `us`, `message`, `space`, `mailbox` or
-    `route`), and in brackets the rule that decided, such as `us (rate)`. Rules may be renamed: show this, do not
-    parse it.
+    """How the service read a refusal: what the reply speaks of (`session`, `sender`, `message`, `space`, `mailbox`
+    or `route`), and in brackets the rule that decided, such as `sender (rate)`. Rules may be renamed: show this,
+    do not parse it.
     """
     transaction: NotRequired[int]
     """Number of the SMTP transaction in the message, from 1 on. Recipients with the same number were in one

@@ -1,24 +1,14 @@
 import { NAMED } from '../plain-text.ts'
-import {
-  CONTENT_JUDGED,
-  DOMAIN_PAUSED,
-  DOMAIN_UNKNOWN,
-  NO_SPACE,
-  NO_SUCH_DOMAIN,
-  SPAM,
-  USER_UNKNOWN,
-} from './lexicon.ts'
+import { CONTENT_JUDGED, DOMAIN_PAUSED, DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, NOUN, QUOTA } from './lexicon.ts'
 import { near, pattern, together, words } from './pattern.ts'
-import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rule.ts'
+import { LIVE_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 import { SPAN } from './session.ts'
-
-const LIVE: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']
 
 const SENDER = words(
   'sender, senders, sending domain, sending address, sender domain, mail from, mailfrom, envelope from',
   'from address, from addresses, from header, header from, from field, from domain, return path, returnpath',
   'reverse path, originator, your domain, your account, your username, your address, your email address',
-  'your e mail address, your mail address, envelope sender, badmailfrom, spoof*, impersonat*, forged',
+  'your e mail address, your mail address, your mailbox, your user, your user name, your organization, your tenant, envelope sender, badmailfrom, spoof*, impersonat*, forged',
   'sending account, sending user, sending mailbox, address you used, your outgoing*, blocked you',
   'forgery, responsible address, absender*, ihre domain, ihre adresse, ihr konto, votre compte, su cuenta',
   'tuo account, sua conta, uw account, expéditeur*, expediteur*, émetteur',
@@ -32,34 +22,38 @@ const SENDER = words(
   'ihrer adresse, ihres kontos, ihrem konto, sie sind nicht, vous nêtes pas, usted no, non sei, você não, u bent niet',
   'feladó, отправител, 发件人, 寄件人, 寄件者, 發件人, 送信者, 差出人, 발신자',
 )
-/** A sender who is only told what to do. */
-const TO_SENDER = words(
-  'returned to sender, return to sender, back to sender, returned to the sender, returning to sender',
-  'back to the sender, returning message to sender, undelivered mail returned, relay recipient',
+
+/** What the sender is not, or may not do: it is no word about a mailbox that a user is not found in a white list. */
+const ADMITTED = words(
+  'white list, whitelist*, white listed, allow list, allowlist*, allowed to, permitted to, authorized to, authorised to',
+  'sending from, send from, for you, von ihnen, allowed sender*, known sender*, that sent, which sent, user allowed, users allowed',
+  'liste blanche, lista blanca, lista bianca, lista branca, witte lijst, weiße liste, weißen liste, biała lista',
+  'белый список, белом списке, 白名单, 白名單',
 )
 
+/** Our address, unless the recipient is named beside it: `from <sender> to <recipient>`. */
+const OUR_ADDRESS = `(?<!${NAMED.recipient}[^.;!:]{0,20})${words(NAMED.ourAddress)}(?![^.;!]{0,40}${NAMED.recipient})`
+
+const OUR_IP = words(
+  'your ip, your ips, ip address, ip addresses, ipaddress, dynamic ip, dynamic ips, deine ip, ihre ip, votre ip',
+  'adresse ip, su ip, dirección ip, tuo ip, suo ip, indirizzo ip, seu ip, endereço ip, uw ip, ip adres, ip adresse',
+  'adres ip, ваш ip, ip адрес, ip地址',
+)
 const HOST = words(
-  'your ip, your ips, your host, your hostname, your host name, your server, your mail server, your mta',
-  'your network, your isp, your system, your mailserver, your provider, client host, client address',
-  'client ip, ip address, ip addresses, ipaddress, source ip, sending ip, sender ip, connecting ip',
+  'your host, your hostname, your host name, your server, your mail server, your mta',
+  'your network, your system, your mailserver, client host, client address',
+  'client ip, customer ip, source ip, sending ip, sender ip, connecting ip',
   'remote ip, ip range, this ip, ip reputation, ip frequency, ip name, sending mta*, sending server',
   'sending host, sending mail server, connecting host, connecting server, connecting client, the client',
   'reverse, inverse, inversa, inverso, reversa, reverso, omgekeerd*, rückwärts*, rdns, fcrdns, ptr, ptr record, helo, ehlo',
-  'dynamic ip, dynamic ips, dial up, dialup, residential, deine ip, ihre ip, ihr server, ihr mailserver',
-  'votre ip, votre serveur, adresse ip, su ip, su servidor, dirección ip, tuo ip, suo ip, tuo server',
-  'indirizzo ip, seu ip, seu servidor, endereço ip, uw ip, uw server, ip adres, ip adresse, adres ip',
-  'ваш ip, ip адрес, ip地址, ip in, ip不',
+  'dial up, dialup, residential, ihr server, ihr mailserver, votre serveur, su servidor, tuo server, seu servidor',
+  'uw server, ip in, ip不',
   `client ${NAMED.ip}`,
   `from ${NAMED.ip}`,
   `ip ${NAMED.ip}`,
-  `address ${NAMED.ip}`,
-  `customer ${NAMED.ip}`,
-  `customers ${NAMED.ip}`,
-  `host ${NAMED.ip}`,
-)
-/** A host that another server could not reach is the recipient's. */
-const NOT_CONNECTED = words(
-  'mail exchanger or ip address, target ip address, connection refused, timed out, could not connect, unable to connect, no route to host',
+  ...['is', 'was', 'has', 'not', 'unknown', 'blocked', 'rejected', 'refused'].flatMap((said) =>
+    ['address', 'customer', 'customers', 'host'].map((whose) => `${whose} ${NAMED.ip} ${said}`),
+  ),
 )
 const DNS = words(
   'dns mx, a aaaa, aaaa record, aaaa resource, resource record, address record, dns check, dns record*',
@@ -77,13 +71,11 @@ const LISTED = words(
   NAMED.blockList,
 )
 const IS_LISTED = `(?<!not )${words('listed in, listed on, listed at, listed by, is listed, are listed')}`
-/** A list of links in messages, or a directory of users. */
-const OTHER_LISTS = words('surbl, uribl, url, urls, uri, uris, link, links, not listed, directory')
 
 const AUTHENTICATION = words(
   'spf, dkim, dmarc, arc, senderid, sender id, authentication, authenticate, authenticated, unauthenticated',
   'not authorized, not authorised, unauthorized, unauthorised, not authorize, isnt authorized',
-  'certificate*, not authentic, arent authorized, smtp auth, auth required, auth first, must login, must log in',
+  'certificate*, not authentic, arent authorized, sasl, smtp auth, auth required, auth first, must login, must log in',
   'log in first, login first, pop before smtp, check mail first, must authenticate, issue a starttls',
   'tls required, tls is required, encryption required, encryption needed, requires tls, require tls',
   'no tls, without tls, tls needed, login user, smtp user, user agent, requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
@@ -107,10 +99,10 @@ const RATE = words(
   'rate limit*, ratelimit*, rate limited, rate exceeded, message rate, sending rate, throttl*, too quickly',
   'too fast, too frequently, too often, frequency, frequency limited, sending limit*, sending quota',
   'send quota, sender quota, daily quota, hourly quota, daily limit, hourly limit, outbound quota',
-  'relay quota, relay sending, sender limit, sender rate, message limit, volume, excessive, unusual',
+  'relay sending, sender limit, sender rate, message limit, volume, excessive, unusual',
   'unexpected volume, user complaints, complaints, complaint rate, at a rate, receiving mail at',
-  'receiving mail too, too much mail, has sent to, sent too many, sending too many, too many messages from',
-  'too many mails from, too many emails from, send limit, too many spams, too many spam, burst, flood*',
+  'receiving mail too, too much mail from, too much mail to, has sent to, sent too many, sending too many, too many messages from',
+  'too many mails from, too many emails from, send limit, too many spams, too many spam, too many attempts, burst, flood*',
   'bandwidth, traffic, trop rapide, zu schnell, zu oft, demasiado rápido, recipient daily limit',
   'limit for the number of messages, more messages than, slow down, tarpit*, rate control, rate policy',
   'connection rate, messages per hour, limite d envoi, limite envoi, límite de envío, 频率, 頻率',
@@ -122,9 +114,19 @@ const OUR_QUOTA = near(
 )
 const LIMIT_PER_SPAN = near(words('too many, limit, limits, quota, exceed*, maximum, max, number of'), SPAN)
 
+const OTHERS = words(
+  'queue, connection, connections, ip, rate, message, messages, hour, hourly, day, daily, tenant, organization, api, outgoing, license',
+  'organisation, spool, server, resource, resources, inbound, outbound, smtp, relay, transaction',
+)
+/** A quota of something else than a mailbox. */
+const OTHER_QUOTA = [
+  near(OTHERS, QUOTA, 16),
+  `${QUOTA}(?: (?:is |was )?(?:exceeded|reached|full))? (?:of|for|on|per) (?:this |the |our |your )?(?:${OTHERS}|${words('recipients, accounts, users')})`,
+]
+
 const BAD = words(
   'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
-  'incorrect, rejected, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
+  'incorrect, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
   'unbekannte*, not existing, inexistent*, inesistent*, sconosciuti, desconocid*, desconhecid*, onbekende',
 )
 const RECIPIENTS = words(
@@ -154,10 +156,10 @@ const BAD_RECIPIENTS = [
 /** Refusals that give a policy, and no other subject. */
 const REFUSAL = words(
   'blocked, block, blocking, blocks, denied, deny, denies, policy, policies, prohibit*, forbidden, banned',
-  'ban, not permitted, not allowed, disallowed, grey list*, greylist*, gray list*, graylist*, suspicious',
+  'ban, not permitted, not allowed, disallowed, suspicious',
   'filter, filtered, filters, filtering, firewall, administrative*, administratively, security, not welcome',
   'not wanted, unwanted, do not accept, does not accept, dont accept, doesnt accept, abuse, abusive',
-  'only accepts, only accept, restrict*, whitelist*, allow list, not trusted, untrusted, moderat*, spam*',
+  'only accepts, only accept, restrict*, not trusted, untrusted, moderat*, spam*',
   'batv, not verified, subscribed, this list, only accepting, not accepting mail with, rule imposed',
   'syntax error, fully qualified, preferences, refuses, user rules, multiple addresses, different address',
   'rejected by, refused by, refused to receive, refused to accept, client refused, access refused, service refused, mail refused, message refused',
@@ -167,147 +169,171 @@ const REFUSAL = words(
   'prohibid*, restricción, bloccat*, negato, vietat*, proibid*, negad*, beleid, geblokkeerd, geweigerd',
   'niet toegestaan, zablokowan*, odmow*, zamítnut*, запрещ, заблокирован, отказано, 拒绝, 拒絕, 禁止, 策略',
 )
-/** The texts of RFC 5321 4.2.3 for 550 and 553 mention policy and permission as examples. */
-const STANDARD_TEXT = words('mailbox name not allowed, no access or command rejected, mailbox name invalid')
-
-/** A mailbox that its server has closed, in a word that also stands for a policy. */
-const BLOCKED_MAILBOX = near(
-  words(
-    'user, account, mailbox, subscriber, konto, postfach, benutzer*, compte, boîte*, utilisateur, cuenta',
-    'buzón, usuario, casella, utente, conta, caixa postal, caixa, usuário, postvak, gebruiker, skrzynka, ящик',
-    'пользовател, аккаунт, 用户, 账号, 邮箱',
-  ),
-  words(
-    'blocked, locked, banned, gesperrt, blockiert, bloqué*, bloquead*, bloccat*, geblokkeerd, zablokowan*',
-    'заблокирован, 禁用, 冻结, 被禁, 封禁',
-  ),
-  14,
-)
-
-/** Replies about the sender: names, host, authentication, rate, reputation. They never count against an address. */
-export const US_RULES: readonly ReplyRule[] = [
+/** A number of bad recipients, and a rate, are the sender's, whatever is counted. */
+export const RATE_RULES: readonly ReplyRule[] = [
   {
     name: 'bad recipients',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
+    subject: 'sender',
     text: pattern(...BAD_RECIPIENTS),
     reason: 'policy_block',
   },
   {
-    name: 'sender',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
-    text: pattern(SENDER, near(words(NAMED.us), words('doesnt have, does not have, has no'), 4)),
-    unless: pattern(TO_SENDER),
+    name: 'rate',
+    subject: 'sender',
+    text: pattern(LIMIT_PER_SPAN, near(words('has sent, sent to, sent'), words('too many'), 20)),
     reason: 'policy_block',
   },
-  {
-    name: 'our address',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
-    text: pattern(words(NAMED.ourAddress)),
-    unless: pattern(words(NAMED.recipient), TO_SENDER, SPAM),
-    reason: 'policy_block',
-  },
-  {
-    name: 'our name',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
-    text: pattern(words(NAMED.us)),
-    unless: pattern(USER_UNKNOWN, NO_SPACE, SPAM),
-    reason: 'policy_block',
-  },
-  {
-    name: 'host',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
-    text: pattern(HOST),
-    unless: pattern(NOT_CONNECTED),
-    reason: 'policy_block',
-  },
-  { name: 'DNS', subject: 'us', phases: LIVE, text: pattern(DNS), reason: 'policy_block' },
-  // GMX and web.de say so of the sender, beside the text of RFC 5321 about a mailbox.
-  {
-    name: 'DNS',
-    subject: 'us',
-    phases: RECIPIENT_PHASES,
-    text: pattern(words('invalid dns, null mx record')),
-    reason: 'policy_block',
-  },
+]
+
+/** Asked before the rows that judge the message: spam that a host has sent before is no judgement on this message. */
+export const REPUTATION_RULES: readonly ReplyRule[] = [
   {
     name: 'block list',
-    subject: 'us',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
     text: pattern(LISTED, IS_LISTED),
-    unless: pattern(OTHER_LISTS),
     reason: 'policy_block',
   },
   {
     name: 'authentication',
-    subject: 'us',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
     text: pattern(AUTHENTICATION),
     reason: 'policy_block',
   },
   {
-    name: 'relaying',
-    subject: 'us',
+    name: 'rate',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
-    text: pattern(RELAYING),
-    unless: pattern(
-      words('relay recipient'),
-      near(words('unknown in, not found in, not listed in'), words('table'), 24),
+    text: pattern(RATE, OUR_QUOTA),
+    reason: 'policy_block',
+  },
+  { name: 'host', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(OUR_IP), reason: 'policy_block' },
+]
+
+/** Replies about the sender: names, host, relaying. They never count against an address. */
+export const SENDER_RULES: readonly ReplyRule[] = [
+  {
+    name: 'sender',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    text: pattern(
+      SENDER,
+      ADMITTED,
+      `${words('reply to')} ${NOUN}`,
+      `${NAMED.us} ?: ?(?=[a-z])`,
+      near(words(NAMED.us), words('doesnt have, does not have, has no'), 4),
     ),
     reason: 'policy_block',
   },
   {
-    name: 'domain',
-    subject: 'us',
-    phases: LIVE,
-    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, DOMAIN_PAUSED),
+    name: 'our address',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    text: pattern(OUR_ADDRESS),
     reason: 'policy_block',
   },
+  { name: 'host', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(HOST), reason: 'policy_block' },
+  { name: 'DNS', subject: 'sender', phases: LIVE_PHASES, text: pattern(DNS), reason: 'policy_block' },
+  // GMX and web.de say so of the sender, beside the text of RFC 5321 about a mailbox.
   {
-    name: 'rate',
-    subject: 'us',
+    name: 'DNS',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
-    text: pattern(RATE, LIMIT_PER_SPAN, OUR_QUOTA),
-    unless: pattern(words('on the server, storage, over quota, disk quota, too much mail stored')),
+    text: pattern(words('invalid dns, null mx record')),
+    reason: 'policy_block',
+  },
+  { name: 'relaying', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(RELAYING), reason: 'policy_block' },
+]
+
+export const DOMAIN_RULES: readonly ReplyRule[] = [
+  {
+    name: 'domain',
+    subject: 'sender',
+    phases: LIVE_PHASES,
+    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, DOMAIN_PAUSED),
     reason: 'policy_block',
   },
 ]
 
+/** A quota of the sender's, or of the server. */
+export const QUOTA_RULES: readonly ReplyRule[] = [
+  {
+    name: 'quota',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    code: /^(?!5[25]2)/,
+    text: pattern(...OTHER_QUOTA),
+    reason: 'policy_block',
+  },
+]
+
+const GREYLISTING = words('grey list*, greylist*, gray list*, graylist*')
+
 /** A server that could not look the recipient up has not judged it. */
-const SERVER_TROUBLE = words(
-  'internal error, internal server error, internal problem, ldap, cannot look up, could not look up',
-  'unable to look up, lookup error, lookup failure, lookup failed, database error, database unavailable',
-  'database is unavailable, directory error, directory unavailable, cannot verify recipient',
-  'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
-  'errore interno, erro interno, interne fout, server busy, system busy, server is busy, system is busy, too busy',
-  'server too busy, service unavailable, service not available, service is unavailable, system error, overloaded',
-  'server error, database, mysql, sql, disk full, disk is full, out of memory, left on device, read only file*',
-  'queue file*, write error, pipelining error',
-  'service temporarily, service currently, service is temporarily, service is currently',
-  'system failure, maintenance, timed out, timeout, connection refused, could not connect, cannot connect',
-  'unable to connect, host down, host is down, server down, server is down, backend, i o error, input output error',
+const SERVER_FAULT = [
+  near(
+    words('database, mysql, sql, ldap, lookup, look up, backend, disk, datenbank, base de données'),
+    words(
+      'error, errors, failure, failed, down, unavailable, not available, busy, overloaded, full, timeout, timed out',
+      'unreachable, fehler, erreur, maintenance, did not complete',
+    ),
+    20,
+  ),
+  near(words('error, failure, fehler, erreur'), words('database, mysql, sql, ldap, lookup, backend'), 12),
+  words(
+    'internal error, internal problem, cannot look up, could not look up, unable to look up, cannot verify recipient',
+    'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
+    'errore interno, erro interno, interne fout, too busy, service unavailable, service not available',
+    'service is unavailable, overloaded, disk full, out of memory, left on device, read only file*, queue file*',
+    'write error, pipelining error, service temporarily, service currently, service is temporarily',
+    'server error, server busy, server is busy, server down, server is down, server overloaded, server unavailable',
+    'system error, system busy, system is busy, system failure, server is overloaded, service is currently, maintenance, i o error, input output error',
+  ),
+]
+const NO_CONNECTION = words(
+  'timed out, timeout, connection refused, could not connect, cannot connect, unable to connect, host down, host is down',
 )
 
-/** Asked after the rows about the message: a policy may be about its content. */
-export const POLICY_RULES: readonly ReplyRule[] = [
+/** Asked before the rows about the mailbox: a user may be unknown because of the fault. */
+export const FAULT_RULES: readonly ReplyRule[] = [
   {
     name: 'server trouble',
-    subject: 'us',
+    subject: 'sender',
+    phases: LIVE_PHASES,
+    text: pattern(...SERVER_FAULT),
+    reason: 'policy_block',
+  },
+]
+
+/** Asked after the rows about the mailbox: servers name a policy beside a user that they do not know. */
+export const POLICY_RULES: readonly ReplyRule[] = [
+  {
+    name: 'greylisting',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
-    text: pattern(SERVER_TROUBLE),
-    unless: pattern(USER_UNKNOWN, NO_SPACE),
+    text: pattern(GREYLISTING),
+    reason: 'policy_block',
+  },
+  {
+    name: 'server trouble',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    text: pattern(NO_CONNECTION, ...SERVER_FAULT),
+    reason: 'policy_block',
+  },
+  {
+    name: 'our name',
+    subject: 'sender',
+    phases: RECIPIENT_PHASES,
+    text: pattern(words(NAMED.us)),
     reason: 'policy_block',
   },
   {
     name: 'policy',
-    subject: 'us',
+    subject: 'sender',
     phases: RECIPIENT_PHASES,
     text: pattern(REFUSAL, CONTENT_JUDGED),
-    unless: pattern(USER_UNKNOWN, NO_SPACE, STANDARD_TEXT, BLOCKED_MAILBOX),
     reason: 'policy_block',
   },
 ]

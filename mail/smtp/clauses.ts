@@ -1,0 +1,96 @@
+import { type KnownNames, NAMED, plain, plainText } from './plain-text.ts'
+import { HELP, SAYS_NOTHING } from './rules/harmless.ts'
+import { words } from './rules/pattern.ts'
+import { placeOf, replaceTraced, type TracedText } from './traced-text.ts'
+
+/** One sentence of a reply, in plain text. Each is read by itself. */
+export interface Clause {
+  text: string
+  /** It only says where help is. */
+  isHelp: boolean
+  /** Another server is quoted, and nothing says that it speaks of the recipient. */
+  isForeign: boolean
+  /** The words that are ids: tokens with a digit or in brackets, and the recipient's local part. */
+  ids: ReadonlySet<string>
+  /** The passage of the reply, as it came. */
+  original(start: number, end: number): string
+}
+
+/**
+ * The end of a sentence, and the blank before a word that begins one, because not every server writes a period. But a
+ * user `you are trying to contact` is no help.
+ */
+const BOUNDARY = new RegExp(`[.;!?。！？]+|(?<!\\b(?:to|you|can|not))\\s(?=${HELP})`, 'g')
+const IS_HELP = new RegExp(`^[\\s,:]*${HELP}`)
+/** Where a reply begins to quote another server. */
+const QUOTE =
+  /\b(?:(?:said|says|respon(?:se|ded|ds)|repl(?:y|ied)|answer(?:ed)?|returned)\b(?:[^\d:;.]{0,30}:(?=\s*\S)|[^\d:;.]{0,30}(?=[45]\d\d ))|got\s?:)|:\s?(?=[45]\d\d )|\b(?:callout|callback|verif[a-z]{1,12})\b[^:;.]{0,80}:/
+/** A sentence about the recipient, in which the other server's words count. */
+const ON_RECIPIENT = new RegExp(
+  words(
+    'recipient, recipients, user, mailbox, undeliverable address, rcpt address, empfänger, destinataire, destinatario',
+    NAMED.recipient,
+  ),
+)
+const ON_SENDER = new RegExp(
+  words('sender, verification failed, verify failed, callout, callback, absender, mail from', NAMED.ourAddress),
+)
+
+/** The sentences of a reply. */
+export function clausesOf(reply: string, names: KnownNames = {}): Clause[] {
+  const plainReply = replaceTraced(plainText(reply, names), SAYS_NOTHING, () => ' ')
+  const { text } = plainReply
+  const local = localPartOf(names)
+  const clauses: Clause[] = []
+  let start = 0
+  const add = (end: number) => {
+    if (end > start) clauses.push(clauseOf(reply, plainReply, { start, end, local }))
+    start = end
+  }
+  for (const boundary of text.matchAll(BOUNDARY)) {
+    // A number such as 5.1.1 has no end of a sentence in it.
+    const isInNumber = /\d\.\d/.test(text.slice(boundary.index - 1, boundary.index + 2))
+    if (!isInNumber) add(boundary.index)
+  }
+  add(text.length)
+  return clauses
+}
+
+function clauseOf(
+  reply: string,
+  plainReply: TracedText,
+  { start, end, local }: { start: number; end: number; local: string },
+): Clause {
+  const text = plainReply.text.slice(start, end).replace(/^[.;!?。！？]+/, (ended) => ' '.repeat(ended.length))
+  const original = (from: number, to: number) =>
+    reply.slice(placeOf(plainReply, start + from), placeOf(plainReply, start + to)).trim()
+  let ids: Set<string> | undefined
+  return {
+    text,
+    isHelp: IS_HELP.test(text),
+    isForeign: isForeign(text),
+    get ids() {
+      ids ??= idsOf(original(0, text.length), local)
+      return ids
+    },
+    original,
+  }
+}
+
+function isForeign(text: string): boolean {
+  const quote = QUOTE.exec(text)
+  if (!quote) return false
+  const frame = text.slice(0, quote.index + quote[0].length)
+  return !ON_RECIPIENT.test(frame) || (ON_SENDER.test(frame) && !frame.includes(NAMED.recipient))
+}
+
+const BRACKETED = /[[(]\s{0,2}[^\s()[\]]{1,80}\s{0,2}[\])]/g
+const TOKEN = /[^\s()[\]<>,;:'"]+/g
+
+function idsOf(original: string, local: string): Set<string> {
+  const numbered = (original.match(TOKEN) ?? []).filter((token) => /\d/.test(token))
+  const ids = [...(original.match(BRACKETED) ?? []), ...numbered, local]
+  return new Set(ids.flatMap((id) => plain(id).split(/[\s.,:;!?]+/)))
+}
+
+const localPartOf = ({ recipient = '' }: KnownNames) => recipient.slice(0, Math.max(0, recipient.lastIndexOf('@')))

@@ -1,0 +1,46 @@
+// What a reply says besides its reason.
+
+import { NAMED } from '../plain-text.ts'
+import { words } from './pattern.ts'
+
+/** What a server demands is no help. */
+const DEMAND = words(
+  'authenticate, log in, login, sign in, use, enable, turn on, turn off, issue, reduce, slow, configure, set, register',
+  'send, stop, fix',
+)
+
+/** Words that begin a sentence about help, links and thanks. */
+export const HELP = `(?:${words('please')}(?! ${DEMAND})|${words(
+  'see, visit, contact, for more, for further, for details, for help, for assistance, for information',
+  'for explanation, for questions, if you, thank you, thanks, refer to, learn more, go to, more information',
+  'more details, need help, questions, read more, we apologize, we are sorry for, have a nice, reference',
+  'bitte, siehe, weitere informationen, weitere hinweise, weitere details, bei fragen, hilfe finden, vielen dank',
+  'danke, mehr dazu, mehr informationen, wir bitten um, mit freundlichen',
+  'veuillez, consultez, contactez, voir, pour plus, pour en savoir, pour toute question, si vous, merci',
+  'plus informations, nous vous prions, cordialement',
+  'por favor, consulte, contacte, visite, vea, para más, para obtener, si tiene, si cree, gracias, muchas gracias',
+  'más información, lamentamos',
+  'si prega, per favore, per ulteriori, per maggiori, per assistenza, per informazioni, consulti, vedi, visiti',
+  'contatti, se ha domande, se ritiene, grazie, altre informazioni, ci scusiamo',
+  'contate, veja, para mais, se tiver, se acredita, obrigado, muito obrigado, mais informações, pedimos desculpa',
+  'neem contact, raadpleeg, bezoek, controleer, zie, voor meer, voor hulp, als u, bedankt, meer informatie',
+  'hartelijk dank, onze excuses',
+  'prosimy, zobacz, więcej informacji, więcej szczegółów, w razie pytań, jeśli, dziękujemy, przepraszamy',
+  'пожалуйста, подробнее, для получения',
+)})`
+
+const PEOPLE = words('account, user, customer, client, address, mailbox, mail, email, recipient')
+const OF_PEOPLE = words(
+  'manager, managers, guide, guides, manual, handbook, agreement, service, support, help, helpdesk, care, book',
+  'provider, administrator, admin, portal, page, settings, terms, team, relations, representative',
+)
+
+/** Phrases that are cut, because they name a sender, a user, a relay or an address and say nothing about them. */
+export const SAYS_NOTHING = new RegExp(
+  [
+    `${words('undelivered mail returned, message returned, mail returned, returned, return, returning, returning message, back')} (?:message )?to (?:the )?sender(?![a-z])(?: ${NAMED.ourAddress})?`,
+    `(?:${words('your, our, the')} )?${PEOPLE} ${OF_PEOPLE}`,
+    words('relay recipient table, relay domain table, target ip address, mail exchanger or ip address'),
+  ].join('|'),
+  'g',
+)

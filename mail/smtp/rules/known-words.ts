@@ -1,0 +1,96 @@
+// The words beside which an unknown user is unknown without doubt. A word that is not here may be a condition, as in
+// `user not found in white list`, so a clause with one leaves open whether the user exists.
+
+import { NAMED } from '../plain-text.ts'
+import { NO_SUCH_WORDS, NO_WORDS, NOBODY_WORDS, NOUNS, UNKNOWN_WORDS } from './lexicon.ts'
+import { phrases, words } from './pattern.ts'
+
+/** Sentences and phrases around an unknown user. */
+const FRAMES = [
+  'recipient address rejected, recipient rejected, address rejected, requested action not taken, requested mail action aborted',
+  'requested mail action not taken, delivery error dd, delivery error, permanent failure for one or more recipients',
+  'permanent failure, delivery failed, message not delivered, not delivered, cannot be delivered, could not be delivered',
+  'undeliverable address, undeliverable, message was not accepted, is unavailable, invalid mailbox, invalid recipient',
+  'unknown or illegal alias, smtp address lookup, recipient verify failed, smtp error from remote mail server after',
+  'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
+  'you are trying to contact, you entered, you specified, your message to, your message, message to, mail to, we do not have',
+  'associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
+  'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
+  `host ${NAMED.host}`,
+]
+/** Single words that set no condition. */
+const PARTICLES = [
+  'a, an, the, this, that, these, those, there, is, was, are, be, been, has, have, had, does, do, did, here, at, on, in',
+  'by, with, of, to, our, we, it, or, and, any, one, such, so, local, part, virtual, table',
+  'email, e mail, mail, smtp address, name, sorry, error, id, msg, dd',
+  'ex, sent, doesnt, dont, isnt, wasnt, cant, specified, given, indicated, entered, supplied, named, called, known, exists, exist, currently known, longer, us, resolver',
+  'adr, rst, gsmtp, sessionid, recipnotfound, appliance, vpopmail, chkuser, mailhost, for, rcpt, alas, hello, my, i, im, no',
+  'der, die, das, dem, den, des, dieser, diese, dieses, diesem, diesen, ein, eine, einen, einem, es, ist, wurde, wird, sind, auf',
+  'bei, uns, im, am, mit, hier, zu, für, mit, namen, angegebene*, leider, an, da, vorhanden, solches, solchen, solcher, gibt',
+  'le, la, les, un, une, ce, cette, cet, ces, ne, est, nest, sont, destino, destination, destinazione, été, ici, du, de, au, aux, chez, nous, sur, dans',
+  'indiqué*, spécifié*, avec, nom, messagerie, dune, quil, à, et, ou, désolé*, notre',
+  'el, los, las, una, esta, este, ese, esa, ha, sido, fue, en, correo, del, aquí, se, lo, con, nombre, indicad*',
+  'il, lo, gli, questo, questa, è, stato, stata, qui, su, di, posta, dell, della, nel, indicato, nostro, presso, non, che, ce',
+  'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
+  'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
+  'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
+  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 该, 此, 本, 中, 您',
+]
+/** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
+const PLACES = new RegExp(
+  `(?<!not )${words(
+    'in, on, at, by, for, to, within, auf, bei, sur, dans, en, su, nel, no, neste, nesse, op, na, w, на',
+  )} (?:${words(
+    'this, our, the, that, my, local, diesem, diesen, unserem, unserer, dieser, ce, cette, notre, este, esta, nuestro, questo',
+    'nostro, este, nosso, deze, dit, onze, ons, tym, этом, нашем',
+  )} )?${words(
+    'domain, server, mail server, host, system, site, organization, directory, database, mysql table, my sql table, domino directory',
+    'relay domain table, mail system, domäne, verzeichnis, serveur, système, domaine, servidor, sistema, dominio, domínio',
+    'domein, systeem, serwerze, сервере',
+  )}`,
+  'g',
+)
+const KNOWN = phrases(
+  ...[...FRAMES, ...NOBODY_WORDS, ...NO_SUCH_WORDS, ...UNKNOWN_WORDS, ...NOUNS, ...NO_WORDS, ...PARTICLES],
+  ...Object.values(NAMED),
+)
+const WHOLE = new Set(KNOWN.filter(({ isOpen }) => !isOpen).map(({ text }) => text))
+/** Phrases with any ending. Letters that are not ASCII may have one without a star. */
+const OPEN = KNOWN.filter(({ isOpen, text }) => isOpen || /[^\x00-\x7f]/.test(text)).map(({ text }) => text)
+const OPEN_BY_LETTER = Map.groupBy(OPEN, (stem) => stem[0])
+const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
+const MOST_ENDING = 14
+
+/** The words of the clause that are not known. Ids are none. A set is looked up, because a pattern takes long to compile. */
+export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
+  const tokens = text.replace(PLACES, ' ').match(/[\p{L}\p{N}%]+/gu) ?? []
+  const left: string[] = []
+  for (let at = 0; at < tokens.length; ) {
+    const length = knownLength(tokens, at)
+    const word = tokens[at]!
+    if (length === 0 && /\p{L}/u.test(word) && !ids.has(word) && !isGlued(word)) left.push(word)
+    at += Math.max(1, length)
+  }
+  return left
+}
+
+/** How many words from here on are a known phrase: the longest one. */
+function knownLength(tokens: readonly string[], at: number): number {
+  for (let length = Math.min(MOST_WORDS, tokens.length - at); length > 0; length--) {
+    const phrase = tokens.slice(at, at + length).join(' ')
+    if (WHOLE.has(phrase) || OPEN_BY_LETTER.get(phrase[0])?.some((stem) => isEnding(phrase, stem))) return length
+  }
+  return 0
+}
+
+function isEnding(phrase: string, stem: string): boolean {
+  const ending = phrase.length - stem.length
+  return ending >= 0 && ending <= MOST_ENDING && phrase.startsWith(stem) && !phrase.includes(' ', stem.length)
+}
+
+/** Chinese and Japanese write no blanks: known words follow one another. */
+function isGlued(word: string): boolean {
+  if (/[a-z]/.test(word)) return false
+  const rest = OPEN.reduce((rest, known) => rest.replaceAll(known, ' '), word).trim()
+  return rest.split(' ').every((each) => each.length < 2)
+}

@@ -1,0 +1,42 @@
+/** A text that was changed, with the place that each of its characters had before. */
+export interface TracedText {
+  text: string
+  /** One entry for each character, and one for the end. Absent while nothing has changed. */
+  places?: number[]
+}
+
+export const placeOf = ({ places }: TracedText, index: number): number => (places ? places[index]! : index)
+
+/** Replaces what a global pattern matches. A match stays as it is where `by` returns undefined. */
+export function replaceTraced(
+  traced: TracedText,
+  pattern: RegExp,
+  by: (match: RegExpExecArray) => string | undefined,
+): TracedText {
+  const { text } = traced
+  let result = ''
+  let copied = 0
+  let places: number[] | undefined
+  const copy = (end: number) => {
+    result += text.slice(copied, end)
+    for (let i = copied; i < end; i++) places!.push(placeOf(traced, i))
+  }
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const [{ length }] = match
+    if (length === 0) pattern.lastIndex++
+    const replacement = by(match)
+    if (replacement === undefined) continue
+    places ??= []
+    copy(match.index)
+    copied = match.index + length
+    result += replacement
+    const [from, to] = [placeOf(traced, match.index), placeOf(traced, copied)]
+    // The blank behind a name is where the name ends.
+    for (let i = 0; i < replacement.length; i++) places.push(i > 0 && i === replacement.length - 1 ? to : from)
+  }
+  if (!places) return traced
+  copy(text.length)
+  places.push(placeOf(traced, text.length))
+  return { text: result, places }
+}

@@ -1,0 +1,195 @@
+// The laws of reading a reply. Each is a set of cases that are numbered, so that a test can draw some of them and a
+// longer run can walk them all.
+
+import { type LabelledReply, labelledReplies, NAMES, REPLIES } from '../../../../bench/verdicts/labelled.ts'
+import { diagnose } from '../../../../server/inbound/diagnosis.ts'
+import { FRAMES } from './frames.ts'
+import { GIBBERISH } from './gibberish.ts'
+import { HARMLESS } from './harmless.ts'
+import { phrasesOfTables } from './phrases.ts'
+import { type Read, read, strength } from './read.ts'
+import { SPELLINGS } from './spellings.ts'
+
+export interface Law {
+  name: string
+  cases: number
+  /** Returns what breaks the law in this case, or undefined. */
+  check(index: number): string | undefined
+}
+
+const LABELLED: readonly LabelledReply[] = REPLIES.flatMap(labelledReplies).filter(({ phase }) =>
+  ['rcpt', 'data', 'dot', 'late'].includes(phase),
+)
+const PHRASES = phrasesOfTables()
+
+/** A generator of numbers from 0 to 1 (mulberry32), the same for the same seed. */
+function randomNumbers(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Draws cases of the law while `goesOn`, and returns the first that breaks it. */
+export function firstBreach(law: Law, seed: number, goesOn: (drawn: number) => boolean): string | undefined {
+  const random = randomNumbers(seed)
+  for (let drawn = 0; goesOn(drawn); drawn++) {
+    const index = Math.floor(random() * law.cases)
+    const breach = law.check(index)
+    if (breach !== undefined) return `case ${index} of ${law.cases}, seed ${seed}: ${breach}`
+  }
+  return undefined
+}
+
+/** Where a sentence is put: before, after, or between the first two sentences. */
+const PLACES: ((text: string, sentence: string) => string | undefined)[] = [
+  (text, sentence) => `${ended(sentence)} ${text}`,
+  (text, sentence) => `${ended(text)} ${sentence}`,
+  (text, sentence) => {
+    const [boundary] = /(?<=[a-z]{3}[.;!]) (?=\S)/.exec(text) ?? []
+    return boundary && text.replace(/(?<=[a-z]{3}[.;!]) (?=\S)/, ` ${ended(sentence)} `)
+  },
+]
+const ended = (text: string) => (text === '' || /[.;!?。]$/.test(text) ? text : `${text}.`)
+
+/** Reads a reply with another text, and with the same code, status and phase. */
+const withText = ({ phase, reply, mx }: LabelledReply, text: string) => read({ phase, mx, reply: { ...reply, text } })
+
+const alone = remembered((labelled: LabelledReply) => read(labelled))
+const phraseAlone = (() => {
+  const known = new Map<string, Read>()
+  return (labelled: LabelledReply, phrase: string) => {
+    const { phase, reply, mx } = labelled
+    const key = `${phase} ${reply.code} ${reply.enhanced} ${mx} ${phrase}`
+    const result = known.get(key) ?? withText(labelled, phrase)
+    known.set(key, result)
+    return result
+  }
+})()
+
+function remembered<K, V>(compute: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    if (!known.has(key)) known.set(key, compute(key))
+    return known.get(key)!
+  }
+}
+
+const shown = ({ kind, reason, readAs }: Read) => `${kind} ${reason} ${readAs}`
+const line = ({ phase, reply }: LabelledReply, text: string) =>
+  `${phase} ${[reply.code, reply.enhanced, text].filter(Boolean).join(' ')}`
+
+function product<A, B, C>(first: readonly A[], second: readonly B[], third: readonly C[]) {
+  return {
+    size: first.length * second.length * third.length,
+    at: (index: number): [A, B, C] => [
+      first[index % first.length]!,
+      second[Math.floor(index / first.length) % second.length]!,
+      third[Math.floor(index / first.length / second.length)]!,
+    ],
+  }
+}
+
+function addedSentences(name: string, sentences: readonly string[], isHarmless: boolean): Law {
+  const cases = product(PLACES, sentences, LABELLED)
+  return {
+    name,
+    cases: cases.size,
+    check(index) {
+      const [place, sentence, labelled] = cases.at(index)
+      const text = place(labelled.reply.text, sentence)
+      if (text === undefined) return undefined
+      const got = withText(labelled, text)
+      const before = alone(labelled)
+      const most = Math.max(strength(before), strength(phraseAlone(labelled, sentence)))
+      if (strength(got) > most)
+        return `${line(labelled, text)}\n  is ${shown(got)}; alone ${shown(before)} and ${shown(phraseAlone(labelled, sentence))}`
+      const isWeaker = isHarmless && before.decidedBy === 'words' && before.kind !== 'none' && got.kind !== before.kind
+      if (isWeaker) return `${line(labelled, text)}\n  is ${shown(got)}; without the harmless sentence ${shown(before)}`
+      return undefined
+    },
+  }
+}
+
+function spellings(): Law {
+  const cases = product(SPELLINGS, LABELLED, [0])
+  return {
+    name: 'links, ids, dates, entities, case, line breaks, another host and another recipient change nothing',
+    cases: cases.size,
+    check(index) {
+      const [spelling, labelled] = cases.at(index)
+      const before = alone(labelled)
+      const changed = spelling.change(labelled)
+      if (changed === undefined) return undefined
+      const got = read(changed)
+      if (got.kind === before.kind && got.reason === before.reason) return undefined
+      return `${spelling.name}: ${labelled.phase} ${changed.reply.code} ${changed.reply.enhanced} ${changed.reply.text}\n  is ${shown(got)}; without ${shown(before)}`
+    },
+  }
+}
+
+/** A reporter does not say which transaction it was in, so the replies are read as late ones. */
+function frames(): Law {
+  const replies = LABELLED.filter(({ reply }) => reply.text !== '')
+  const cases = product(FRAMES, replies, [0])
+  const late = remembered((labelled: LabelledReply) => read({ ...labelled, phase: 'late' }))
+  return {
+    name: 'a reply inside the words of a reporter is read as the reply alone',
+    cases: cases.size,
+    check(index) {
+      const [frame, labelled] = cases.at(index)
+      const { reply, mx } = labelled
+      const before = late(labelled)
+      const said = [reply.code, reply.enhanced, reply.text].filter(Boolean).join(' ')
+      const lines = frame.around(said, reply)
+      const got = diagnose({ recipient: 'ann@example.net', status: '', lines, mx, ours: NAMES.ours ?? [] })
+      // A reporter's framing of a reply without words is no evidence of its own.
+      if (got.readAs === before.readAs && got.reason === before.reason) return undefined
+      if (got.reason === undefined && /not understood|without words/.test(before.readAs)) return undefined
+      return `${frame.name}: ${lines.join(' / ')}\n  is ${got.reason} ${got.readAs}; alone ${shown(before)}`
+    },
+  }
+}
+
+/** The lines of a reply are joined by a blank, so a sentence may follow without a period. */
+function joined(): Law {
+  const cases = product(HARMLESS, LABELLED, [0])
+  return {
+    name: 'a harmless sentence behind a reply that ends without a period makes it no stronger',
+    cases: cases.size,
+    check(index) {
+      const [sentence, labelled] = cases.at(index)
+      const both = `${labelled.reply.text} ${sentence}`
+      const got = withText(labelled, both)
+      const most = Math.max(strength(alone(labelled)), strength(phraseAlone(labelled, sentence)))
+      return strength(got) > most
+        ? `${line(labelled, both)}\n  is ${shown(got)}; alone ${shown(alone(labelled))}`
+        : undefined
+    },
+  }
+}
+
+function gibberish(): Law {
+  const cases = product(GIBBERISH, LABELLED, [0])
+  return {
+    name: 'words that no rule knows never make kind unknown',
+    cases: cases.size,
+    check(index) {
+      const [words, labelled] = cases.at(index)
+      const got = withText(labelled, words)
+      return got.kind === 'unknown' ? `${line(labelled, words)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+
+export const LAWS: readonly Law[] = [
+  addedSentences('a phrase of the tables in a sentence of its own makes no reply stronger', PHRASES, false),
+  addedSentences('a harmless sentence makes a reply neither stronger nor, where words decided, weaker', HARMLESS, true),
+  spellings(),
+  frames(),
+  gibberish(),
+  joined(),
+]
