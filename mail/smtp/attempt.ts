@@ -83,7 +83,7 @@ export interface ReplyReading {
   /** Absent for a refusal that proves nothing about the mailbox. */
   kind?: Kind
   decidedBy: DecidedBy
-  /** The phrase that decided, as it stands in the reply, where words decided. */
+  /** The phrase of the reply that decided, where words decided. */
   words?: string
 }
 

@@ -109,13 +109,17 @@ function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R
   return undefined
 }
 
-/** The words for which the row holds, as they stand in the reply. */
+/** A name before the words says whom they are about, and is evidence of nothing. */
+const NAME_BEFORE = new RegExp(`^(?:${Object.values(NAMED).join('|')})[\\s:,]+`)
+
+/** The words of the reply for which the row holds, without a name before them. */
 function wordsFor({ text, subject, wholly }: ReplyRule, clause: Clause): string | undefined {
   // What another server said may be about our own address, so it proves nothing about the recipient.
   if (clause.isForeign && (subject === 'space' || subject === 'mailbox')) return undefined
   const match = text!.exec(clause.text)
   if (!match || (wholly && leftWords(clause).length > 0)) return undefined
-  return clause.original(match.index, match.index + match[0].length)
+  const name = NAME_BEFORE.exec(match[0])?.[0].length ?? 0
+  return clause.original(match.index + name, match.index + match[0].length)
 }
 
 const NAMES = new Set<string>(Object.values(NAMED))

@@ -19,8 +19,8 @@ const URL = /\b(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}(?<![.,;:!?])/gi
 const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}(?:(?<!\.)|(?=[>)\]]))/giu
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}'
 /**
- * What a log or a bounce adds to a reply: `relay=[192.0.2.25]` speaks of no relaying, `(in reply to RCPT TO command)` of
- * no recipient, and `Giving up on 192.0.2.25` of no time that is over.
+ * What a log or a bounce adds to a reply: `relay=[192.0.2.25]` speaks of no relaying, `(in reply to RCPT TO command)`
+ * of no recipient, and `Giving up on 192.0.2.25` of no time that is over.
  */
 const ADDED = new RegExp(
   [
@@ -58,9 +58,9 @@ export const NAMED = {
 } as const
 
 /**
- * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it, with the
- * places of its characters in the reply. Names are replaced by the words of `NAMED`, because `spam@example.com: unknown`
- * is not about spam. Links are cut, and entities of HTML are decoded.
+ * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it, with
+ * the places of its characters in the reply. Names are replaced by the words of `NAMED`, because `spam@example.com:
+ * unknown` is not about spam. Links are cut, and entities of HTML are decoded.
  */
 export function plainText(text: string, names: KnownNames = {}): TracedText {
   return tracedPlain(withoutNames({ text: text.slice(0, MAX_CHARACTERS) }, names))

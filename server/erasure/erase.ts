@@ -11,7 +11,7 @@ import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
-import { type AddressPlace, type Kind, PLACES, replaced, writeAnswer } from './places.ts'
+import { type AddressPlace, type ColumnKind, PLACES, replaced, writeAnswer } from './places.ts'
 import { type ErasureProgress, meterOf } from './progress.ts'
 import { type Found, find, type Part, partsOf, type Range, rangesOf, SEARCH_MS } from './scan.ts'
 import type { Wanted } from './spellings.ts'
@@ -218,7 +218,7 @@ async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found
   await run(tx, statement, [JSON.stringify(rows)], { prepare: false })
 }
 
-function textOf(kind: Kind, value: unknown): string | null {
+function textOf(kind: ColumnKind, value: unknown): string | null {
   if (value === null || value === undefined) return null
   switch (kind) {
     case 'list':
@@ -234,7 +234,7 @@ function textOf(kind: Kind, value: unknown): string | null {
 }
 
 /** SQL: what a column stores of the text that `textOf` makes. */
-const storedValue = (kind: Kind, text: string) =>
+const storedValue = (kind: ColumnKind, text: string) =>
   ({
     text,
     mailbox: text,

@@ -17,14 +17,14 @@ import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 export type Fields = Record<string, unknown>
 
 /** `list`: texts. `mailbox`: an address, which is compared as a whole. `request`: the JSON of a message's request. */
-export type Kind = 'text' | 'list' | 'mailbox' | 'json' | 'request' | 'answer'
+export type ColumnKind = 'text' | 'list' | 'mailbox' | 'json' | 'request' | 'answer'
 
 /** Puts a value among the parameters of a statement, and returns its name there. */
 export type Parameter = (value: string) => string
 
 export interface AddressPlace {
   table: string
-  columns: Record<string, Kind>
+  columns: Record<string, ColumnKind>
   /** SQL: the account of a row of `t`. */
   account: string
   /** SQL: which rows of `t` are looked at; all by default. */
@@ -149,7 +149,7 @@ export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, tabl
 export function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted): Fields {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
 
-  function replacedValue(kind: Kind, value: unknown): unknown {
+  function replacedValue(kind: ColumnKind, value: unknown): unknown {
     if (kind === 'request') return replaceInRequest(value as never, wanted)
     return mapStrings(value, kind === 'mailbox' ? wanted.replaceInMailbox : wanted.replaceIn)
   }

@@ -61,7 +61,7 @@ const OPEN_BY_LETTER = Map.groupBy(OPEN, (stem) => stem[0])
 const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
 const MOST_ENDING = 14
 
-/** The words of the clause that are not known. Ids are none. A set is looked up, because a pattern takes long to compile. */
+/** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
   const tokens = text.replace(PLACES, ' ').match(/[\p{L}\p{N}%]+/gu) ?? []
   const left: string[] = []
