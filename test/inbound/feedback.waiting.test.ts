@@ -169,8 +169,8 @@ test.each([
 
 test('among several recipients the report is about the one it names, in any case; a stranger is ignored', async () => {
   const { returnPath } = await world.sendMessage({ to: ['Ann@example.net', 'bob@example.net'] })
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'BOB@Example.NET'))
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'cy@example.net'))
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'BOB@Example.NET'))
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'cy@example.net'))
   await world.bounce(returnPath, arf({ fields: 'Original-Rcpt-To: redacted\n' }))
   expect(await feedback()).toMatchObject([{ recipient: 'bob@example.net' }])
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'no_recipient'])
@@ -184,7 +184,7 @@ test('among several recipients the report is about the one it names, in any case
 
 test('a report about the only recipient may name a forwarding address', async () => {
   const { returnPath } = await world.sendMessage()
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'ann@elsewhere.example'))
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'ann@elsewhere.example'))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
 })
 
