@@ -1,4 +1,4 @@
-import type { DecidedBy, Outcome, Reply, ReplyReading } from './attempt.ts'
+import type { DecidedBy, Kind, Outcome, Reply, ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf } from './clauses.ts'
 import { type KnownNames, NAMED } from './plain-text.ts'
 import { leftWords } from './rules/known-words.ts'
@@ -76,14 +76,11 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const help = clauses.filter(({ isHelp }) => isHelp)
   const own = help.length === 0 ? clauses : clauses.filter(({ isHelp }) => !isHelp)
   const status = statusOf(reply)
-  // A status may be that of a quotation, whose lines begin like those of a reply. Then it proves nothing by itself.
-  const isQuoted = clauses.some(({ isForeign }) => isForeign)
   const host = mx.toLowerCase()
   const holdsByNumbers = (rule: ReplyRule) =>
     (rule.phases?.includes(phase) ?? true) &&
     (rule.code?.test(code) ?? true) &&
     (rule.status === undefined || (status !== undefined && rule.status.test(status))) &&
-    !(isQuoted && rule.status && !rule.text && rule.kind) &&
     !(rule.bare && status !== undefined) &&
     !(rule.silent && !clauses.every(isSilent)) &&
     (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true)
@@ -96,10 +93,28 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
     }
     return undefined
   }
-  const first = firstOf(RULES, (rule) => held(rule, own))!
+  const isQuoted = clauses.some(({ isForeign }) => isForeign)
+  const first = firstHeld((rule) => held(rule, own), isQuoted)
   if (first.words !== undefined || first.rule.kind === 'full' || help.length === 0) return first
   return firstOf(RULES, (rule) => (rule.text && !rule.kind ? held(rule, help) : undefined)) ?? first
 }
+
+/**
+ * The first row that holds. While another server is quoted, the status may be that of the quotation, whose lines begin
+ * like those of a reply. Then a row that holds by the status alone counts nothing against the recipient, unless the row
+ * after it would count more.
+ */
+function firstHeld(held: (rule: ReplyRule) => Held | undefined, isQuoted: boolean): Held {
+  const first = firstOf(RULES, held)!
+  if (!isQuoted || !isByStatusAlone(first.rule)) return first
+  const other = firstOf(RULES, (rule) => (isByStatusAlone(rule) ? undefined : held(rule)))!
+  return strengthOf(other.rule) > strengthOf(first.rule) ? first : other
+}
+
+const isByStatusAlone = ({ status, text, kind }: ReplyRule) => status !== undefined && !text && kind !== undefined
+
+const WEAKEST_FIRST: readonly (Kind | undefined)[] = [undefined, 'full', 'refused', 'status', 'unknown']
+const strengthOf = ({ kind }: ReplyRule) => WEAKEST_FIRST.indexOf(kind)
 
 function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {
