@@ -17,6 +17,12 @@ const alone = { ...shared, testTimeout: 300_000, hookTimeout: 300_000, maxWorker
 const UPGRADE = ['test/real/rolling-upgrade.test.ts']
 const MACHINES = ['test/real/patroni.test.ts', 'test/real/temporal-cluster.test.ts']
 
+/** How the product is installed, put behind proxies, backed up and upgraded. */
+const DEPLOYMENT = [
+  'test/real/{image,compose,systemd,kubernetes,autoscaling,envoy,nginx,backup,alerts,guides}.test.ts',
+  'test/real/outgrown-release.test.ts',
+]
+
 /** Other people's programs against the contract. They take minutes to generate, to compile and to run. */
 const CLIENTS = [
   'test/real/generated-clients.test.ts',
@@ -50,10 +56,11 @@ export default defineConfig({
           ...shared,
           name: 'real',
           include: ['test/real/*.test.ts', STORY],
-          exclude: [...UPGRADE, ...MACHINES, ...CLIENTS],
+          exclude: [...DEPLOYMENT, ...UPGRADE, ...MACHINES, ...CLIENTS],
         },
       },
       { test: { ...shared, name: 'database', include: STATEMENTS } },
+      { test: { ...shared, name: 'deployment', include: DEPLOYMENT } },
       { test: { ...shared, name: 'clients', include: CLIENTS } },
       { test: { ...shared, name: 'dashboard', include: [DASHBOARD], exclude: [STORY] } },
       { test: { ...alone, name: 'upgrade', include: UPGRADE, sequence: { groupOrder: 1 } } },

@@ -43,9 +43,9 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'real',
-    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'real', 'database', 'upgrade'),
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'real', 'database'),
     each: 'change',
-    checks: "Debian's servers, the SQL of sends on its PostgreSQL, one walk in a browser, the rolling upgrade",
+    checks: "Debian's servers, the SQL of sends on its PostgreSQL, one walk in a browser",
     rooms: [],
   },
   {
@@ -66,8 +66,8 @@ export const PARTS: readonly Part[] = [
     name: 'release',
     ...vitest('npm run test:release --', 'vitest.release.config.ts', 'release'),
     each: 'release',
-    checks: '`npm start` and its embedded parts, long runs of processes',
-    rooms: ['dev/', 'server/process/', 'cli/', 'workflows/'],
+    checks: '`npm start` and its embedded parts, the snippets of the guides, long runs of processes',
+    rooms: ['dev/', 'server/process/', 'server/notices/', 'cli/', 'docs/', 'workflows/'],
   },
   {
     name: 'dashboard',
@@ -75,6 +75,13 @@ export const PARTS: readonly Part[] = [
     each: 'release',
     checks: 'every page in a browser',
     rooms: ['dashboard/', 'server/admin/', 'server/notices/', 'address-files/', 'proto/'],
+  },
+  {
+    name: 'deployment',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'deployment', 'upgrade'),
+    each: 'release',
+    checks: 'images, proxies, back-up, alerts, guides of other systems, the rolling upgrade from the last release',
+    rooms: ['deploy/', 'docs/', 'server/db/', 'server/process/', 'server/telemetry/', 'Dockerfile', 'compose.yaml'],
   },
   {
     name: 'clients',

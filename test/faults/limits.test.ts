@@ -26,7 +26,7 @@ test.concurrent('no window admits more requests than the tier allows, over two p
     while (!isOver) {
       const response = await dice
         .pick([...world.nodes])
-        .client.get('/api/v1/events')
+        .client.get('/api/v1/webhooks')
         .catch(() => undefined)
       if (response) rates.push(rateOf(response))
       // The second window is used up, too.

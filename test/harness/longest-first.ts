@@ -22,7 +22,6 @@ const LONG = [
   'test/dev/start.release.test.ts',
   'test/admin/range-replays.release.test.ts',
   'test/dev/postgres/server.release.test.ts',
-  'test/docs/guides.process.test.ts',
   'test/e2e/drain.release.test.ts',
   'test/faults/quick/webhooks.process.test.ts',
 ]

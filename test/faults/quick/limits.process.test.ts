@@ -9,9 +9,9 @@ test('400 concurrent requests over two processes: the tier admits exactly its li
   world = await startFaultWorld({ limits: TINY })
   await world.sql`update accounts set tier = 'tiny'`
   const nodes = await Promise.all([world.start(), world.start()])
-  const paths = ['/api/v1/events', '/api/v1/suppression', '/api/v1/events?limit=1']
+  // No heavy call, of which an account may run only a few at a time.
   const rates = await Promise.all(
-    Array.from({ length: 400 }, (_, i) => nodes[i % 2]!.client.get(paths[i % 3]!).then(rateOf)),
+    Array.from({ length: 400 }, (_, i) => nodes[i % 2]!.client.get('/api/v1/webhooks').then(rateOf)),
   )
   const remainders = rates.filter(({ admitted }) => admitted).map(({ remaining }) => remaining)
   expect(remainders.sort((a, b) => b - a)).toEqual(Array.from({ length: PER_MINUTE }, (_, i) => PER_MINUTE - 1 - i))
