@@ -1,5 +1,5 @@
 import { atLeast, atMost, type Report } from './report.ts'
-import { heldOutReports } from './verdicts/held-out-reports.ts'
+import { allReports } from './verdicts/all-reports.ts'
 import {
   confusionMatrix,
   isMissed,
@@ -12,15 +12,12 @@ import {
   judgeReport,
 } from './verdicts/judge.ts'
 import { labelledReplies, REPLIES } from './verdicts/labelled.ts'
-import { publicReports } from './verdicts/public-reports.ts'
-import { labelledReports } from './verdicts/reports.ts'
 
 /** The labelled sets, each with those that were written after the rules at its end. */
 export async function judgeAll(): Promise<{ replies: Judged[]; reports: Judged[] }> {
   const replies = REPLIES.flatMap(labelledReplies).map(judgeReply)
   const reports: Judged[] = []
-  for (const report of [...labelledReports(), ...heldOutReports(), ...publicReports()])
-    reports.push(await judgeReport(report))
+  for (const report of allReports()) reports.push(await judgeReport(report))
   return { replies, reports }
 }
 

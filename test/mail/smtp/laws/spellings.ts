@@ -73,13 +73,18 @@ export const SPELLINGS: readonly Spelling[] = [
   text('another host behind it', (said) => `${said} - mx7.mail.example.com`),
   text('another host before it', (said) => `mx7.mail.example.com: ${said}`),
   text('another address behind it', (said) => `${said} (198.51.100.77)`),
+  text('the command behind it', (said) => `${said} (in reply to RCPT TO command)`),
+  // Beside an address alone it would be the only word.
+  text('an apology before it', (said) => said.replace(/^(?=[a-z]+ )/i, 'Sorry, ')),
+  text('a shout', (said) => `${said}!`),
   text('no-break spaces', (said) => said.replace(/(?<=[a-z]) (?=[a-z])/g, '\u00a0')),
   text('letters in two parts', (said) => said.normalize('NFD')),
   text('no accents', (said) => said.normalize('NFD').replace(/\p{Mn}/gu, '')),
   broken(30),
   broken(60),
-  otherRecipient('sales.team@shop.example'),
-  otherRecipient('spam@example.com'),
-  otherRecipient('user.unknown@example.org'),
-  otherRecipient('mailbox-full@relay.example'),
+  ...[
+    ...['sales.team@shop.example', 'spam@example.com', 'user.unknown@example.org', 'mailbox-full@relay.example'],
+    ...['5.1.1@dns.blocked.example', "o'brien@example.org", '"a b"@example.org', 'ann{x}=y@example.org'],
+    ...['pelé@example.org', 'hello@sender.example', 'Ann@Example.Photography'],
+  ].map(otherRecipient),
 ]
