@@ -1,9 +1,9 @@
 import { Option } from '@commander-js/extra-typings'
-import type { ReplyReading } from '../mail/smtp/attempt.ts'
+import type { Kind, ReplyReading } from '../mail/smtp/attempt.ts'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
-import { STRIKES, strikeOfReading } from '../server/reputation/strikes.ts'
+import { kindOfReading, SUPPRESSION_RULES } from '../server/reputation/incidents.ts'
 import { command, Failure, type Print } from './command.ts'
 
 export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
@@ -64,13 +64,13 @@ export function explanationOf(text: string, { phase, mx, recipient, ours }: Plac
   const { outcome, reading } = classify({ phase, reply, mx, names: { recipient, ours } })
   if (outcome.kind !== 'bounced') return { state: outcome.kind }
   const { reason, retryable } = outcome
-  const strike = reading && strikeOfReading(reason, readAs(reading))
+  const counted = reading && kindOfReading(reason, readAs(reading))
   return {
     state: 'bounced',
     reason,
     retryable,
     ...(reading && evidenceOf(reading)),
-    suppresses: strike ? suppressionOf(STRIKES[strike]) : 'never',
+    suppresses: counted ? suppressionOf(counted) : 'never',
   }
 }
 
@@ -78,9 +78,17 @@ function evidenceOf({ subject, row, kind, decidedBy, words }: ReplyReading) {
   return { read_as: readAs({ subject, row }), kind, decided_by: decidedBy, words }
 }
 
-function suppressionOf({ at, days }: (typeof STRIKES)[keyof typeof STRIKES]): string {
-  const when = at === 1 ? 'at once' : `at bounce ${at} within 7 days`
-  return days === null ? when : `${when}, for ${days} days`
+/** The rules of a kind in words. All refusals within a day are one incident. */
+function suppressionOf(kind: Kind): string {
+  return SUPPRESSION_RULES.filter((rule) => rule.kind === kind)
+    .map(({ incident, withinDays, days, withoutProofOfLife }) =>
+      [
+        incident === 1 ? 'at once' : `at incident ${incident} within ${withinDays} days`,
+        ...(days === null ? [] : [`for ${days} days`]),
+        ...(withoutProofOfLife ? ['unless it took mail in the last 90 days'] : []),
+      ].join(', '),
+    )
+    .join('; otherwise ')
 }
 
 function textOf({ state, reason, retryable, suppresses, ...evidence }: Explanation): string {

@@ -467,7 +467,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, strike text, strike_email text)
+      provider text, refusal text, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -621,41 +621,28 @@ open_count as (
     provider, coalesce(tag, ''), status, reason, in_doubt, bucket
   from counted_email
 ),
-new_strike as (
-  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-  from (
-    select distinct on (o.message_id, o.strike_email, o.strike)
-      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
-    order by o.message_id, o.strike_email, o.strike, o.event_id
-  ) as once
-),
-repeated_strike as (
-  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-  select event_id, account_id, tenant_id, email, strike from new_strike
-  where strike in ('mailbox', 'full')
+refusal as (
+  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  select distinct on (o.message_id, o.address)
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+  from outcome o join message m on m.id = o.message_id
+  where o.refusal is not null
+  order by o.message_id, o.address, o.event_id
 ),
 suppression as (
   insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-  select distinct on (s.account_id, s.email, s.tenant_id)
-    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-  from new_strike s
-  join (values
-    ('hard', 1, null, 'bounce'),
-    ('mailbox', 2, null, 'bounce'),
-    ('full', 3, interval '7 days', 'bounce'),
-    ('complaint', 1, null, 'complaint')
-  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-  where rule.at <= s.nth + (
-    select count(*) from suppression_strikes k
-    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-      and k.created_at > now() - interval '7 days')
-  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+  from outcome o join message m on m.id = o.message_id
+  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  where o.entry is not null
+  order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
     message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
     import_id = null, replaced = null
-  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+  where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+    or (kept.import_id is not null and excluded.expires_at is null)
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
@@ -687,7 +674,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, strike text, strike_email text)
+      provider text, refusal text, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -853,7 +840,7 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, strike text, strike_email text) on o.position = r.position
+      provider text, refusal text, address text, entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -1006,41 +993,28 @@ open_count as (
     provider, coalesce(tag, ''), status, reason, in_doubt, bucket
   from counted_email
 ),
-new_strike as (
-  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-  from (
-    select distinct on (o.message_id, o.strike_email, o.strike)
-      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
-    order by o.message_id, o.strike_email, o.strike, o.event_id
-  ) as once
-),
-repeated_strike as (
-  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-  select event_id, account_id, tenant_id, email, strike from new_strike
-  where strike in ('mailbox', 'full')
+refusal as (
+  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  select distinct on (o.message_id, o.address)
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+  from outcome o join message m on m.id = o.message_id
+  where o.refusal is not null
+  order by o.message_id, o.address, o.event_id
 ),
 suppression as (
   insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-  select distinct on (s.account_id, s.email, s.tenant_id)
-    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-  from new_strike s
-  join (values
-    ('hard', 1, null, 'bounce'),
-    ('mailbox', 2, null, 'bounce'),
-    ('full', 3, interval '7 days', 'bounce'),
-    ('complaint', 1, null, 'complaint')
-  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-  where rule.at <= s.nth + (
-    select count(*) from suppression_strikes k
-    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-      and k.created_at > now() - interval '7 days')
-  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+  from outcome o join message m on m.id = o.message_id
+  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  where o.entry is not null
+  order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
     message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
     import_id = null, replaced = null
-  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+  where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+    or (kept.import_id is not null and excluded.expires_at is null)
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
@@ -1091,7 +1065,7 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, strike text, strike_email text) on o.position = r.position
+      provider text, refusal text, address text, entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -1244,41 +1218,28 @@ open_count as (
     provider, coalesce(tag, ''), status, reason, in_doubt, bucket
   from counted_email
 ),
-new_strike as (
-  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-  from (
-    select distinct on (o.message_id, o.strike_email, o.strike)
-      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
-    order by o.message_id, o.strike_email, o.strike, o.event_id
-  ) as once
-),
-repeated_strike as (
-  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-  select event_id, account_id, tenant_id, email, strike from new_strike
-  where strike in ('mailbox', 'full')
+refusal as (
+  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  select distinct on (o.message_id, o.address)
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+  from outcome o join message m on m.id = o.message_id
+  where o.refusal is not null
+  order by o.message_id, o.address, o.event_id
 ),
 suppression as (
   insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-  select distinct on (s.account_id, s.email, s.tenant_id)
-    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-  from new_strike s
-  join (values
-    ('hard', 1, null, 'bounce'),
-    ('mailbox', 2, null, 'bounce'),
-    ('full', 3, interval '7 days', 'bounce'),
-    ('complaint', 1, null, 'complaint')
-  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-  where rule.at <= s.nth + (
-    select count(*) from suppression_strikes k
-    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-      and k.created_at > now() - interval '7 days')
-  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+  from outcome o join message m on m.id = o.message_id
+  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  where o.entry is not null
+  order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
     message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
     import_id = null, replaced = null
-  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+  where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+    or (kept.import_id is not null and excluded.expires_at is null)
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
@@ -1355,7 +1316,7 @@ outcome as (
   select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
     case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
     not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
-    '' as provider, null as strike, null as strike_email,
+    '' as provider, null as refusal, null as address, null::json as entry,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(o.event_id::text, 14))::uuid as event_id
   from recipient o join due_message m on m.id = o.message_id
@@ -1555,41 +1516,28 @@ open_count as (
     provider, coalesce(tag, ''), status, reason, in_doubt, bucket
   from counted_email
 ),
-new_strike as (
-  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-  from (
-    select distinct on (o.message_id, o.strike_email, o.strike)
-      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
-    order by o.message_id, o.strike_email, o.strike, o.event_id
-  ) as once
-),
-repeated_strike as (
-  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-  select event_id, account_id, tenant_id, email, strike from new_strike
-  where strike in ('mailbox', 'full')
+refusal as (
+  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  select distinct on (o.message_id, o.address)
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+  from outcome o join message m on m.id = o.message_id
+  where o.refusal is not null
+  order by o.message_id, o.address, o.event_id
 ),
 suppression as (
   insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-  select distinct on (s.account_id, s.email, s.tenant_id)
-    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-  from new_strike s
-  join (values
-    ('hard', 1, null, 'bounce'),
-    ('mailbox', 2, null, 'bounce'),
-    ('full', 3, interval '7 days', 'bounce'),
-    ('complaint', 1, null, 'complaint')
-  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-  where rule.at <= s.nth + (
-    select count(*) from suppression_strikes k
-    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-      and k.created_at > now() - interval '7 days')
-  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+  from outcome o join message m on m.id = o.message_id
+  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  where o.entry is not null
+  order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
     message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
     import_id = null, replaced = null
-  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+  where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+    or (kept.import_id is not null and excluded.expires_at is null)
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
   (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
@@ -1949,12 +1897,12 @@ select from messages where id = $1 for update;
 with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
-      recipient_kind text, status text, kind text, reason text, detail text, provider text, strike text,
-      strike_email text, in_statistics boolean, most_counted int, reported_at timestamptz)
+      recipient_kind text, status text, kind text, reason text, detail text, provider text, refusal text, address text,
+      entry json, in_statistics boolean, most_counted int, reported_at timestamptz)
 ),
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-    detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
+    detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
     in_statistics and not recipient like '%@simulator.test'
       and row_number() over (partition by in_statistics, recipient like '%@simulator.test' order by id) = 1
       and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
@@ -1993,7 +1941,8 @@ case when w.first then e.event_id else (
 ),
 message as (select distinct message_id as id, account_id, tenant_id from late),
 outcome as (
-  select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
+  select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal, address, entry
+  from late
 ),
 counted_late as (
   select case when recipient like '%@simulator.test' then overlay(account_id::text placing '8' from 15)::uuid else account_id end as account_id, tenant_id, domain, recipient, provider, tag, kind, reason, counted
@@ -2028,40 +1977,27 @@ open_count as (
     provider, coalesce(tag, ''), status, reason, in_doubt, bucket
   from counted_report
 ),
-new_strike as (
-  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-  from (
-    select distinct on (o.message_id, o.strike_email, o.strike)
-      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
-    order by o.message_id, o.strike_email, o.strike, o.event_id
-  ) as once
-),
-repeated_strike as (
-  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-  select event_id, account_id, tenant_id, email, strike from new_strike
-  where strike in ('mailbox', 'full')
+refusal as (
+  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  select distinct on (o.message_id, o.address)
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+  from outcome o join message m on m.id = o.message_id
+  where o.refusal is not null
+  order by o.message_id, o.address, o.event_id
 ),
 suppression as (
   insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-  select distinct on (s.account_id, s.email, s.tenant_id)
-    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-  from new_strike s
-  join (values
-    ('hard', 1, null, 'bounce'),
-    ('mailbox', 2, null, 'bounce'),
-    ('full', 3, interval '7 days', 'bounce'),
-    ('complaint', 1, null, 'complaint')
-  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-  where rule.at <= s.nth + (
-    select count(*) from suppression_strikes k
-    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-      and k.created_at > now() - interval '7 days')
-  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+  from outcome o join message m on m.id = o.message_id
+  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  where o.entry is not null
+  order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
     message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
     import_id = null, replaced = null
-  where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+  where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+    or (kept.import_id is not null and excluded.expires_at is null)
 )
 select id from late;

@@ -28,6 +28,7 @@ export const CONTRACTIONS: readonly string[] = [
   'adds a rule that stored or new rows may break: create unique index credentials_identity on credentials using btree (provider_id,provider_account_id)',
   // 0.2 writes the table in each readiness check: it is never ready on this database.
   'renames: alter table heartbeat rename to primary_heartbeat',
+  'renames: alter table suppression_strikes rename to refusals',
 ]
 
 /**

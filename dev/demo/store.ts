@@ -8,8 +8,7 @@ import { KEEP } from '../../server/inbound/feedback.ts'
 import { type Claim, sendRow } from '../../server/ledger/claim.ts'
 import { SETTLE } from '../../server/ledger/settle.ts'
 import { mailboxProvider } from '../../server/reputation/mailbox-provider.ts'
-import type { Strike } from '../../server/reputation/strikes.ts'
-import { endingRow } from '../../server/sending/outcome.ts'
+import { endingRow, refusedAddresses } from '../../server/sending/outcome.ts'
 import { CHECKS } from '../../server/sending/send.ts'
 import { END } from '../../server/webhooks/end.ts'
 import { type Attempt, attemptsAt } from './attempts.ts'
@@ -114,13 +113,13 @@ function sendOf(
     recipients: recipients.map(({ email }) => ({ eventId: idOf(random, atMs), email, kind: 'to' })),
   }
   const content = { sizeBytes: random.whole(3_200, 24_000), digest: random.hex(64) }
-  const ending = endingRow(
-    ends.map(({ outcome }) => outcome),
-    content,
-  )
-  for (const [i, { strike }] of ending.outcomes.entries()) {
+  const outcomes = ends.map(({ outcome }) => outcome)
+  const unknown = [...refusedAddresses(outcomes)].filter(([, kind]) => kind === 'unknown')
+  const due = new Map(unknown.map(([address, kind]) => [address, { kind, days: null }]))
+  const ending = endingRow(outcomes, content, due)
+  for (const [i, { entry: isDue }] of ending.outcomes.entries()) {
     const entry = { sinceMs: endedAtMs, cause: SuppressionReason.BOUNCE, isOfTenant: tenantId !== undefined }
-    if (strike === 'hard') suppressed.set(keyOf(recipients[i]!, tenantId), entry)
+    if (isDue) suppressed.set(keyOf(recipients[i]!, tenantId), entry)
   }
   const row = { ...sendRow(claim), ...ending, sandbox, checks: sandbox ? PASSED : undefined }
   stored.messages++
@@ -191,8 +190,9 @@ function feedbackOf(
     reason: isComplaint ? null : 'mailbox_does_not_exist',
     detail: isComplaint ? 'abuse' : `550 5.1.1 <${recipient.email}>: this mailbox was closed`,
     provider: mailboxProvider(recipient.domain.mx),
-    strike: (isComplaint ? 'complaint' : 'hard') satisfies Strike,
-    strike_email: lowerAscii(recipient.email),
+    refusal: isComplaint ? null : 'unknown',
+    address: lowerAscii(recipient.email),
+    entry: { reason: isComplaint ? 'complaint' : 'bounce' },
     in_statistics: true,
     most_counted: 1,
     reported_at: new Date(reportedAtMs).toISOString(),

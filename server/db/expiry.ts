@@ -28,7 +28,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['recipient_keys', 'expires_at <= now()'],
   ['retries', `message_id < ${firstIdOf('90 days')}`],
   ['suppressions', 'expires_at <= now()'],
-  ['suppression_strikes', `created_at < now() - interval '7 days'`],
+  ['refusals', `created_at < now() - interval '90 days'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
   ['monthly_emails', `month < (now() at time zone 'utc')::date - 400`],
   ['dkim_keys', `state = 'retired' and retires_at <= now()`],

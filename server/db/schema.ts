@@ -635,20 +635,20 @@ export const suppressions = pgTable(
   ],
 )
 
-/** Bounces that suppress an address only when they repeat. Kept for seven days. */
-export const suppressionStrikes = pgTable(
-  'suppression_strikes',
+/** Refusals that count against an address: see reputation/incidents.ts. Kept for 90 days. */
+export const refusals = pgTable(
+  'refusals',
   {
     eventId: uuid('event_id').primaryKey(),
     accountId: uuid('account_id').notNull(),
     tenantId: text('tenant_id').notNull(),
     email: text().notNull(),
-    kind: text({ enum: ['mailbox', 'full'] }).notNull(),
+    kind: text({ enum: ['unknown', 'status', 'refused', 'full'] }).notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [
-    index('suppression_strikes_email').on(t.accountId, t.email),
-    index('suppression_strikes_created').on(t.createdAt),
+    index('refusals_email').on(t.accountId, t.email),
+    index('refusals_created').on(t.createdAt),
     checkOneOf(t.kind),
   ],
 )

@@ -98,7 +98,7 @@ export const PLACES: readonly AddressPlace[] = [
   },
   { table: 'open_stats', columns: { tag: 'text' }, account: COUNTED_ACCOUNT },
   { table: 'group_stats', columns: { key: 'text' }, account: COUNTED_ACCOUNT, only: `t.grouped_by = 'tag'` },
-  { table: 'suppression_strikes', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
+  { table: 'refusals', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
   { table: 'batch_keys', columns: { answer: 'answer' }, account: OWN_ACCOUNT },
   { table: 'range_replays', columns: { filter: 'json' }, account: OWN_ACCOUNT },
   { table: 'suppression_imports', columns: { file_name: 'text' }, account: OWN_ACCOUNT },

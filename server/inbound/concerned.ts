@@ -22,8 +22,8 @@ export interface HistoryRecipient {
 export interface Concerned {
   /** Returns the recipient that a report with these addresses is about. */
   find(addresses: string[]): HistoryRecipient | undefined
-  /** Every domain of the message knows the return path: a report is kept, and suppresses no address. */
-  isKnownToOthers: boolean
+  /** Several recipients know the return path, so one of them may have written a report about another. */
+  isShared: boolean
 }
 
 /** The recipients who may have the message, or one that retries it, and whose domain the return path names. */
@@ -40,7 +40,7 @@ export function concernedBy({ messageId, position }: ReturnPath, recipients: His
       // A report may name a forwarding address, or hide it. Only a sole recipient is meant anyway.
       return concerned[index ?? (isSole ? 0 : -1)]
     },
-    isKnownToOthers: position === undefined && new Set(recipients.map(recipientDomain)).size > 1,
+    isShared: !isSole,
   }
 }
 

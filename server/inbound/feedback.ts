@@ -1,4 +1,5 @@
 import { lowerAscii, matchingFormOf, parseMailbox } from '../../mail/address.ts'
+import type { Kind } from '../../mail/smtp/attempt.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
@@ -11,13 +12,14 @@ import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
+import { createDueEntries } from '../reputation/due-entries.ts'
+import { kindOfReading } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
-import { strikeOfReading } from '../reputation/strikes.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
-import { reportedMessages } from './reported.ts'
+import { type ReportedMessage, reportedMessages } from './reported.ts'
 
 /** The result for a report. */
 export type FeedbackResult =
@@ -48,8 +50,9 @@ const ROW = {
   reason: 'text null',
   detail: 'text null',
   provider: 'text',
-  strike: 'text null',
-  strike_email: 'text',
+  refusal: 'text null',
+  address: 'text',
+  entry: 'json null',
   in_statistics: 'boolean',
   most_counted: 'int',
   reported_at: 'timestamptz',
@@ -69,7 +72,7 @@ export const KEEP = `
   ),
   late as materialized (
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-      detail, provider, strike, strike_email, in_statistics, reported_at, id as event_id,
+      detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
       in_statistics and not ${isToSimulator('recipient')}
         and row_number() over (partition by in_statistics, ${isToSimulator('recipient')} order by id) = 1
         and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
@@ -92,7 +95,8 @@ export const KEEP = `
   ${originalDispatches({ event: 'email.feedback', from: 'late', leaseMs: 'null', traceparent: 'null' })},
   message as (select distinct message_id as id, account_id, tenant_id from late),
   outcome as (
-    select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
+    select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal, address, entry
+    from late
   ),
   counted_late as (
     select ${countedUnder('account_id', 'recipient')} as account_id, tenant_id, domain, recipient, provider, tag, kind, reason, counted
@@ -119,14 +123,34 @@ const UNPREPARED = { prepare: false }
 /** The share of a message's recipients that the breaker counts reports about; one report of a message always counts. */
 const COUNTED_SHARE = 0.05
 
+/** How long a complaint suppresses that another recipient of the message may have written. */
+const SHARED_COMPLAINT_DAYS = 30
+
 /** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
 export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClock }) {
+  const findDue = createDueEntries({ db, clock })
+
   function store(firstId: string, rows: RowOf<typeof ROW>[]): Promise<object[]> {
     const storing = db.$client.begin(async (tx) => {
       await run(tx, LOCK, [firstId], UNPREPARED)
       return run(tx, KEEP, [JSON.stringify(rows)], UNPREPARED)
     })
     return inTime(storing, STATEMENT_MS)
+  }
+
+  /** The entry that a row of feedback makes due. The simulator's addresses have none. */
+  async function entryOf(
+    { messageId, address, recipient, kind, refusal }: Feedback,
+    of: ReportedMessage,
+    isShared: boolean,
+  ) {
+    if (isSimulated(recipient)) return undefined
+    if (kind === 'complaint') return { reason: 'complaint', days: isShared ? SHARED_COMPLAINT_DAYS : null }
+    if (!refusal) return undefined
+    const { accountId, tenantId } = of
+    const due = await findDue({ accountId, tenantId, messageId, kinds: new Map([[address, refusal]]) })
+    const entry = due.get(address)
+    return entry && { reason: 'bounce', days: entry.days }
   }
 
   return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
@@ -136,12 +160,16 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     if (messages === 'running') return 'running'
     if (messages.length === 0) return 'unknown'
     const recipients = messages.flatMap(({ sandbox, recipients }) => (sandbox ? [] : recipients))
-    const feedback = feedbackOf(report, concernedBy(returnPath, recipients))
+    const concerned = concernedBy(returnPath, recipients)
+    const feedback = feedbackOf(report, concerned)
     if (feedback.length === 0) return 'no_recipient'
     const atMs = Math.floor(clock.now())
-    const rows = feedback.map(({ messageId, ...each }): RowOf<typeof ROW> => {
+    const rows: RowOf<typeof ROW>[] = []
+    for (const each of feedback) {
+      const { messageId, ...row } = each
       const message = messages.find(({ id }) => id === messageId)!
-      return {
+      rows.push({
+        ...row,
         id: newId(atMs),
         message_id: messageId,
         account_id: message.accountId,
@@ -149,33 +177,44 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         domain: parseMailbox(message.from)!.domain,
         tag: message.tag,
         metadata: message.metadata,
-        ...each,
-        strike: isSimulated(each.recipient) ? null : each.strike,
+        refusal: isSimulated(each.recipient) ? null : each.refusal,
+        entry: await entryOf(each, message, concerned.isShared),
         in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
-      }
-    })
+      })
+    }
     return (await store(firstId, rows)).length > 0 ? 'kept' : 'known'
   }
 }
 
-function feedbackOf(report: Report, concerned: Concerned) {
+interface Feedback {
+  messageId: string
+  recipient: string
+  recipient_kind: string
+  address: string
+  status: string
+  provider: string
+  kind: 'complaint' | 'late_bounce'
+  reason: string | null
+  detail: string | null
+  /** What a bounce counts against the address. */
+  refusal?: Kind
+}
+
+function feedbackOf(report: Report, concerned: Concerned): Feedback[] {
   if (report.kind === 'unread') return []
-  const feedback =
-    report.kind === 'complaint'
-      ? complaintOf(report.addresses, report.type, concerned)
-      : bouncesOf(report.failures, concerned)
-  return concerned.isKnownToOthers ? feedback.map((each) => ({ ...each, strike: null })) : feedback
+  return report.kind === 'complaint'
+    ? complaintOf(report.addresses, report.type, concerned)
+    : bouncesOf(report.failures, concerned)
 }
 
-function complaintOf(addresses: string[], type: string, { find }: Concerned) {
+function complaintOf(addresses: string[], type: string, { find }: Concerned): Feedback[] {
   const recipient = find(addresses)
-  const complaint = { kind: 'complaint', reason: null, detail: type, strike: 'complaint' }
-  return recipient === undefined ? [] : [{ ...complaint, ...fieldsOf(recipient) }]
+  return recipient === undefined ? [] : [{ kind: 'complaint', reason: null, detail: type, ...fieldsOf(recipient) }]
 }
 
-function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
+function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): Feedback[] {
   const failures = new Map<HistoryRecipient, FailedRecipient>()
   const found = reported.map((failure) => ({ failure, recipient: find(failure.addresses) }))
   // What names the recipient goes before what names another address, such as one that it forwards to.
@@ -189,11 +228,15 @@ function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
     ...fieldsOf(recipient),
     reason: reason ?? null,
     detail: detail || null,
-    strike: reason === undefined ? null : strikeOfReading(reason, readAs),
+    refusal: asBelieved(kindOfReading(reason, readAs), isShared),
   }))
 }
 
+/** A report that another recipient may have written is not believed to its full strength. */
+const asBelieved = (kind: Kind | undefined, isShared: boolean) =>
+  isShared && (kind === 'unknown' || kind === 'status') ? 'refused' : kind
+
 function fieldsOf({ messageId, email, status, kind, mx }: HistoryRecipient) {
   const provider = mailboxProvider(mx ?? undefined)
-  return { messageId, recipient: email, strike_email: lowerAscii(email), status, recipient_kind: kind, provider }
+  return { messageId, recipient: email, address: lowerAscii(email), status, recipient_kind: kind, provider }
 }

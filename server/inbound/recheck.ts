@@ -3,10 +3,10 @@ import { classify } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import type { Database } from '../db/connect.ts'
-import { firstIdAt } from '../db/ids.ts'
+import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { run } from '../db/statement.ts'
-import { STRIKES, type Strike, strikeOfReading } from '../reputation/strikes.ts'
+import { dueEntry, KNOWN_DAYS, kindOfReading, type Refusal } from '../reputation/incidents.ts'
 import { diagnose } from './diagnosis.ts'
 
 // Judges the replies that created suppression entries again, by the rules of today. An earlier release took some
@@ -55,8 +55,8 @@ interface StoredReply {
 
 const PAGE = 200
 const DAY_MS = 86_400_000
-/** Strikes count together within this time. */
-const WINDOW_MS = 7 * DAY_MS
+/** Refusals count together within this time. */
+const WINDOW_MS = KNOWN_DAYS * DAY_MS
 /** The message of an entry is a little older than the entry, and its event may be a little younger. */
 const SLACK_MS = 3_600_000
 
@@ -68,7 +68,7 @@ const ENTRIES = `
     and ($2::uuid is null or account_id = $2) and created_at >= $3::timestamptz
   order by id limit ${PAGE}`
 
-// The replies to the address of one list, in the time in which strikes count together.
+// The replies to the address of one list, in the time in which refusals count together.
 const REPLIES = `
   select r.event_id as "eventId", m.domain, r.smtp, null as detail
   from recipients r join messages m on m.id = r.message_id
@@ -106,15 +106,17 @@ export async function recheckSuppressions(
   }
 }
 
-/** Whether the strikes of these replies still suffice for the entry. */
+/** Whether these replies still suffice for an entry. What was delivered before is not counted for the address. */
 function wouldSuppress({ email }: Entry, replies: readonly StoredReply[], ours: readonly string[]): boolean {
-  const counts = new Map<Strike, number>()
-  for (const reply of replies) {
+  const refusals = replies.flatMap((reply): Refusal[] => {
     const { reason, readAs } = readingOf(reply, email, ours)
-    const strike = reason && strikeOfReading(reason, readAs)
-    if (strike) counts.set(strike, (counts.get(strike) ?? 0) + 1)
-  }
-  return [...counts].some(([strike, count]) => count >= STRIKES[strike].at)
+    const kind = kindOfReading(reason, readAs)
+    return kind ? [{ kind, atMs: timeOfId(reply.eventId) }] : []
+  })
+  return refusals.some(({ kind, atMs }) => {
+    const before = refusals.filter((refusal) => refusal.atMs <= atMs)
+    return dueEntry(kind, { refusals: before }, atMs) !== undefined
+  })
 }
 
 function shownReading(reply: StoredReply, email: string, ours: readonly string[]) {

@@ -26,8 +26,8 @@ export const SEND = {
 } as const satisfies Columns
 
 /**
- * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `strike` is what the outcome counts against
- * the address `strike_email`: see strikes.ts.
+ * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `refusal` is the kind of a refusal that counts
+ * against `address`, the recipient in its matching form, and `entry` is the ENTRY that is due: see incidents.ts.
  */
 export const OUTCOME = {
   position: 'smallint',
@@ -38,9 +38,13 @@ export const OUTCOME = {
   smtp: 'json null',
   suppression: 'json null',
   provider: 'text',
-  strike: 'text null',
-  strike_email: 'text',
+  refusal: 'text null',
+  address: 'text',
+  entry: 'json null',
 } as const satisfies Columns
+
+/** An entry that suppresses an address; without `days` for good. */
+export const ENTRY = { reason: 'text', days: 'int null' } as const satisfies Columns
 
 /** How a whole message ends. `digest` is the SHA-256, in hex, of what went out. `outcomes` is a list of OUTCOME. */
 export const ENDING = {

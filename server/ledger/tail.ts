@@ -1,11 +1,12 @@
+import { recordset } from '../db/columns.ts'
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import type { EVENT_KINDS } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
 import { countedUnder } from '../reputation/simulated.ts'
-import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT, originalDispatchId } from './event-ids.ts'
+import { ENTRY } from './rows.ts'
 
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
@@ -169,47 +170,32 @@ export const hourlyStatistics = ({ from, shard, counts }: HourlyStatistics): str
   )`
 
 /**
- * The CTEs that add addresses to suppression lists when strikes against them are due, in the commit that keeps what the
- * strikes come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id,
- * event_id, reason, smtp, strike and strike_email. A message strikes an address once, even when it was sent to several
- * spellings.
+ * The CTEs that keep refusals of addresses and add the entries that are due to suppression lists, in the commit that
+ * keeps what they come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id,
+ * event_id, reason, smtp, refusal, address and entry. A message refuses an address once, even when it was sent to several
+ * spellings. A shorter entry never replaces a longer one.
  */
 export const SUPPRESSIONS = `
-  new_strike as (
-    select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
-    from (
-      select distinct on (o.message_id, o.strike_email, o.strike)
-        o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-        coalesce(o.smtp ->> 'reply', o.reason) as detail
-      from outcome o join message m on m.id = o.message_id where o.strike is not null
-      order by o.message_id, o.strike_email, o.strike, o.event_id
-    ) as once
-  ),
-  repeated_strike as (
-    insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
-    select event_id, account_id, tenant_id, email, strike from new_strike
-    where strike in (${REPEATED_STRIKES.map((strike) => `'${strike}'`).join(', ')})
+  refusal as (
+    insert into refusals (event_id, account_id, tenant_id, email, kind)
+    select distinct on (o.message_id, o.address)
+      o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    from outcome o join message m on m.id = o.message_id
+    where o.refusal is not null
+    order by o.message_id, o.address, o.event_id
   ),
   suppression as (
     insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
-    select distinct on (s.account_id, s.email, s.tenant_id)
-      s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
-    from new_strike s
-    join (values
-      ${Object.keys(STRIKES).map(ruleRow).join(',\n      ')}
-    ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
-    where rule.at <= s.nth + (
-      select count(*) from suppression_strikes k
-      where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
-        and k.created_at > now() - interval '7 days')
-    order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+    select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
+      o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
+      coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    from outcome o join message m on m.id = o.message_id
+    cross join lateral json_to_record(o.entry) as e(${recordset(ENTRY)})
+    where o.entry is not null
+    order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
     on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
       message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
       import_id = null, replaced = null
-    where kept.expires_at is not null or (kept.import_id is not null and excluded.expires_at is null)
+    where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
+      or (kept.import_id is not null and excluded.expires_at is null)
   )`
-
-function ruleRow(strike: string): string {
-  const { at, days, reason } = STRIKES[strike as Strike]
-  return `('${strike}', ${at}, ${days === null ? 'null' : `interval '${days} days'`}, '${reason}')`
-}

@@ -3,7 +3,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, desc, eq, gt, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
-import { EVERYBODY, suppressions } from '../db/schema.ts'
+import { EVERYBODY, refusals, suppressions } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
@@ -128,7 +128,10 @@ export async function findSuppression(
   return row
 }
 
-/** Removes an address from a list. Returns its entry; undefined when the list has no unexpired one for it. */
+/**
+ * Removes an address from a list, and what counted against it there. Returns its entry; undefined when the list has no
+ * unexpired one for it.
+ */
 export async function removeSuppression(
   db: Database | Transaction,
   list: SuppressionList,
@@ -138,6 +141,17 @@ export async function removeSuppression(
     .delete(suppressions)
     .where(and(isOn(list, addresses), isInForce()))
     .returning()
+  const { accountId, tenantId = '' } = list
+  if (removed)
+    await db
+      .delete(refusals)
+      .where(
+        and(
+          eq(refusals.accountId, accountId),
+          inArray(refusals.email, [...addresses]),
+          eq(refusals.tenantId, tenantId),
+        ),
+      )
   return removed
 }
 

@@ -4,13 +4,16 @@ import { run } from '../db/statement.ts'
 /** Entries in one commit, which is a fraction of a second. */
 const STEP = 5_000
 
-// A replaced entry comes back as it was, with its id, unless it would have expired by now.
+// What counted against an address goes with its entry. A replaced entry comes back as it was, with its id, unless it would have expired by now.
 const UNDO = `
   with held as (
-    select id, replaced, (replaced->>'expires_at')::timestamptz > now() as is_kept from suppressions
+    select id, account_id, tenant_id, email, replaced, (replaced->>'expires_at')::timestamptz > now() as is_kept from suppressions
     where account_id = $1 and import_id = $2 order by email limit ${STEP} for update),
   removed as (
     delete from suppressions s using held h where s.id = h.id and h.is_kept is not true returning s.id),
+  forgiven as (
+    delete from refusals r using held h
+    where r.account_id = h.account_id and r.email = h.email and r.tenant_id = h.tenant_id and h.is_kept is not true),
   restored as (
     update suppressions s set id = o.id, reason = o.reason, message_id = o.message_id, detail = o.detail,
       created_at = o.created_at, expires_at = o.expires_at, import_id = null, replaced = null

@@ -10,14 +10,15 @@ import {
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { lowerAscii } from '../../mail/address.ts'
-import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
+import type { Kind, SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
+import type { RowOf } from '../db/columns.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
+import type { ENTRY, EndingRow, OutcomeRow } from '../ledger/rows.ts'
+import { type DueEntry, kindOfReading } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { isSimulated } from '../reputation/simulated.ts'
-import { type Strike, strikeOfReading } from '../reputation/strikes.ts'
 import type { Recipient } from './recipients.ts'
 
 const phaseNames = enumNames(SmtpPhaseSchema)
@@ -133,14 +134,27 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
 
-/** The strike of an outcome against its address. The simulator's addresses and outcomes in doubt have none. */
-function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
-  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return null
-  return strikeOfReading(reasonNames.name(reason), smtp?.readAs)
+/** What an outcome says against its address. The simulator's addresses and outcomes in doubt say nothing. */
+function refusalOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Kind | undefined {
+  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return undefined
+  return kindOfReading(reasonNames.name(reason), smtp?.readAs)
 }
 
-/** One recipient's outcome as its row in history, with its strike against the address. */
-export function outcomeRow(outcome: RecipientOutcome, position: number): OutcomeRow {
+/** The addresses that were refused, in their matching form. */
+export function refusedAddresses(outcomes: readonly RecipientOutcome[]): Map<string, Kind> {
+  const refused = new Map<string, Kind>()
+  for (const outcome of outcomes) {
+    const kind = refusalOf(outcome)
+    if (kind) refused.set(lowerAscii(outcome.email), kind)
+  }
+  return refused
+}
+
+/** One recipient's outcome as its row in history, with what it does to its address. */
+function outcomeRow(outcome: RecipientOutcome, position: number, due: ReadonlyMap<string, DueEntry>): OutcomeRow {
+  const refusal = refusalOf(outcome)
+  const address = lowerAscii(outcome.email)
+  const entry = refusal && due.get(address)
   return {
     position,
     status: statusNames.name(outcome.status),
@@ -150,8 +164,9 @@ export function outcomeRow(outcome: RecipientOutcome, position: number): Outcome
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     provider: mailboxProvider(outcome.smtp?.mx ?? outcome.smtp?.tried.find(({ mx }) => mx)?.mx),
-    strike: strikeOf(outcome),
-    strike_email: lowerAscii(outcome.email),
+    refusal: refusal ?? null,
+    address,
+    entry: entry ? ({ reason: 'bounce', days: entry.days } satisfies RowOf<typeof ENTRY>) : null,
   }
 }
 
@@ -165,14 +180,19 @@ export interface SentContent {
 /** Whether the whole message went out to the recipient's server: the final dot was sent. */
 const wentOut = ({ smtp }: RecipientOutcome) => smtp?.phase === SmtpPhase.DOT || smtp?.phase === SmtpPhase.AFTER_DOT
 
-/** The outcomes of a whole message, as the row that ends it. Without content, nothing was built. */
-export function endingRow(outcomes: RecipientOutcome[], content?: SentContent): EndingRow {
+const NONE_DUE: ReadonlyMap<string, DueEntry> = new Map()
+
+/**
+ * The outcomes of a whole message, as the row that ends it, with the entries that are due. Without content, nothing was
+ * built.
+ */
+export function endingRow(outcomes: RecipientOutcome[], content?: SentContent, due = NONE_DUE): EndingRow {
   const { status, reason } = summarise(outcomes)
   return {
     status: statusNames.name(status),
     reason: reason === undefined ? null : reasonNames.name(reason),
     size_bytes: content?.sizeBytes ?? 0,
     digest: outcomes.some(wentOut) ? content?.digest : null,
-    outcomes: outcomes.map(outcomeRow),
+    outcomes: outcomes.map((outcome, position) => outcomeRow(outcome, position, due)),
   }
 }

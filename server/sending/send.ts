@@ -112,7 +112,7 @@ export function createSend(parts: SendParts): Send {
   const { db, engine, hasQuotas = true } = parts
   const claimSend = createClaim(db)
   const mark = createMarker(db)
-  const record = createRecordUntilStored(db, parts.firstAttempts)
+  const record = createRecordUntilStored(parts, parts.firstAttempts)
   const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
   const findRetry = createRetryLookup(db, parts.clock)
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { inTime } from '../async/timeout.ts'
+import type { DatabaseClock } from '../db/clock.ts'
 import { isRowFault, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
@@ -10,7 +11,8 @@ import { isKeyTaken } from '../ledger/recipient-keys.ts'
 import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
-import { endingRow, type SentContent, withoutText } from './outcome.ts'
+import { createDueEntries } from '../reputation/due-entries.ts'
+import { endingRow, refusedAddresses, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
 
 // A send ends when its outcomes are stored for certain. Here the statements run until that is known.
@@ -29,15 +31,18 @@ export interface RecordedSend {
  * lease: the sweeper will settle it.
  */
 export function createRecordUntilStored(
-  db: Database,
+  { db, clock }: { db: Database; clock: DatabaseClock },
   firstAttempts: FirstAttempts,
 ): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = createRecord(db, firstAttempts)
+  const findDue = createDueEntries({ db, clock })
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
     return tryUntil(leaseUntilMs, async () => {
+      const kinds = refusedAddresses(complete)
+      const due = kinds.size === 0 ? undefined : await findDue({ ...claim, kinds })
       try {
-        if (await record(claim, endingRow(outcomes, content))) return outcomes
+        if (await record(claim, endingRow(outcomes, content, due))) return outcomes
       } catch (error) {
         // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
         // outcome.

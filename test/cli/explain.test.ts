@@ -7,7 +7,7 @@ test.each([
     [],
     'bounced/mailbox_does_not_exist\nread as: about mailbox (unknown)\nkind: unknown\ndecided by: its words "User unknown"\nsuppresses the address: at once',
   ],
-  ['552 5.2.2 full', [], 'suppresses the address: at bounce 3 within 7 days, for 7 days'],
+  ['552 5.2.2 full', [], 'suppresses the address: at incident 3 within 30 days, for 7 days'],
   [
     '554 5.7.1 Message rejected: flagged as spam',
     ['--phase', 'dot'],

@@ -4,7 +4,7 @@ import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
-import { accounts, apiKeys, breakers, domains, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
+import { accounts, apiKeys, breakers, domains, refusals, suppressions } from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -16,20 +16,20 @@ afterAll(() => database.drop())
 const past = sql`now() - interval '1 second'`
 const soon = sql`now() + interval '1 minute'`
 
-test('strikes are deleted after 7 days, temporary suppression entries when they expire, and no other entries', async () => {
+test('refusals are deleted after 90 days, temporary suppression entries when they expire, and no other entries', async () => {
   const { db } = database
   const address = { tenantId: '', email: 'a@example.net' }
-  for (const days of [6, 8]) {
+  for (const days of [89, 91]) {
     const createdAt = sql`now() - ${days} * interval '1 day'`
     const ids = { eventId: randomUUID(), accountId: randomUUID() }
-    await db.insert(suppressionStrikes).values({ ...ids, ...address, kind: 'full', createdAt })
+    await db.insert(refusals).values({ ...ids, ...address, kind: 'full', createdAt })
   }
   for (const expiresAt of [past, soon, null]) {
     const ids = { id: randomUUID(), accountId: randomUUID() }
     await db.insert(suppressions).values({ ...ids, ...address, reason: 'bounce', expiresAt })
   }
   await removeExpired(db)
-  expect(await db.$count(suppressionStrikes)).toBe(1)
+  expect(await db.$count(refusals)).toBe(1)
   expect(await db.$count(suppressions)).toBe(2)
 })
 

@@ -60,7 +60,7 @@ async function storeEverywhere(email: string) {
     messageId,
   )
   await insert(
-    `insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
+    `insert into refusals (event_id, account_id, tenant_id, email, kind)
      values (gen_random_uuid(), $1::uuid, '', $2, 'full')`,
     email,
   )
@@ -117,7 +117,7 @@ test('after an erasure no row has the address in any spelling, and states, count
   await api.send({ to: 'ann+x@example.net.au.simulator.test' })
   expect((await mentionsOf('ann+x@example.net')).length).toBeGreaterThan(12)
   const inHistory = ['messages', 'recipients', 'events', 'feedback', 'attempts']
-  const tables = [...inHistory, 'suppressions', 'suppression_strikes', 'open_stats', 'group_stats']
+  const tables = [...inHistory, 'suppressions', 'refusals', 'open_stats', 'group_stats']
   const countsBefore = await Promise.all(tables.map(count))
   const statsBefore = await api.world.db.select().from(hourlyStats)
   const statuses = `select status, reason, count(*)::int from messages group by 1, 2 order by 1, 2`

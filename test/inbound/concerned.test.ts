@@ -52,11 +52,11 @@ test('an erased address speaks for itself alone, and while one is erased no othe
   expect(concernedBy({ messageId, position: 0 }, [only!]).find(['redacted'])).toBe(only)
 })
 
-test('a return path without a position concerns every recipient, and is known to others when the domains differ', () => {
+test('a return path without a position concerns every recipient, and is shared where there are several', () => {
   const recipients = to('ann@a.test', 'bob@b.test')
   const concerned = concernedBy({ messageId }, recipients)
   expect(concerned.find(['bob@b.test'])).toBe(recipients[1])
-  expect(concerned.isKnownToOthers).toBe(true)
-  expect(concernedBy({ messageId }, to('ann@a.test', 'bob@A.test')).isKnownToOthers).toBe(false)
-  expect(concernedBy({ messageId, position: 0 }, recipients).isKnownToOthers).toBe(false)
+  expect(concerned.isShared).toBe(true)
+  expect(concernedBy({ messageId }, to('ann@a.test')).isShared).toBe(false)
+  expect(concernedBy({ messageId, position: 0 }, recipients).isShared).toBe(false)
 })

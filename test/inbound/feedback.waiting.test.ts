@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
@@ -8,6 +9,7 @@ import {
   hourlyStats,
   messages,
   openStats,
+  refusals,
   suppressions,
 } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -28,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats, open_stats')
+  await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, open_stats')
   world.received.length = 0
 })
 
@@ -135,25 +137,44 @@ test('the feedback to a send with a tenant belongs to the tenant', async () => {
   ])
 })
 
+/** Days pass for the refusals that are stored, and not for what was delivered. */
+const daysPass = (days: number) =>
+  world.db.update(refusals).set({ createdAt: sql`created_at - ${days} * interval '1 day'` })
+
 test.each([
-  ['5.2.1', 'smtp; 550 5.2.1 Disabled', 2, true],
-  ['5.0.0', 'smtp; 550 mailbox unavailable', 2, true],
-  ['5.2.2', 'smtp; 552 5.2.2 Over quota', 3, false],
-])('%s suppresses as a reply does: %s, at report number %i', async (status, diagnostic, at, stays) => {
+  ['5.2.1', 'smtp; 550 5.2.1 Disabled', 2],
+  ['5.0.0', 'smtp; 550 mailbox unavailable', 2],
+  ['5.2.2', 'smtp; 552 5.2.2 Over quota', 3],
+])('%s suppresses for some days, as a reply does: %s, at incident %i', async (status, diagnostic, at) => {
+  const email = `${randomUUID()}@example.net`
   for (let n = 1; n <= at; n++) {
     expect(await entries()).toEqual([])
-    await world.bounce((await world.sendMessage()).returnPath, failed(status, diagnostic))
+    await daysPass(2)
+    await world.bounce((await world.sendMessage({ to: [email] })).returnPath, failed(status, diagnostic, email))
   }
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', stays }])
+  expect(await entries()).toMatchObject([{ email, reason: 'bounce', stays: false }])
 })
 
-test('strikes of replies and of late bounces count together', async () => {
-  const { returnPath } = await world.sendMessage()
+test('refusals of replies and of late bounces count together', async () => {
+  const email = `${randomUUID()}@example.net`
+  const { returnPath } = await world.sendMessage({ to: [email] })
   script(world, { rcpt: '550 5.2.1 Disabled' })
-  await world.sendMessage()
+  await world.sendMessage({ to: [email] })
+  await daysPass(2)
   expect(await entries()).toEqual([])
-  await world.bounce(returnPath, failed('5.2.1', 'smtp; 550 5.2.1 Disabled'))
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
+  await world.bounce(returnPath, failed('5.2.1', 'smtp; 550 5.2.1 Disabled', email))
+  expect(await entries()).toMatchObject([{ email, stays: false }])
+})
+
+test('a message that was delivered before keeps its address alive; the message that came back does not', async () => {
+  const email = `${randomUUID()}@example.net`
+  const first = await world.sendMessage({ to: [email] })
+  const second = await world.sendMessage({ to: [email] })
+  await world.bounce(second.returnPath, failed('5.1.1', 'smtp; 550 5.1.1 User unknown', email))
+  expect(await entries()).toMatchObject([{ email, stays: false }])
+  // Both came back, so nothing is left that shows a living address.
+  await world.bounce(first.returnPath, failed('5.1.1', 'smtp; 550 5.1.1 User unknown', email))
+  expect(await entries()).toMatchObject([{ email, stays: true }])
 })
 
 test.each([
@@ -179,7 +200,9 @@ test('among several recipients the report is about the one it names, in any case
     { recipient: 'Ann@example.net', kind: 'complaint' },
     { recipient: 'bob@example.net' },
   ])
-  expect((await entries()).map(({ email }) => email)).toEqual(['ann@example.net', 'bob@example.net'])
+  // The report may be one recipient's about the other: a bounce counts as doubtful, and a complaint not for good.
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'complaint', stays: false }])
+  expect(await world.db.select({ kind: refusals.kind }).from(refusals)).toEqual([{ kind: 'refused' }])
 })
 
 test('a report about the only recipient may name a forwarding address', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, sql } from '../../server/db/drizzle.ts'
-import { feedback as feedbackRows, hourlyStats, suppressions } from '../../server/db/schema.ts'
+import { feedback as feedbackRows, hourlyStats, refusals, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats, breakers')
+  await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')
   world.received.length = 0
   world.exchanger.messages.length = 0
 })
@@ -41,6 +41,11 @@ const reported = async () =>
   emailsOf(
     await world.db.select({ email: feedbackRows.recipient }).from(feedbackRows).orderBy(asc(feedbackRows.recipient)),
   )
+const refused = async () => {
+  const { email, kind } = refusals
+  const rows = await world.db.select({ email, kind }).from(refusals).orderBy(asc(email))
+  return rows.map(({ email, kind }) => [email, kind])
+}
 const suppressed = async () =>
   emailsOf(await world.db.select({ email: suppressions.email }).from(suppressions).orderBy(asc(suppressions.email)))
 const results = () => world.received.map(({ kept }) => kept)
@@ -97,10 +102,14 @@ test('a report about the only recipient of a domain may hide the address, also w
   expect(await reported()).toEqual(['ann@victim.org'])
 })
 
-test('a report about recipients of the own domain counts, in any case of the domain', async () => {
+test('a report about recipients of the own domain counts as doubtful, in any case of the domain', async () => {
   await world.sendMessage({ to: ['ann@example.net', 'bob@EXAMPLE.net', 'cy@victim.org'] })
   await world.bounce(pathFor('example.net'), bounceOf('ANN@Example.NET', 'bob@example.net'))
-  expect(await suppressed()).toEqual(['ann@example.net', 'bob@example.net'])
+  expect(await suppressed()).toEqual([])
+  expect(await refused()).toEqual([
+    ['ann@example.net', 'refused'],
+    ['bob@example.net', 'refused'],
+  ])
 })
 
 test('the position in a token is proved: another one is refused at RCPT', async () => {
@@ -117,7 +126,7 @@ test('a proved position that the message does not have is about no recipient', a
   expect(results()).toEqual(['no_recipient'])
 })
 
-test('an address of version 0.1 suppresses when all recipients share a domain; otherwise it gives feedback alone', async () => {
+test('one recipient of several cannot erase another: an address of version 0.1 is that of all of them', async () => {
   const same = await world.sendMessage({ to: ['ann@example.net', 'bob@example.net'] })
   const several = await world.sendMessage({ to: ['cy@example.net', 'dan@victim.org'] })
   const oldPath = (id: string) => `${oldReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
@@ -126,7 +135,13 @@ test('an address of version 0.1 suppresses when all recipients share a domain; o
   await world.bounce(oldPath(several.id), complaintOf('dan@victim.org'))
   expect(results()).toEqual(['kept', 'kept', 'kept'])
   expect(await reported()).toEqual(['bob@example.net', 'cy@example.net', 'dan@victim.org', 'dan@victim.org'])
-  expect(await suppressed()).toEqual(['bob@example.net'])
+  // The complaint, for 30 days.
+  expect(await suppressed()).toEqual(['dan@victim.org'])
+  expect(await refused()).toEqual([
+    ['bob@example.net', 'refused'],
+    ['cy@example.net', 'refused'],
+    ['dan@victim.org', 'refused'],
+  ])
   expect(await counts()).toEqual({ statistics: 4, breaker: 2 })
 })
 

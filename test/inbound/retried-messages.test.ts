@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
-import { feedback as feedbackRows, suppressions } from '../../server/db/schema.ts'
+import { feedback as feedbackRows, refusals } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { newClaim } from '../harness/claim.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats, breakers')
+  await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')
   world.received.length = 0
   world.exchanger.messages.length = 0
   world.exchanger.script = {}
@@ -52,7 +52,7 @@ test('a report belongs to the message of the chain in which its recipient was de
     [second.id, 'bob@example.net'],
     [third.id, 'cy@example.net'],
   ])
-  expect(await world.db.$count(suppressions)).toBe(3)
+  expect(await world.db.$count(refusals)).toBe(3)
 })
 
 test('a report with several recipients is stored with the message of each', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -127,7 +128,8 @@ test('each step of a send reports its statements under its name', async () => {
   const content = { sizeBytes: 7, digest: 'ab'.repeat(32) }
   const email = recipient('ann@example.net')
   const soon = () => performance.now() + 5_000
-  const record = createRecordUntilStored(db, LEFT_TO_TEMPORAL)
+  const clock = await createDatabaseClock(db)
+  const record = createRecordUntilStored({ db, clock }, LEFT_TO_TEMPORAL)
   for (const outcome of [delivered(email), bounced(email, Reason.MAILBOX_FULL)]) {
     const sent = newClaim()
     await claim(sent)

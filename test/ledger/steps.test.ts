@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
 import {
@@ -33,6 +34,7 @@ import { letArrive } from '../harness/waits.ts'
 const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 
 let database: TestDatabase
+let clock: DatabaseClock
 let claim: ReturnType<typeof createClaim>
 let mark: ReturnType<typeof createMarker>
 let record: ReturnType<typeof createRecordUntilStored>
@@ -42,10 +44,14 @@ beforeAll(async () => {
   database = await testDatabase()
   claim = createClaim(database.db)
   mark = createMarker(database.db)
-  record = createRecordUntilStored(database.db, LEFT_TO_TEMPORAL)
+  clock = await createDatabaseClock(database.db)
+  record = createRecordUntilStored({ db: database.db, clock }, LEFT_TO_TEMPORAL)
   settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
 })
-afterAll(() => database.drop())
+afterAll(async () => {
+  clock.stop()
+  await database.drop()
+})
 
 /** A lease that does not end during a test. */
 const soon = () => performance.now() + 5_000
@@ -141,7 +147,10 @@ test('an event is offered for its first attempt as history has it', async () => 
   const endpoint = { id: accountId, accountId, first: true, url: 'https://hooks.example/', secret: Buffer.from('x') }
   await database.db.insert(webhookEndpoints).values(endpoint)
   const offered: DispatchedEvent[] = []
-  const offering = createRecordUntilStored(database.db, { leaseMs: 30_000, offer: (event) => void offered.push(event) })
+  const offering = createRecordUntilStored(
+    { db: database.db, clock },
+    { leaseMs: 30_000, offer: (event) => void offered.push(event) },
+  )
   await claim(c)
   await offering(
     { claim: c, content: CONTENT, outcomes: c.recipients.map(({ email }) => delivered(recipient(email))) },

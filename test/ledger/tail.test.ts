@@ -3,21 +3,21 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
-import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
+import { hourlyStats, refusals, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
-import { bounced, delivered, outcomeRow } from '../../server/sending/outcome.ts'
+import { bounced, delivered, endingRow } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
 import { message, script, startSendingWorld, type World } from '../sending/world.ts'
 
-// What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
+// What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
 let world: World
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.
   await waitForHourOf(10_000)
-  await run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes')
+  await run(world.db, 'truncate hourly_stats, suppressions, refusals')
 })
 
 const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
@@ -63,7 +63,7 @@ test("statistics count every email by status or reason in its domain's hour, and
 
 test('statistics count a send under the latency that it took', async () => {
   const claim = createClaim(world.db)
-  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
+  const record = createRecordUntilStored(world, LEFT_TO_TEMPORAL)
   const content = { sizeBytes: 0, digest: 'ab'.repeat(32) }
   // In the middle of a bucket, so that the test's duration does not matter: each is half as long again as the last.
   for (const tookMs of [1.2 * LATENCY_BOUNDS_MS[20]!, 1.2 * LATENCY_BOUNDS_MS[21]!, 2 * LATENCY_BOUNDS_MS.at(-1)!]) {
@@ -147,30 +147,64 @@ test('a bounce of a send with a tenant suppresses for that tenant alone', async 
   expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
 })
 
-test.each(['550 5.2.1 disabled', '550 5.2.1 user unknown', '550', '550 mailbox unavailable'])(
-  '%s suppresses at the second within 7 days',
+/** Days pass for the refusals that are stored, and not for what was delivered. */
+const daysPass = (days: number) =>
+  world.db.update(refusals).set({ createdAt: sql`created_at - ${days} * interval '1 day'` })
+
+/** An address that took no mail before. */
+const stranger = () => `${randomUUID()}@example.net`
+
+test.each(['550 5.2.1 disabled', '550 5.2.1 user unknown', '550', '550 mailbox unavailable', '550 5.1.1 Geoblocked'])(
+  '%s suppresses for 30 days at the second incident within 30 days',
   async (rcpt) => {
+    const to = [stranger()]
     script(world, { rcpt })
-    await send()
+    await send({ to })
+    // All within 24 hours of the first one are one incident.
+    await send({ to })
     expect(await entries()).toHaveLength(0)
-    await world.db.update(suppressionStrikes).set({ createdAt: sql`now() - interval '7 days 1 second'` })
-    await send()
+    await daysPass(30)
+    await send({ to })
     expect(await entries()).toHaveLength(0)
-    await send()
-    expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+    await daysPass(2)
+    await send({ to })
+    expect(await entries()).toMatchObject([{ email: to[0], days: 30 }])
   },
 )
 
-test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
-  script(world, { rcpt: '552 5.2.2 full' })
-  await send()
-  await send()
+test('an address that took mail for any tenant is suppressed for 7 days at its first incident', async () => {
+  const to = [stranger()]
+  expect((await send({ to, tenantId: 'shop' })).status).toBe(DeliveryStatus.DELIVERED)
+  script(world, { rcpt: '550 5.1.1 no such user' })
+  await send({ to })
+  expect(await entries()).toMatchObject([{ email: to[0], tenantId: '', days: 7 }])
+})
+
+test('incidents are counted from the last delivery on', async () => {
+  const to = [stranger()]
+  script(world, { rcpt: '550 mailbox unavailable' })
+  await send({ to })
+  await daysPass(2)
+  script(world, {})
+  await send({ to })
+  script(world, { rcpt: '550 mailbox unavailable' })
+  await send({ to })
   expect(await entries()).toHaveLength(0)
-  await send()
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', days: 7 }])
+})
+
+test('mailbox_full at three incidents within 30 days suppresses for 7 days', async () => {
+  const to = [stranger()]
+  script(world, { rcpt: '552 5.2.2 full' })
+  for (const _ of [1, 2]) {
+    await send({ to })
+    await daysPass(2)
+  }
+  expect(await entries()).toHaveLength(0)
+  await send({ to })
+  expect(await entries()).toMatchObject([{ email: to[0], reason: 'bounce', days: 7 }])
   await world.db.update(suppressions).set({ expiresAt: sql`now() - interval '1 second'` })
   script(world, {})
-  expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
+  expect((await send({ to })).status).toBe(DeliveryStatus.DELIVERED)
 })
 
 test.each([
@@ -187,14 +221,14 @@ test.each([
     await send()
   }
   expect(await entries()).toHaveLength(0)
-  expect(await world.db.$count(suppressionStrikes)).toBe(0)
+  expect(await world.db.$count(refusals)).toBe(0)
 })
 
-test('strikes of one commit count one after the other', async () => {
+test('refusals of one commit are one incident', async () => {
   const claims = [1, 2, 3].map(() => newClaim({ accountId: world.account.id }))
   const claimSend = createClaim(world.db)
   for (const claim of claims) await claimSend(claim)
-  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
+  const record = createRecordUntilStored(world, LEFT_TO_TEMPORAL)
   const outcomes = [
     bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, {
       code: 550,
@@ -208,23 +242,24 @@ test('strikes of one commit count one after the other', async () => {
       record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000),
     ),
   )
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+  expect(await world.db.$count(refusals)).toBe(3)
+  expect(await entries()).toEqual([])
 })
 
-test('a message strikes an address once, however many spellings of its local part it was sent to', async () => {
+test('a message refuses an address once, however many spellings of its local part it was sent to', async () => {
   script(world, { rcpt: '550 mailbox unavailable' })
-  const spellings = { to: ['ann@example.net', 'Ann@example.net', 'ANN@example.net'] }
+  const spellings = { to: ['one@example.net', 'One@example.net', 'ONE@example.net'] }
   expect((await send(spellings)).recipients).toHaveLength(3)
-  const strikes = world.db.select({ email: suppressionStrikes.email }).from(suppressionStrikes)
-  expect(await strikes).toEqual([{ email: 'ann@example.net' }])
-  expect(await entries()).toHaveLength(0)
+  expect(await world.db.select({ email: refusals.email }).from(refusals)).toEqual([{ email: 'one@example.net' }])
+  await daysPass(2)
   await send(spellings)
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+  expect(await entries()).toMatchObject([{ email: 'one@example.net', days: 30 }])
 })
 
 test('5.7.x never suppresses, even when its text says that the user is unknown', () => {
   const unknown = { code: 550, enhanced: '5.7.1', reply: 'No such user!' }
-  expect(outcomeRow(bounced(recipient('ann@ya.ru'), Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
+  const { outcomes } = endingRow([bounced(recipient('ann@ya.ru'), Reason.MAILBOX_DOES_NOT_EXIST, unknown)])
+  expect(outcomes[0]!.refusal).toBeNull()
 })
 
 test('the simulator suppresses nothing', async () => {
@@ -237,7 +272,11 @@ test('a permanent entry is not replaced by one that expires', async () => {
   const permanent = { id: randomUUID(), accountId: world.account.id, tenantId: 'other', email: 'ann@example.net' }
   await world.db.insert(suppressions).values({ ...permanent, reason: 'manual' })
   script(world, { rcpt: '552 5.2.2 full' })
-  for (const _ of [1, 2, 3]) await send({ tenantId: 'other-tenant' })
+  const to = ['zed@example.net']
+  for (const _ of [1, 2, 3]) {
+    await send({ to, tenantId: 'other-tenant' })
+    await daysPass(2)
+  }
   expect((await entries()).map(({ tenantId, reason, days }) => [tenantId, reason, days])).toEqual([
     ['other', 'manual', null],
     ['other-tenant', 'bounce', 7],
@@ -247,11 +286,11 @@ test('a permanent entry is not replaced by one that expires', async () => {
 test('a bounce of a send in flight takes the entry that an import made, and leaves those of people', async () => {
   const claim = newClaim({ accountId: world.account.id })
   await createClaim(world.db)(claim)
-  const entry = { accountId: world.account.id, tenantId: '', email: 'ann@example.net', reason: 'import' as const }
+  const entry = { accountId: world.account.id, tenantId: '', email: 'import@example.net', reason: 'import' as const }
   await world.db.insert(suppressions).values({ ...entry, id: randomUUID(), importId: randomUUID() })
   const unknown = { code: 550, enhanced: '5.1.1', reply: '5.1.1 User unknown', readAs: 'mailbox (unknown)' }
-  const outcomes = [bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, unknown)]
-  const record = createRecordUntilStored(world.db, LEFT_TO_TEMPORAL)
+  const outcomes = [bounced(recipient('import@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, unknown)]
+  const record = createRecordUntilStored(world, LEFT_TO_TEMPORAL)
   await record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000)
   const [kept] = await world.db.select().from(suppressions)
   expect(kept).toMatchObject({ reason: 'bounce', messageId: claim.messageId, importId: null, replaced: null })

@@ -6,7 +6,7 @@ import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { message, startSendingWorld, type World } from '../sending/world.ts'
 
-// What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
+// What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
 let world: World
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.
   await waitForHourOf(10_000)
-  await run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes')
+  await run(world.db, 'truncate hourly_stats, suppressions, refusals')
 })
 
 const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>

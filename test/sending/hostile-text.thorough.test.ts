@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 // Some of these replies are hard bounces.
-beforeEach(() => run(world.db, 'truncate suppressions, suppression_strikes'))
+beforeEach(() => run(world.db, 'truncate suppressions, refusals'))
 
 type Change = Parameters<typeof message>[0]
 
@@ -50,7 +50,7 @@ test('the outcome is stored and its evidence is clean, whatever a mail server re
       const line = Buffer.from(`${code} ${words.replace(/[\r\n]/g, '\v')}\r\n`)
       const engine = world.engineWith()
       script(world, { [verb]: { raw: Buffer.concat([Buffer.from(`${code}-\xff\xc3\r\n`, 'latin1'), line]) } })
-      await run(world.db, 'truncate suppressions, suppression_strikes')
+      await run(world.db, 'truncate suppressions, refusals')
       const { response, stored } = await send({}, engine)
       engine.close()
       expect(JSON.stringify(response, bigintless)).not.toMatch(HOSTILE)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 beforeEach(async () => {
   // The bounces of one test must not suppress the addresses of the next.
-  await run(world.db, 'truncate suppressions, suppression_strikes')
+  await run(world.db, 'truncate suppressions, refusals')
   world.exchanger.messages.length = 0
   world.exchanger.sessions.length = 0
 })

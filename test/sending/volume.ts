@@ -28,7 +28,9 @@ export const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
   )
 
 /** What 1,000 sends end with, 100 at a time. One for which a busy machine had no time is sent again. */
-export async function resultsOfMany(send: (i: number) => Promise<{ status: DeliveryStatus }>): Promise<(string | undefined)[]> {
+export async function resultsOfMany(
+  send: (i: number) => Promise<{ status: DeliveryStatus }>,
+): Promise<(string | undefined)[]> {
   const waiting = Array.from({ length: 1_000 }, (_, i) => i)
   const results: (string | undefined)[] = []
   const work = async () => {

@@ -112,7 +112,7 @@ async function claimSend(email: string, agoMs = 0): Promise<Claim> {
 }
 
 const record = (claim: Claim) =>
-  createRecordUntilStored(api.world.db, LEFT_TO_TEMPORAL)(
+  createRecordUntilStored(api.world, LEFT_TO_TEMPORAL)(
     {
       claim,
       content: { sizeBytes: 7, digest: 'ab'.repeat(32) },

@@ -19,7 +19,7 @@ afterAll(() => api.stop())
 beforeEach(async () => {
   api.world.exchanger.script = {}
   api.world.exchanger.messages.length = 0
-  await run(api.world.db, 'truncate suppressions, suppression_strikes')
+  await run(api.world.db, 'truncate suppressions, refusals')
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: any JSON

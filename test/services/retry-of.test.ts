@@ -27,7 +27,7 @@ beforeEach(async () => {
   script({})
   senders.length = 0
   api.world.exchanger.messages.length = 0
-  await run(api.world.db, 'truncate suppressions, suppression_strikes')
+  await run(api.world.db, 'truncate suppressions, refusals')
 })
 
 /** The MAIL commands that the exchanger has received in this test. */

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => api.stop())
 beforeEach(async () => {
   await waitForHourOf(15_000)
-  await run(api.world.db, `truncate ${TABLES}, suppressions, suppression_strikes`)
+  await run(api.world.db, `truncate ${TABLES}, suppressions, refusals`)
   script(api.world, {})
 })
 

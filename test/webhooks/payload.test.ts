@@ -137,8 +137,9 @@ const OUTCOME: OutcomeRow = {
   smtp: null,
   suppression: null,
   provider: '',
-  strike: null,
-  strike_email: 'ann@example.net',
+  refusal: null,
+  address: 'ann@example.net',
+  entry: null,
 }
 const ENDING = { status: 'bounced', reason: 'mailbox_full', size_bytes: 0, digest: null }
 

@@ -811,7 +811,7 @@ export const SuppressionReason = {
   UNSPECIFIED: 0,
 
   /**
-   * A message to the address bounced: the mailbox does not exist, or was full three times in seven days.
+   * A message to the address bounced: the mailbox does not exist, or was refused or full several times.
    *
    * @generated from enum value: SUPPRESSION_REASON_BOUNCE = 1;
    */

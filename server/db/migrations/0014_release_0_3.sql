@@ -389,3 +389,13 @@ ALTER TABLE drizzle.__drizzle_migrations ADD COLUMN "oldest_release" text;--> st
 -- 0.2 does not read that column. It writes this table in each readiness check: without it 0.2 is never ready.
 ALTER TABLE "heartbeat" RENAME TO "primary_heartbeat";--> statement-breakpoint
 ALTER INDEX "heartbeat_pkey" RENAME TO "primary_heartbeat_pkey";
+--> statement-breakpoint
+-- What counts against an address is kept for 90 days, with its kind. 0.2 told two kinds apart, for seven days.
+ALTER TABLE "suppression_strikes" RENAME TO "refusals";--> statement-breakpoint
+ALTER INDEX "suppression_strikes_pkey" RENAME TO "refusals_pkey";--> statement-breakpoint
+ALTER INDEX "suppression_strikes_email" RENAME TO "refusals_email";--> statement-breakpoint
+ALTER INDEX "suppression_strikes_created" RENAME TO "refusals_created";--> statement-breakpoint
+ALTER TABLE "refusals" DROP CONSTRAINT "suppression_strikes_kind";--> statement-breakpoint
+DELETE FROM "refusals" WHERE "created_at" < now() - interval '7 days';--> statement-breakpoint
+UPDATE "refusals" SET "kind" = 'refused' WHERE "kind" = 'mailbox';--> statement-breakpoint
+ALTER TABLE "refusals" ADD CONSTRAINT "refusals_kind" CHECK (kind in ('unknown', 'status', 'refused', 'full'));

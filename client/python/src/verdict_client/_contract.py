@@ -466,7 +466,7 @@ SuppressionScope = Literal["global", "account", "tenant"]
 SuppressionReason = Literal["bounce", "complaint", "import", "manual"]
 """What created a suppression entry.
 
-- `bounce`: A message to the address bounced: the mailbox does not exist, or was full three times in seven days.
+- `bounce`: A message to the address bounced: the mailbox does not exist, or was refused or full several times.
 - `complaint`: The recipient complained about a message.
 - `import`: The address was imported.
 - `manual`: The address was added by hand.

@@ -1,0 +1,102 @@
+import type { Kind } from '../../mail/smtp/attempt.ts'
+import { createFairSlots } from '../../net/fair-slots.ts'
+import { inTime } from '../async/timeout.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { firstIdAt, timeOfId } from '../db/ids.ts'
+import { matchingSql } from '../db/matching-sql.ts'
+import { newestRows } from '../db/newest-rows.ts'
+import { oldestKeptId } from '../db/retention.ts'
+import { run } from '../db/statement.ts'
+import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './incidents.ts'
+
+/** Sends and reports that look up addresses at a time. They must not keep the database from the sends of others. */
+const LOOK_UPS = { slots: 8, perAccount: 2 }
+const AT_MOST_MS = 2_000
+
+const REFUSALS = `
+  select email, kind, (extract(epoch from created_at) * 1000)::float8 as "atMs"
+  from refusals
+  where account_id = $1 and tenant_id = $2 and email in (select json_array_elements_text($3::json))`
+
+// The newest delivery to each address by any tenant. A delivery that a late bounce returned proves nothing.
+export const LAST_DELIVERIES = `
+  select given.email, delivered.event_id as "eventId"
+  from json_array_elements_text($2::json) as given(email)
+  cross join lateral (
+    select r.event_id from recipients r join messages m on m.id = r.message_id
+    where r.account_id = $1 and ${matchingSql('r.email')} = given.email and r.status = 'delivered'
+      and r.message_id >= $3 and r.message_id < $4 and m.id >= $3 and m.id < $4 and not m.sandbox
+      and r.message_id <> $5::uuid
+      and not exists (
+        select from feedback f
+        where f.message_id = r.message_id and f.kind = 'late_bounce' and ${matchingSql('f.recipient')} = given.email)
+    order by r.message_id desc limit 1) as delivered`
+
+/** Addresses that were refused, in their matching form, with what the refusals say. */
+export interface Refused {
+  accountId: string
+  tenantId?: string | null
+  /** The message that was refused. It proves nothing about its own recipients. */
+  messageId: string
+  kinds: ReadonlyMap<string, Kind>
+}
+
+/**
+ * Which refused addresses are to be suppressed, and for how long. None where the database does not say in time: the
+ * refusals are stored, and count at the next one.
+ */
+export type FindDueEntries = (refused: Refused) => Promise<Map<string, DueEntry>>
+
+export function createDueEntries({ db, clock }: { db: Database; clock: DatabaseClock }): FindDueEntries {
+  const slots = createFairSlots(LOOK_UPS)
+
+  async function historiesOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
+    const histories = new Map<string, AddressHistory & { refusals: Refusal[] }>()
+    for (const address of kinds.keys()) histories.set(address, { refusals: [] })
+    const stored = await run<Refusal & { email: string }>(db, REFUSALS, [
+      accountId,
+      tenantId ?? '',
+      JSON.stringify([...kinds.keys()]),
+    ])
+    for (const { email, kind, atMs } of stored) histories.get(email)!.refusals.push({ kind, atMs })
+    const unproven = new Set(kinds.keys())
+    const range = { from: oldestKeptId(clock), below: firstIdAt(nowMs + 1_000) }
+    await newestRows(range, unproven.size, async ({ from, below }) => {
+      const parameters = [accountId, JSON.stringify([...unproven]), from, below, messageId]
+      const found = await run<{ email: string; eventId: string }>(db, LAST_DELIVERIES, parameters, UNPREPARED)
+      for (const { email, eventId } of found) {
+        unproven.delete(email)
+        histories.get(email)!.lastDeliveredMs = timeOfId(eventId)
+      }
+      return found
+    })
+    return histories
+  }
+
+  async function findDue(refused: Refused): Promise<Map<string, DueEntry>> {
+    const nowMs = clock.now()
+    const histories = await historiesOf(refused, nowMs)
+    const due = [...refused.kinds].flatMap(([address, kind]) => {
+      const entry = dueEntry(kind, histories.get(address)!, nowMs)
+      return entry ? [[address, entry] as const] : []
+    })
+    return new Map(due)
+  }
+
+  return async (refused) => {
+    if (refused.kinds.size === 0) return new Map()
+    const untilMs = performance.now() + AT_MOST_MS
+    const release = await slots.acquire({ accountId: refused.accountId, untilMs })
+    try {
+      return release ? await inTime(findDue(refused), untilMs - performance.now()) : new Map()
+    } catch {
+      return new Map()
+    } finally {
+      release?.()
+    }
+  }
+}
+
+/** History is partitioned by day, and only a plan for these ids leaves out the other days. */
+const UNPREPARED = { prepare: false }

@@ -1,0 +1,94 @@
+import type { Kind } from '../../mail/smtp/attempt.ts'
+import { RULES, readAs } from '../../mail/smtp/rules.ts'
+
+// What an entry of the suppression list rests on. A reading of a reply may be wrong, so what we know of the address
+// decides how much one refusal weighs: an address that took our mail is suppressed for good only when it is refused
+// again, at another time. All refusals within a day are one incident, so a server's bad hour is one, too.
+
+/** A reply or report about a mailbox or its space. */
+export interface Refusal {
+  kind: Kind
+  /** Unix milliseconds. */
+  atMs: number
+}
+
+/** What is known of an address when it is refused. */
+export interface AddressHistory {
+  /** The refusals of the last 90 days, in any order. */
+  refusals: readonly Refusal[]
+  /** The last delivery of the last 90 days that no late bounce returned, in Unix milliseconds: the proof of life. */
+  lastDeliveredMs?: number
+}
+
+/** An entry that is due: the kind of the rule that holds, and for how many days; null is for good. */
+export interface DueEntry {
+  kind: Kind
+  days: number | null
+}
+
+interface Rule extends DueEntry {
+  /** The incident at which the address is suppressed, of those of this kind or a stronger one in the days before. */
+  incident: number
+  withinDays: number
+  withoutProofOfLife?: true
+}
+
+export const SUPPRESSION_RULES: readonly Rule[] = [
+  { kind: 'unknown', incident: 1, withinDays: 90, days: null, withoutProofOfLife: true },
+  { kind: 'unknown', incident: 1, withinDays: 90, days: 7 },
+  { kind: 'unknown', incident: 2, withinDays: 90, days: null },
+  { kind: 'status', incident: 2, withinDays: 30, days: 30 },
+  { kind: 'refused', incident: 2, withinDays: 30, days: 30 },
+  { kind: 'full', incident: 3, withinDays: 30, days: 7 },
+]
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const INCIDENT_MS = DAY_MS
+/** So long refusals are kept, and a delivery proves that the address lives. */
+export const KNOWN_DAYS = 90
+
+const STRONGEST_FIRST: readonly Kind[] = ['unknown', 'status', 'refused', 'full']
+const isAtLeast = (kind: Kind, other: Kind) => STRONGEST_FIRST.indexOf(kind) <= STRONGEST_FIRST.indexOf(other)
+
+/** The refusals in groups: all within 24 hours of the first one, with the strongest of their kinds. */
+function incidentsOf(refusals: readonly Refusal[]): Refusal[] {
+  const incidents: Refusal[] = []
+  for (const { kind, atMs } of refusals.toSorted((a, b) => a.atMs - b.atMs)) {
+    const last = incidents.at(-1)
+    if (!last || atMs >= last.atMs + INCIDENT_MS) incidents.push({ kind, atMs })
+    else if (isAtLeast(kind, last.kind)) last.kind = kind
+  }
+  return incidents
+}
+
+/** The entry that is due when an address is refused now: the longest of all rules that hold. */
+export function dueEntry(
+  kind: Kind,
+  { refusals, lastDeliveredMs }: AddressHistory,
+  nowMs: number,
+): DueEntry | undefined {
+  const sinceMs = lastDeliveredMs ?? 0
+  const counted = refusals.filter(({ atMs }) => atMs > sinceMs && atMs > nowMs - KNOWN_DAYS * DAY_MS)
+  const incidents = incidentsOf([...counted, { kind, atMs: nowMs }])
+  const current = incidents.at(-1)!
+  const due = SUPPRESSION_RULES.filter(
+    (rule) =>
+      isAtLeast(current.kind, rule.kind) &&
+      !(rule.withoutProofOfLife && lastDeliveredMs !== undefined) &&
+      incidents.filter((one) => isAtLeast(one.kind, rule.kind) && one.atMs > nowMs - rule.withinDays * DAY_MS).length >=
+        rule.incident,
+  )
+  const longest = due.toSorted((a, b) => (b.days ?? Infinity) - (a.days ?? Infinity))[0]
+  return longest && { kind: longest.kind, days: longest.days }
+}
+
+/** The kind of a bounce that was read like this (`mailbox (unknown)`); undefined where it says nothing of its address. */
+export function kindOfReading(reason: string | undefined, readAs: string | undefined): Kind | undefined {
+  const isAboutMailbox = reason === 'mailbox_full' || reason === 'mailbox_does_not_exist'
+  return isAboutMailbox && readAs !== undefined ? KIND_OF_READING.get(readAs) : undefined
+}
+
+const KIND_OF_READING = new Map(
+  RULES.flatMap(({ subject, name, kind }) => (kind ? [[readAs({ subject, row: name }), kind]] : [])),
+)
