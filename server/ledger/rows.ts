@@ -26,8 +26,8 @@ export const SEND = {
 } as const satisfies Columns
 
 /**
- * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `refusal` is the kind of a refusal that counts
- * against `address`, the recipient in its matching form, and `entry` is the ENTRY that is due: see incidents.ts.
+ * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `refusal` is the kind of a refusal that
+ * counts against `address`, the recipient in its matching form, and `entry` is the ENTRY that is due: see incidents.ts.
  */
 export const OUTCOME = {
   position: 'smallint',

@@ -172,8 +172,8 @@ export const hourlyStatistics = ({ from, shard, counts }: HourlyStatistics): str
 /**
  * The CTEs that keep refusals of addresses and add the entries that are due to suppression lists, in the commit that
  * keeps what they come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id,
- * event_id, reason, smtp, refusal, address and entry. A message refuses an address once, even when it was sent to several
- * spellings. A shorter entry never replaces a longer one.
+ * event_id, reason, smtp, refusal, address and entry. An address is refused once in a message, even when it was sent to
+ * several spellings. A shorter entry never replaces a longer one.
  */
 export const SUPPRESSIONS = `
   refusal as (

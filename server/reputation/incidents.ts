@@ -45,7 +45,7 @@ export const SUPPRESSION_RULES: readonly Rule[] = [
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const INCIDENT_MS = DAY_MS
-/** So long refusals are kept, and a delivery proves that the address lives. */
+/** How long refusals are kept, and a delivery proves that the address lives. */
 export const KNOWN_DAYS = 90
 
 const STRONGEST_FIRST: readonly Kind[] = ['unknown', 'status', 'refused', 'full']
@@ -83,7 +83,7 @@ export function dueEntry(
   return longest && { kind: longest.kind, days: longest.days }
 }
 
-/** The kind of a bounce that was read like this (`mailbox (unknown)`); undefined where it says nothing of its address. */
+/** The kind of a bounce that was read like this: `mailbox (unknown)`. Undefined where it says nothing of its address. */
 export function kindOfReading(reason: string | undefined, readAs: string | undefined): Kind | undefined {
   const isAboutMailbox = reason === 'mailbox_full' || reason === 'mailbox_does_not_exist'
   return isAboutMailbox && readAs !== undefined ? KIND_OF_READING.get(readAs) : undefined

@@ -4,7 +4,8 @@ import { run } from '../db/statement.ts'
 /** Entries in one commit, which is a fraction of a second. */
 const STEP = 5_000
 
-// What counted against an address goes with its entry. A replaced entry comes back as it was, with its id, unless it would have expired by now.
+// What counted against an address goes with its entry. A replaced entry comes back as it was, with its id, unless it
+// would have expired by now.
 const UNDO = `
   with held as (
     select id, account_id, tenant_id, email, replaced, (replaced->>'expires_at')::timestamptz > now() as is_kept from suppressions

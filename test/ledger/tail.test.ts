@@ -10,6 +10,8 @@ import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
+import { removeSuppression } from '../../server/reputation/suppression-list.ts'
+import { undoStep } from '../../server/reputation/undo-import.ts'
 import { bounced, delivered, endingRow } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
@@ -294,6 +296,27 @@ test('a bounce of a send in flight takes the entry that an import made, and leav
   await record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000)
   const [kept] = await world.db.select().from(suppressions)
   expect(kept).toMatchObject({ reason: 'bounce', messageId: claim.messageId, importId: null, replaced: null })
+})
+
+test('removing an entry, or undoing its import, takes back what counted against the address', async () => {
+  const accountId = world.account.id
+  const importId = randomUUID()
+  script(world, { rcpt: '550 mailbox unavailable' })
+  const remove = [
+    (email: string) => removeSuppression(world.db, { accountId }, [email]),
+    () => world.db.transaction((tx) => undoStep(tx, accountId, importId)),
+  ]
+  for (const takeBack of remove) {
+    const email = stranger()
+    await send({ to: [email] })
+    await daysPass(2)
+    await world.db
+      .insert(suppressions)
+      .values({ id: randomUUID(), accountId, tenantId: '', email, reason: 'import', importId })
+    await takeBack(email)
+    await send({ to: [email] })
+    expect(await entries()).toEqual([])
+  }
 })
 
 test('when the suppression look-up fails, nothing is sent: 500', async () => {
