@@ -100,7 +100,7 @@ test('a callout whose bounce host answers 550 is about our address: a policy blo
     })
     expect(body.smtp.reply).toMatch(/Verification failed for <b\S*@rp\.shop\.example\.com>/)
     expect(body.smtp.reply).toMatch(/550 5\.1\.1 .*User unknown/)
-    expect(body.smtp.read_as).toMatch(/^us /)
+    expect(body.smtp.read_as).toMatch(/^sender /)
   }
   expect(await suppressed(to)).toBe(0)
 })
@@ -115,7 +115,7 @@ test('the example configuration refuses an envelope sender whose domain it canno
   const to = 'anna@shipped.example.net'
   const { body } = await world.product.send({ to })
   expect(body).toMatchObject({ status: 'bounced', reason: 'policy_block', smtp: { phase: 'rcpt', code: 550 } })
-  expect(body.smtp.read_as).toMatch(/^us /)
+  expect(body.smtp.read_as).toMatch(/^sender /)
   expect(await suppressed(to)).toBe(0)
 })
 
