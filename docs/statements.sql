@@ -433,11 +433,13 @@ from input i left join admitted a on a.id = i.id left join winner w on w.id = i.
 -- marker
 -- Says, just before the final dot, that recipients may have the message.
 with input as materialized (
-  select i.message_id, i.claim, p.value::smallint as position
-  from json_to_recordset($1::json) as i(message_id uuid, claim uuid, positions json),
-    json_array_elements_text(i.positions) as p
+  select i.message_id, i.claim, p.value::smallint as position, p.is_marked
+  from json_to_recordset($1::json) as i(message_id uuid, claim uuid, positions json, taken_back json), lateral (
+    select value, true as is_marked from json_array_elements_text(i.positions)
+    union all
+    select value, false from json_array_elements_text(i.taken_back)) as p
 )
-update open_recipients o set marked_at = clock_timestamp()
+update open_recipients o set marked_at = case when i.is_marked then clock_timestamp() end
 from input i
 where o.message_id = i.message_id and o.position = i.position and o.claim = i.claim and o.lease_until > clock_timestamp()
 returning o.message_id, o.position;

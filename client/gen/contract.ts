@@ -222,8 +222,8 @@ export interface SmtpEvidence {
   read_as?: string
   /**
    * Number of the SMTP transaction in the message, from 1 on. Recipients with the same number were in one transaction
-   * and share its fate from DATA on. Present when the message has several recipients and the server was asked for a
-   * transaction.
+   * and share its fate from DATA on, unless a refusal named one of them. Present when the message has several
+   * recipients and the server was asked for a transaction.
    */
   transaction?: number
 }

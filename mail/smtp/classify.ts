@@ -49,6 +49,7 @@ function bounceOf({ reason, evenFor4xx }: ReplyRule, digit: number): Outcome {
 interface Held {
   rule: ReplyRule
   words?: string
+  clause?: Clause
 }
 
 function readingOf({ rule, words }: Held, { reply }: PlacedReply): ReplyReading {
@@ -60,6 +61,12 @@ function readingOf({ rule, words }: Held, { reply }: PlacedReply): ReplyReading 
   if (kind && statusOf(reply)?.startsWith('5.7.')) return { subject, row: `${name}, by policy`, ...evidence }
   const counts = kind !== undefined && (reply.code >= 500 || rule.evenFor4xx)
   return { subject, row: name, ...(counts && { kind }), ...evidence }
+}
+
+/** The sentence of a 4xx or 5xx reply whose words decide; undefined where the codes do. */
+export function decidingSentence(placed: PlacedReply): string | undefined {
+  const { clause } = heldBy(placed)
+  return clause?.original(0, clause.text.length)
 }
 
 /** The row that decides on a 4xx or 5xx reply. */
@@ -89,7 +96,7 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
     if (!rule.text) return { rule }
     for (const clause of among) {
       const words = wordsFor(rule, clause)
-      if (words !== undefined) return { rule, words }
+      if (words !== undefined) return { rule, words, clause }
     }
     return undefined
   }

@@ -32,7 +32,7 @@ export interface DomainDelivery {
   slotMs: number
   commandMs: number
   /** As in `Delivery`, with indexes into `recipients` here. */
-  beforeDot(accepted: number[]): Promise<boolean>
+  beforeDot(accepted: number[], refused: number[]): Promise<boolean>
   /** The number of the next transaction of the message, where it has several recipients. */
   nextTransaction(): number | undefined
   signal?: AbortSignal
@@ -85,7 +85,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       isPermissionAsked = true
       let isPermitted = false
       try {
-        isPermitted = (await delivery.beforeDot(recipients)) === true
+        isPermitted = (await delivery.beforeDot(recipients, ledger.refused())) === true
       } finally {
         shared.isStopped ||= !isPermitted
       }

@@ -85,6 +85,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
           return
         }
         const sourceAddress = source.address
+        const toAll = (i: number) => indexes[i]!
         const domainAttempts = await deliverToDomain(
           { pool, lateReplies, slowSites, opening },
           {
@@ -102,7 +103,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             slotMs: isFirstOfSite ? deadlines.slotMs : deadlines.nextSlotMs,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,
             nextTransaction: () => (recipients.length > 1 ? ++transactionsBegun : undefined),
-            beforeDot: (accepted) => delivery.beforeDot(accepted.map((i) => indexes[i]!)),
+            beforeDot: (accepted, refused) => delivery.beforeDot(accepted.map(toAll), refused.map(toAll)),
             signal,
             onPhase,
           },

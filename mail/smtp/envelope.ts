@@ -1,13 +1,12 @@
-import { domainOf, needsSmtpUtf8 } from '../address.ts'
-import type { Phase, Verdict } from './attempt.ts'
-import { classify } from './classify.ts'
+import { needsSmtpUtf8 } from '../address.ts'
+import type { Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Deadlines } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
-import type { KnownNames } from './plain-text.ts'
-import { type RawReply, toReply } from './reply.ts'
+import type { RawReply } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
+import { judgeRefusal, namesIn, verdictOf } from './verdicts.ts'
 import type { BrokenWire } from './wire.ts'
 
 const DATA = 'DATA\r\n'
@@ -36,6 +35,8 @@ export interface EnvelopeResult {
   verdicts: (Verdict | undefined)[]
   /** How many recipients the server has accepted, before it may have refused DATA. */
   accepted: number
+  /** The recipients that get a transaction of their own: see verdicts.ts. */
+  alone?: number[]
   /** The server waits for the content. It goes to the recipients without a verdict. */
   isReady: boolean
   /** Why the recipients without a verdict have none. */
@@ -104,11 +105,12 @@ export async function sendEnvelope(
   stopwatch.begin('data')
   const data = await ask(DATA)
   if (isRefusal(data)) {
-    for (const i of acceptedOf(verdicts)) {
-      verdicts[i] = verdictOf(session, 'data', data, namesIn(session, mail, i))
-      session.isSpent ||= refusesSession(verdicts[i])
+    const refusal = judgeRefusal(session, mail, 'data', data, acceptedOf(verdicts))
+    for (const [i, verdict] of refusal.verdicts) {
+      verdicts[i] = verdict
+      session.isSpent ||= refusesSession(verdict) && !refusal.alone.includes(i)
     }
-    return end()
+    return { ...end(), alone: refusal.alone }
   }
   // A server that asks for the content after it refused every recipient gets no content.
   if (!isIntermediate(data) || accepted === 0) return stop(failureOf('data', data))
@@ -181,23 +183,6 @@ async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
     isLastRefused = isRefusal(reply)
   }
   return isLastRefused
-}
-
-export function verdictOf({ host }: Session, phase: Phase, raw: RawReply, names?: KnownNames): Verdict {
-  const reply = toReply(raw)
-  return { phase, reply, ...classify({ phase, reply, mx: host.name, names }) }
-}
-
-/** The names that a reply may have for us and for the recipient. */
-export function namesIn(
-  { ourNames }: Session,
-  { sender, from, recipients }: MailObject,
-  recipient?: number,
-): KnownNames {
-  return {
-    recipient: recipient === undefined ? undefined : recipients[recipient],
-    ours: [...ourNames, sender, domainOf(sender), ...(from ?? [])],
-  }
 }
 
 /** The indexes of the recipients that the server has not refused. */

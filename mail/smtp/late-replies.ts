@@ -1,6 +1,6 @@
 import type { Delivery, SmtpAttempt } from './attempt.ts'
-import { verdictOf } from './envelope.ts'
 import type { Session } from './session.ts'
+import { verdictOf } from './verdicts.ts'
 
 interface LateReplyOptions {
   waitMs: number

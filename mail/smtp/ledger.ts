@@ -20,6 +20,8 @@ interface Entry {
   failedTries?: FailedTry[]
   /** The try that ends the recipient when no other one decides. */
   last?: FailedTry
+  /** The next transaction with it has no other recipient. */
+  isAlone?: true
   /** How many connections were opened for it and have carried a transaction with it, and the last of them. */
   connections: number
   connection?: Session
@@ -48,7 +50,9 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
   /** Takes at most `max` recipients out of the queue, for a transaction over this session. */
   function take(session: Session, max: number, isOpenedForThem: boolean): number[] {
     const waiting = [...queue]
-    const indexes = max < waiting.length ? waiting.slice(0, max) : waiting
+    const [first] = waiting
+    const together = waiting.filter((i) => !entries[i]!.isAlone)
+    const indexes = first !== undefined && entries[first]!.isAlone ? [first] : together.slice(0, max)
     for (const i of indexes) {
       queue.delete(i)
       if (isOpenedForThem) countConnection(entries[i]!, session)
@@ -71,6 +75,12 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
   function postpone(i: number, verdict: Verdict, evidence: Evidence): void {
     const { phase, reply } = verdict
     addTry(i, { failure: { kind: 'failure', phase, how: 'refused', reply }, evidence, postponement: verdict })
+  }
+
+  /** The refusal was of several recipients and not about this one, which waits for a transaction without others. */
+  function askAlone(i: number, verdict: Verdict, evidence: Evidence): void {
+    entries[i]!.isAlone = true
+    postpone(i, verdict, evidence)
   }
 
   /** A try failed before the dot for these recipients, which wait for another one. */
@@ -111,6 +121,7 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
     take,
     settle,
     postpone,
+    askAlone,
     fail,
     noteFailedTls,
     close,
@@ -118,6 +129,8 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
     address: (i: number) => entries[i]!.address,
     mayConnectAgain: (i: number) => entries[i]!.connections < MAX_CONNECTIONS,
     queued: (): ReadonlySet<number> => queue,
+    /** Those of them whose dot was refused: nobody has a message. */
+    refused: (): number[] => [...queue].filter((i) => entries[i]!.isAlone),
   }
 }
 

@@ -23,7 +23,7 @@ interface Noted {
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const { ledger, slowSites, site } = tools
   const { session, indexes, result, evidence, stopwatch, isUsed } = noted
-  const { verdicts, accepted, failure, reusable, dotReplyMs } = result
+  const { verdicts, alone = [], accepted, failure, reusable, dotReplyMs } = result
   const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
   const refusedForNumber = verdicts.filter((verdict) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
@@ -36,6 +36,7 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     const verdict = verdicts[position]
     stopwatch.addTo(ledger.timings(i), position, verdict)
     if (!verdict) undecided.push(i)
+    else if (alone.includes(position)) ledger.askAlone(i, verdict, evidence)
     else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
     else ledger.settle(i, verdict, evidence)
   }
@@ -58,15 +59,22 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     tools.spread(ledger.queued().size)
   }
   lane.mayRepeat &&= failure.how !== 'garbage'
-  // A server that ended the session because of what was too much in it takes the rest over another one.
+  // A server that ended the session because of what was too much in it takes the rest over another one, and so does one
+  // that closes whenever it refuses a recipient.
   const isEndedForNumber = refusedForNumber > 0 && undecided.some(ledger.mayConnectAgain)
-  lane.hosts = isEndedForNumber ? [host] : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })
+  const isEndedByRefusal = failure.how === 'closed' && verdicts.some((verdict) => verdict && refusesRecipient(verdict))
+  const isSameHostNext = isEndedForNumber || isEndedByRefusal
+  lane.hosts = isSameHostNext ? sameHostFirst(hosts, host) : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })
 }
 
 function mayBePostponed({ phase, reply, reading }: Verdict, isUsed: boolean, isProgress: boolean): boolean {
   const isOfSession = reading?.subject === 'session'
   if (phase === 'mail') return isUsed && (isOfSession || reply!.code < 500)
   return isOfSession && (isUsed || (phase === 'rcpt' && isProgress)) && !reachedDot({ phase })
+}
+
+function refusesRecipient({ phase, reply }: Verdict): boolean {
+  return phase === 'rcpt' && reply!.code >= 500
 }
 
 function isVerdictOnRecipient({ phase, reading }: Verdict): boolean {

@@ -1,13 +1,16 @@
 import type { Verdict } from './attempt.ts'
 import { beyondExtensions } from './beyond-extensions.ts'
-import { acceptedOf, type EnvelopeResult, type MailObject, namesIn, sendEnvelope, verdictOf } from './envelope.ts'
+import { acceptedOf, type EnvelopeResult, type MailObject, sendEnvelope } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Session } from './session.ts'
+import { judgeRefusal, type SharedRefusal } from './verdicts.ts'
 import type { BrokenWire } from './wire.ts'
 
 export interface TransactionResult {
   /** One per recipient; absent for the recipients that `failure` is about. */
   verdicts: (Verdict | undefined)[]
+  /** The recipients that get a transaction of their own, although they have a verdict. */
+  alone?: number[]
   /** How many recipients the server has accepted, before it may have refused DATA or the content. */
   accepted: number
   failure?: Failure
@@ -70,7 +73,7 @@ async function sendContent(session: Session, mail: MailObject, { verdicts }: Env
   return sendDot(session, mail, verdicts)
 }
 
-/** From here on no recipient of this transaction may be tried again. */
+/** From here on no recipient of this transaction may be tried again, but after a refusal that is not about them. */
 async function sendDot(
   session: Session,
   mail: MailObject,
@@ -81,18 +84,24 @@ async function sendDot(
   wire.send('.\r\n', 1)
   const reply = await wire.nextReply(mail.deadlines.endMs)
   const dotReplyMs = performance.now() - sentAtMs
-  for (const i of acceptedOf(verdicts)) {
-    const verdict: Verdict =
-      reply.kind === 'reply'
-        ? verdictOf(session, 'dot', reply, namesIn(session, mail, i))
-        : { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail: reply.detail }
+  const accepted = acceptedOf(verdicts)
+  const judged: SharedRefusal =
+    reply.kind === 'reply'
+      ? judgeRefusal(session, mail, 'dot', reply, accepted)
+      : { verdicts: new Map(accepted.map((i) => [i, inDoubt(reply)])), alone: [] }
+  for (const [i, verdict] of judged.verdicts) {
     // A reply such as 354 neither accepts nor refuses.
     verdicts[i] = verdict.outcome.kind === 'in_doubt' ? { ...verdict, phase: 'after_dot' } : verdict
   }
   session.needsReset = false
   const isAnswered = reply.kind === 'reply' && reply.code !== 421 && Math.floor(reply.code / 100) !== 3
   const reusable = isAnswered && wire.isQuiet()
-  return { verdicts, reusable, replyMayCome: reply.kind === 'broken' && reply.how === 'timeout', dotReplyMs }
+  const replyMayCome = reply.kind === 'broken' && reply.how === 'timeout'
+  return { verdicts, alone: judged.alone, reusable, replyMayCome, dotReplyMs }
+}
+
+function inDoubt({ detail }: BrokenWire): Verdict {
+  return { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail }
 }
 
 /** Every accepted recipient bounces: the caller refused permission for the dot, or did not give it in time. */

@@ -9,30 +9,39 @@ interface Marker {
   positions: number[]
 }
 
-/** `positions` is a list of numbers. */
-const MARKER_ROW = { message_id: 'uuid', claim: 'uuid', positions: 'json' } as const satisfies Columns
+/** `positions` and `taken_back` are lists of numbers. */
+const MARKER_ROW = {
+  message_id: 'uuid',
+  claim: 'uuid',
+  positions: 'json',
+  taken_back: 'json',
+} as const satisfies Columns
 
 // The condition is on the row that is updated: after a wait for a lock PostgreSQL looks again at that row alone, so a
 // row that the sweeper has just taken over cannot be marked.
 export const MARK = `
   with input as materialized (
-    select i.message_id, i.claim, p.value::smallint as position
-    from json_to_recordset($1::json) as i(${recordset(MARKER_ROW)}), json_array_elements_text(i.positions) as p
+    select i.message_id, i.claim, p.value::smallint as position, p.is_marked
+    from json_to_recordset($1::json) as i(${recordset(MARKER_ROW)}), lateral (
+      select value, true as is_marked from json_array_elements_text(i.positions)
+      union all
+      select value, false from json_array_elements_text(i.taken_back)) as p
   )
-  update open_recipients o set marked_at = clock_timestamp()
+  update open_recipients o set marked_at = case when i.is_marked then clock_timestamp() end
   from input i
   where o.message_id = i.message_id and o.position = i.position and o.claim = i.claim and o.lease_until > clock_timestamp()
   returning o.message_id, o.position`
 
 /**
  * Marker, the second commit of a send: stores, just before the final dot, that these recipients may have the message.
+ * The markers of those in `takenBack`, whose dot was refused, go in the same commit.
  * Returns false when the claim or its lease is no longer ours for any of them. A marker whose connection was lost is
  * set again, which changes nothing if it was stored. When it throws, the result is unknown. The dot may be sent only
  * after true.
  */
 export function createMarker(
   db: Database,
-): (messageId: string, claimId: string, positions: number[]) => Promise<boolean> {
+): (messageId: string, claimId: string, positions: number[], takenBack?: number[]) => Promise<boolean> {
   const commit = createCollector<Marker, boolean>(
     async (markers) => {
       const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
@@ -43,8 +52,8 @@ export function createMarker(
     },
     { load: db.load, repeatable: db, note: db.noteBatch('marker') },
   )
-  return (messageId, claimId, positions) => {
-    const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }
+  return (messageId, claimId, positions, takenBack = []) => {
+    const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions, taken_back: takenBack }
     return commit({ json: JSON.stringify(row), messageId, positions })
   }
 }

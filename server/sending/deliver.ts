@@ -22,27 +22,28 @@ type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | '
 
 /**
  * The SMTP step of a send: one attempt at all recipients that are still undecided. `mark` is called with positions
- * among all recipients. The phases of the conversation become spans of `trace`.
+ * among all recipients: those that are marked, and those whose marker is taken back because their dot was refused. The phases of the conversation become spans of `trace`.
  */
 export async function deliver(
   engine: Engine,
   recipients: CheckedRecipient[],
-  mark: (positions: number[]) => Promise<boolean>,
+  mark: (positions: number[], takenBack: number[]) => Promise<boolean>,
   { returnPath, ...delivery }: DeliveryParts,
   trace?: Trace,
 ): Promise<DeliveryResult> {
   let markers = 0
   let isRefused = false
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
+  const toAll = (i: number) => positions[i]!
   const attempts = await engine.deliver({
     ...delivery,
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
-    beforeDot: async (accepted) => {
+    beforeDot: async (accepted, refused) => {
       // Counted before the marker's result is known: a marker whose result is lost may be stored.
       markers++
       try {
-        return await mark(accepted.map((i) => positions[i]!))
+        return await mark(accepted.map(toAll), refused.map(toAll))
       } catch (error) {
         if (refusalOf(error)) {
           isRefused = true

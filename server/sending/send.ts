@@ -192,8 +192,8 @@ export function createSend(parts: SendParts): Send {
       signal,
     }
     const { isMarked, outcomes, fault } = await step(trace, 'smtp', (smtp) => {
-      const markSend = (positions: number[]) =>
-        step(smtp, 'marker', () => inFlight(db.load, () => mark(claim.messageId, claim.claimId, positions)))
+      const markSend = (positions: number[], takenBack: number[]) =>
+        step(smtp, 'marker', () => inFlight(db.load, () => mark(claim.messageId, claim.claimId, positions, takenBack)))
       return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
     if (fault && !isMarked) {

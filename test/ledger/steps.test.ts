@@ -277,6 +277,20 @@ test('a claim with a marker is not released, nor is the claim of another process
   expect(await traces(c)).toEqual({ ...GONE, open: 1, openRecipients: 2 })
 })
 
+test('a marker whose dot was refused is taken back with the next one, and then leaves no doubt', async () => {
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
+  await claim(c)
+  await mark(c.messageId, c.claimId, [0, 1])
+  expect(await mark(c.messageId, c.claimId, [0], [1])).toBe(true)
+  await endLease(c)
+  await sweep(database.db)
+  const outcomes = await storedOutcomes(database.db, c.messageId)
+  expect(outcomes.map(({ reason, inDoubt }) => [reason, inDoubt])).toEqual([
+    [Reason.CONNECTION_TIMEOUT, true],
+    [Reason.TEMPORARY_FAILURE, undefined],
+  ])
+})
+
 test('a crashed send without a marker is deleted after its lease, as if the request had never come', async () => {
   const c = newClaim()
   await claim(c)

@@ -20,12 +20,18 @@ const ADDRESSES = {
   shipped: '127.0.0.34',
   /** The same, for which loopback is the Internet. */
   people: '127.0.0.35',
+  /** Looks the recipients up after the content. */
+  late: '127.0.0.36',
+  /** Closes when it refuses a recipient. */
+  dropping: '127.0.0.37',
 }
 type Name = keyof typeof ADDRESSES
 const NAMES = Object.keys(ADDRESSES) as Name[]
 const DNS_ADDRESS = '127.0.53.2'
 const CALLOUT = '  require verify = sender/callout=10s'
 const DELAY = '  warn delay = 4s'
+const LATE = '  deny message = 5.1.1 User unknown\n    condition = ${if match{$recipients}{gone@}}'
+const DROPPING = '  drop message = 5.1.1 User unknown\n    local_parts = gone'
 
 let world: ServerWorld<Record<Name, Daemon>>
 let bounceHost: Exchanger
@@ -33,10 +39,11 @@ let bounceHost: Exchanger
 beforeAll(async () => {
   bounceHost = await startExchanger({ rcpt: (line) => `550 5.1.1 ${/<.*>/.exec(line)}: User unknown` })
   const bouncePort = await freePort()
-  const own = (name: Name, more: { acl: string; bouncePort?: number }) => (place: Place) => {
-    const configuration = mailboxConfiguration(place, { domains: [`${name}.example.net`], users: ['anna'], ...more })
-    return startExim({ address: ADDRESSES[name], configuration }, place)
-  }
+  const own =
+    (name: Name, more: { acl?: string; dataAcl?: string; users?: string[]; bouncePort?: number }) => (place: Place) => {
+      const configuration = mailboxConfiguration(place, { domains: [`${name}.example.net`], users: ['anna'], ...more })
+      return startExim({ address: ADDRESSES[name], configuration }, place)
+    }
   const example = (name: Name, edits: [string, string][]) => async (place: Place) =>
     startExim(
       {
@@ -56,6 +63,8 @@ beforeAll(async () => {
       refused: own('refused', { acl: CALLOUT, bouncePort: bounceHost.port }),
       verified: own('verified', { acl: CALLOUT, bouncePort }),
       slow: own('slow', { acl: DELAY }),
+      late: own('late', { dataAcl: LATE, users: ['anna', 'gone'] }),
+      dropping: own('dropping', { acl: DROPPING }),
       shipped: example('shipped', []),
       people: example('people', [['ignore_target_hosts = 0.0.0.0 : 127.0.0.0/8', '']]),
     },
@@ -118,6 +127,19 @@ test('the example configuration refuses an envelope sender whose domain it canno
   expect(body.smtp.read_as).toMatch(/^sender /)
   expect(await suppressed(to)).toBe(0)
 })
+
+test.each(['late', 'dropping'] as const)(
+  'one unknown recipient of two is refused alone by a server that is %s',
+  async (name) => {
+    const to = ['gone', 'anna'].map((user) => `${user}@${name}.example.net`)
+    const { body } = await world.product.send({ to })
+    expect(body.recipients).toMatchObject([
+      { status: 'bounced', reason: 'mailbox_does_not_exist', smtp: { code: 550 } },
+      { status: 'delivered', smtp: { code: 250 } },
+    ])
+    expect(await Promise.all(to.map(suppressed))).toEqual([1, 0])
+  },
+)
 
 test('the example configuration refuses living recipients beside many unknown ones, and neither is suppressed', async () => {
   const unknown = Array.from({ length: 12 }, (_, i) => `unknown${i}@people.example.net`)

@@ -68,6 +68,8 @@ export interface MailboxSetup {
   users: string[]
   /** Lines of the ACL at RCPT, before the lookup of the recipient. */
   acl?: string
+  /** Lines of the ACL after the content. */
+  dataAcl?: string
   /** The port of loopback on which it asks the host of the return path. */
   bouncePort?: number
 }
@@ -75,10 +77,11 @@ export interface MailboxSetup {
 /** The configuration of an Exim with mailboxes for these users. It offers no TLS, so that a recorder sees the mail. */
 export function mailboxConfiguration(
   { mailboxes }: Place,
-  { domains, users, acl = '', bouncePort = 0 }: MailboxSetup,
+  { domains, users, acl = '', dataAcl = '', bouncePort = 0 }: MailboxSetup,
 ): string {
   return `tls_advertise_hosts =
 acl_smtp_rcpt = at_rcpt
+acl_smtp_data = at_data
 domainlist local_domains = ${domains.join(' : ')}
 begin acl
 at_rcpt:
@@ -86,6 +89,9 @@ ${acl}
   require message = relay not permitted
     domains = +local_domains
   require verify = recipient
+  accept
+at_data:
+${dataAcl}
   accept
 begin routers
 senders:

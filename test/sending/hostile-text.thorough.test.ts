@@ -106,7 +106,7 @@ function engineReplying(text: string): Engine {
         ? { kind: 'no_mx_record', detail: text }
         : { kind: 'site', site: { key: domain, hosts: [] } },
     deliver: async ({ recipients, beforeDot }) => {
-      await beforeDot([0])
+      await beforeDot([0], [])
       return recipients.map((_, i) =>
         attempt(i === 0 ? { kind: 'delivered' } : { kind: 'bounced', reason: 'policy_block', retryable: false }),
       )

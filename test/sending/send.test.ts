@@ -197,7 +197,7 @@ test('an unexpected fault after a marker is OutcomeUnknown; before a marker the 
       engine: {
         ...world.engine,
         async deliver({ beforeDot }) {
-          if (positions.length > 0) await beforeDot(positions)
+          if (positions.length > 0) await beforeDot(positions, [])
           throw new Error('unexpected')
         },
       },

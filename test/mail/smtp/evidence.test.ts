@@ -122,7 +122,11 @@ test('a recipient whose outcome the first host decided has no other try, and the
   const recipients = ['no', 'ann'].map((name) => ({ address: `${name}@example.test`, site }))
   const [no, ann] = await engineWith().deliver(deliveryTo(site, { recipients }))
   expect(no).not.toHaveProperty('tried')
-  expect(ann!.tried).toMatchObject([{ mx: 'mx1.example.test', phase: 'rcpt' }])
+  // Over two connections, because the first host closes when it refuses.
+  expect(ann!.tried).toMatchObject([
+    { mx: 'mx1.example.test', phase: 'rcpt' },
+    { mx: 'mx1.example.test', phase: 'rcpt' },
+  ])
   expect(ann!.mx).toBe('mx2.example.test')
 })
 

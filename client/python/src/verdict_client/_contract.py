@@ -290,8 +290,8 @@ class SmtpEvidence(TypedDict):
     """
     transaction: NotRequired[int]
     """Number of the SMTP transaction in the message, from 1 on. Recipients with the same number were in one
-    transaction and share its fate from DATA on. Present when the message has several recipients and the server
-    was asked for a transaction.
+    transaction and share its fate from DATA on, unless a refusal named one of them. Present when the message has
+    several recipients and the server was asked for a transaction.
     """
 
 
