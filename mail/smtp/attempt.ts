@@ -223,8 +223,8 @@ export interface Delivery extends Asker {
   /**
    * Permits the final dot. Called once per transaction, while the content is on its way, with the indexes of the
    * recipients that the server accepted. On `false` or a throw the engine sends no dot and closes the connection, and
-   * those recipients end bounced/temporary_failure. The dot of those in `refused` was refused: an earlier permission for
-   * them is over, and they wait for a transaction of their own.
+   * those recipients end bounced/temporary_failure. The dot of those in `refused` was refused: an earlier permission
+   * for them is over, and they wait for a transaction of their own.
    */
   beforeDot(recipients: number[], refused: number[]): Promise<boolean>
   /** The addresses that it may leave from; by default those of the engine. */

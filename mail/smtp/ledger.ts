@@ -129,7 +129,7 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
     address: (i: number) => entries[i]!.address,
     mayConnectAgain: (i: number) => entries[i]!.connections < MAX_CONNECTIONS,
     queued: (): ReadonlySet<number> => queue,
-    /** Those of them whose dot was refused: nobody has a message. */
+    /** Those of them whose dot was refused, so they have no message. */
     refused: (): number[] => [...queue].filter((i) => entries[i]!.isAlone),
   }
 }

@@ -22,7 +22,8 @@ type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | '
 
 /**
  * The SMTP step of a send: one attempt at all recipients that are still undecided. `mark` is called with positions
- * among all recipients: those that are marked, and those whose marker is taken back because their dot was refused. The phases of the conversation become spans of `trace`.
+ * among all recipients: those that are marked, and those whose marker is taken back because their dot was refused. The
+ * phases of the conversation become spans of `trace`.
  */
 export async function deliver(
   engine: Engine,

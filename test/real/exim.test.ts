@@ -30,7 +30,7 @@ const NAMES = Object.keys(ADDRESSES) as Name[]
 const DNS_ADDRESS = '127.0.53.2'
 const CALLOUT = '  require verify = sender/callout=10s'
 const DELAY = '  warn delay = 4s'
-const LATE = '  deny message = 5.1.1 User unknown\n    condition = ${if match{$recipients}{gone@}}'
+const LATE = `  deny message = 5.1.1 User unknown\n    condition = \${if match{$recipients}{gone@}}`
 const DROPPING = '  drop message = 5.1.1 User unknown\n    local_parts = gone'
 
 let world: ServerWorld<Record<Name, Daemon>>

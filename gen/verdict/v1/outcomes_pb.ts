@@ -280,8 +280,8 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
 
   /**
    * Number of the SMTP transaction in the message, from 1 on. Recipients with the same number were in one transaction
-   * and share its fate from DATA on, unless a refusal named one of them. Present when the message has several recipients and the server was asked for a
-   * transaction.
+   * and share its fate from DATA on, unless a refusal named one of them. Present when the message has several
+   * recipients and the server was asked for a transaction.
    *
    * @generated from field: optional uint32 transaction = 14;
    */
