@@ -1,20 +1,26 @@
 import { type CauseCode, causeOf } from '../server/webhooks/causes.ts'
+import type { StoredOutcome } from '../server/webhooks/post-outcomes.ts'
 
 /** How an attempt ended that was not acknowledged; empty when another process made the attempt. */
 interface FailedAttempt {
-  outcome?: string
+  outcome?: StoredOutcome
   statusCode?: number
   cause?: CauseCode
 }
 
 /** What to say of an attempt that got no HTTP response. */
-const WITHOUT_RESPONSE: Record<string, string> = {
+const WITHOUT_RESPONSE: Record<StoredOutcome, string | undefined> = {
   dns: 'its name was not found',
   blocked: 'its address may not be called',
   tls: 'its TLS failed',
   connect: 'no connection',
   timeout_head: 'no response in time',
   unknown: 'unknown: the process that made the attempt ended',
+  // These have the status of their response.
+  acked: undefined,
+  not_200: undefined,
+  success_but_not_200: undefined,
+  timeout_body: undefined,
 }
 
 /** Names the responses of an endpoint, the most frequent first: "HTTP 503", or "HTTP 503 (40), no connection (2)". */

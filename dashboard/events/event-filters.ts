@@ -15,6 +15,7 @@ import {
 import { timestampOf } from '../lists/read-filters.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
+import { EVENT_KINDS } from './event-kinds.ts'
 
 /** The filters of the list as the address of the page has them. */
 export interface EventSearch extends RangeSearch {
@@ -45,10 +46,7 @@ const FEEDBACK_KINDS: Record<string, FeedbackKind> = {
 const KIND: Filter = {
   name: 'event',
   label: 'Kind',
-  choices: [
-    ['email.delivery', 'Outcome'],
-    ['email.feedback', 'Late bounce or complaint'],
-  ],
+  choices: EVENT_KINDS.map(({ kind, label }) => [kind, label]),
 }
 export const EVENT_FILTERS: Filter[] = [
   KIND,

@@ -21,6 +21,7 @@ import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import { type EventCount, useEventCount } from './event-count.ts'
 import { REPLAY_CHIPS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
+import { EVENT_KINDS } from './event-kinds.ts'
 import styles from './events.module.css'
 import { shownReplay } from './replay-states.ts'
 import { StartButton } from './start-button.tsx'
@@ -99,7 +100,7 @@ function LeftOut() {
   const { data } = useQuery(WebhookService.method.listEndpoints)
   const enabled = data?.endpoints.filter(({ disabled }) => !disabled) ?? []
   const isMissing = (kind: string) => enabled.length > 0 && !enabled.some(({ events }) => events.includes(kind))
-  const missing = KINDS.filter(([kind]) => isMissing(kind)).map(([, words]) => words)
+  const missing = EVENT_KINDS.filter(({ kind }) => isMissing(kind)).map(({ events }) => events)
   if (missing.length === 0) return null
   return (
     <p className="soft">
@@ -111,11 +112,6 @@ function LeftOut() {
     </p>
   )
 }
-
-const KINDS = [
-  ['email.delivery', 'outcomes'],
-  ['email.feedback', 'late bounces and complaints'],
-] as const
 
 function Matching({ count, more, isComplete, perSecond }: EventCount & { perSecond: number }) {
   if (!isComplete) return count === 0 ? 'Counting events' : `${countOf(count)} so far. Counting older events`

@@ -27,7 +27,8 @@ const IN_DOUBT: Sentence = {
   advice: 'The message may or may not have arrived. Verdict never sends it again. Ask {address} before you do.',
 }
 
-const REASONS: Partial<Record<Reason, Sentence>> = {
+const REASONS: Record<Reason, Sentence | undefined> = {
+  [Reason.UNSPECIFIED]: undefined,
   [Reason.MAILBOX_FULL]: {
     what: 'the mailbox of {address} is full.',
     advice: 'You can send it again later.',

@@ -8,7 +8,7 @@ import {
   SuppressionScope,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parseAddress } from '../../mail/address.ts'
-import type { SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
+import type { SmtpAttempt, TimedPhase, Timings } from '../../mail/smtp/attempt.ts'
 import { classify } from '../../mail/smtp/classify.ts'
 import { delivered, outcomeOfAttempt, rejected } from '../../server/sending/outcome.ts'
 import type { Recipient } from '../../server/sending/recipients.ts'
@@ -17,10 +17,10 @@ import type { PlannedRecipient } from './week.ts'
 
 // How an email of the demo ends: a conversation that a mail server could have had, read by the rules of the service.
 
-/** The phases that each ending reaches, in their order. */
-const PHASES = ['connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'dot'] as const
-/** Round trips that each of them takes. */
-const TRIPS: Record<(typeof PHASES)[number], number> = {
+type Phase = Exclude<TimedPhase, 'dns'>
+
+/** The round trips that each phase takes, in their order. */
+const TRIPS: Record<Phase, number> = {
   connect: 1,
   greeting: 1.5,
   ehlo: 2,
@@ -30,6 +30,7 @@ const TRIPS: Record<(typeof PHASES)[number], number> = {
   data: 1,
   dot: 9,
 }
+const PHASES = Object.keys(TRIPS) as Phase[]
 /** A connection is given up after this time. */
 const GIVEN_UP_MS = 12_000
 
@@ -96,7 +97,7 @@ function attemptOf(random: Random, { email, domain, ending }: PlannedRecipient):
   return { ...server, phase, reply, ...classify({ phase, reply, mx }), timings, durationMs: sumOf(timings) }
 }
 
-function timingsUpTo(random: Random, roundTripMs: number, last: (typeof PHASES)[number]): Timings {
+function timingsUpTo(random: Random, roundTripMs: number, last: Phase): Timings {
   // A few servers look at a message for seconds.
   const slow = random.share() < 0.03 ? 6 : 1
   const phases = PHASES.slice(0, PHASES.indexOf(last) + 1)

@@ -4,6 +4,7 @@ import {
   EmailFeedbackPayloadSchema,
   WebhookTestPayloadSchema,
 } from '../../gen/verdict/v1/payload_pb.ts'
+import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Comments } from './comments.ts'
 import { EVENT, EVENT_ID } from './examples.ts'
 import { json } from './operations.ts'
@@ -50,10 +51,20 @@ function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<st
       },
     }
   }
-  const { message_id, status, recipient, tag, metadata } = EVENT
-  return {
-    emailDelivery: posted('EmailDelivery', EmailDeliveryPayloadSchema, {
-      event: 'email.delivery',
+  return Object.fromEntries(
+    Object.entries(POSTED).map(([kind, [desc, example]]) => {
+      const name = kind.replace(/\.(.)/, (_, letter) => letter.toUpperCase())
+      return [name, posted(`${name.charAt(0).toUpperCase()}${name.slice(1)}`, desc, { event: kind, ...example })]
+    }),
+  )
+}
+
+const { message_id, status, recipient, tag, metadata } = EVENT
+/** The body of each kind of events, with an example. The service stores no event of the kind `webhook.test`. */
+const POSTED: Record<EventKind | 'webhook.test', [desc: DescMessage, example: object]> = {
+  'email.delivery': [
+    EmailDeliveryPayloadSchema,
+    {
       message_id,
       status,
       timestamp: TIMESTAMP,
@@ -63,9 +74,11 @@ function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<st
       tag,
       metadata,
       tenant_id: 'tenant_1',
-    }),
-    emailFeedback: posted('EmailFeedback', EmailFeedbackPayloadSchema, {
-      event: 'email.feedback',
+    },
+  ],
+  'email.feedback': [
+    EmailFeedbackPayloadSchema,
+    {
       message_id,
       status,
       reason: 'mailbox_does_not_exist',
@@ -77,13 +90,9 @@ function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<st
       tag,
       metadata,
       tenant_id: 'tenant_1',
-    }),
-    webhookTest: posted('WebhookTest', WebhookTestPayloadSchema, {
-      event: 'webhook.test',
-      event_id: EVENT_ID,
-      timestamp: TIMESTAMP,
-    }),
-  }
+    },
+  ],
+  'webhook.test': [WebhookTestPayloadSchema, { event_id: EVENT_ID, timestamp: TIMESTAMP }],
 }
 
 function header(name: string, description: string, required = true, schema: object = { type: 'string' }): object {

@@ -1,3 +1,4 @@
+import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Document } from '../openapi/document.ts'
 import type { Schema } from '../openapi/schema.ts'
 import { TIME_PATTERN } from '../openapi/time-pattern.ts'
@@ -144,12 +145,17 @@ function variantsOf(schema: Schema): Variant[] | undefined {
   if (narrowing === undefined) return undefined
   if (narrowing === 'ByResult') return [...byStatus(withResult(schema)), { suffix: 'Failed', schema: failed(schema) }]
   if (narrowing === 'ByStatus') return byStatus(schema)
-  const delivery = without(withField(schema, 'event', { type: 'string', enum: ['email.delivery'] }), 'feedback')
-  const report = withField(schema, 'event', { type: 'string', enum: ['email.feedback'] })
-  return [
-    ...byStatus(delivery, ['detail']),
-    { suffix: 'Feedback', schema: required(without(report, 'smtp', 'retryable', 'in_doubt'), 'feedback') },
-  ]
+  return Object.entries(OF_KIND).flatMap(([kind, variants]) =>
+    variants(withField(schema, 'event', { type: 'string', enum: [kind] })),
+  )
+}
+
+/** The classes of an event of each kind, from the schema with that kind. */
+const OF_KIND: Record<EventKind, (schema: Schema) => Variant[]> = {
+  'email.delivery': (schema) => byStatus(without(schema, 'feedback'), ['detail']),
+  'email.feedback': (schema) => [
+    { suffix: 'Feedback', schema: required(without(schema, 'smtp', 'retryable', 'in_doubt'), 'feedback') },
+  ],
 }
 
 function byStatus(schema: Schema, never: string[] = []): Variant[] {

@@ -3,30 +3,28 @@ import type { SiteLimits } from './engine-limits.ts'
 
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 
+/** The phases of a conversation whose time is measured, in their order. */
+export const TIMED_PHASES = ['dns', 'connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'dot'] as const
+
+export type TimedPhase = (typeof TIMED_PHASES)[number]
+
 /**
  * The last phase that the conversation with the recipient's server reached. `after_dot`: we sent the final dot and read
  * no reply to it.
  */
-export type Phase =
-  | 'dns'
-  | 'connect'
-  | 'greeting'
-  | 'ehlo'
-  | 'starttls'
-  | 'mail'
-  | 'rcpt'
-  | 'data'
-  | 'dot'
-  | 'after_dot'
+export type Phase = TimedPhase | 'after_dot'
 
-export type BounceReason =
-  | 'mailbox_full'
-  | 'mailbox_does_not_exist'
-  | 'no_mx_record'
-  | 'connection_timeout'
-  | 'policy_block'
-  | 'spam_blocked'
-  | 'temporary_failure'
+export const BOUNCE_REASONS = [
+  'mailbox_full',
+  'mailbox_does_not_exist',
+  'no_mx_record',
+  'connection_timeout',
+  'policy_block',
+  'spam_blocked',
+  'temporary_failure',
+] as const
+
+export type BounceReason = (typeof BOUNCE_REASONS)[number]
 
 export type Outcome =
   | { kind: 'delivered' }
@@ -89,8 +87,6 @@ export interface ReplyReading {
 
 /** How long each phase took, in milliseconds. A phase that was not reached, or was not needed, is absent. */
 export type Timings = Partial<Record<TimedPhase, number>>
-
-export type TimedPhase = Exclude<Phase, 'after_dot'>
 
 /** A try at a host that did not decide. Its texts come from this machine, or were cleaned where they entered. */
 export interface TriedHost {

@@ -23,7 +23,7 @@ import { readChoice, storeChoice } from '../notices/choices.ts'
 import { createNotificationUrls } from '../notices/notification-urls.ts'
 import { CHAT_HEADERS, isTold } from '../notices/send-notices.ts'
 import { chatBody, testText } from '../notices/texts.ts'
-import { TROUBLES, type Trouble, type TroubleKind } from '../notices/troubles.ts'
+import { SUBJECT_PREFIXES, TROUBLES, type Trouble, type TroubleKind } from '../notices/troubles.ts'
 import { shownEnd } from '../services/attempt-outcomes.ts'
 import type { Backend } from '../services/backend.ts'
 import { readUrl, type UrlFaultOf } from '../services/endpoint-fields.ts'
@@ -121,12 +121,11 @@ function readKind(kind: ContractKind): TroubleKind {
 }
 
 function shownTrouble({ kind, subject, subjectId, sinceMs }: Trouble) {
-  const prefix = kind === 'endpoint_failing' ? 'whk' : 'dom'
   return {
     kind: kindNames.value(kind),
     subject,
     since: timestampFromMs(sinceMs),
-    subjectId: publicId(prefix, subjectId),
+    subjectId: publicId(SUBJECT_PREFIXES[kind], subjectId),
   }
 }
 

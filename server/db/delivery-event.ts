@@ -1,3 +1,4 @@
+import type { EventKind } from './event-kinds.ts'
 import type { events } from './schema.ts'
 
 type EventRow = typeof events.$inferSelect
@@ -54,4 +55,9 @@ export interface FeedbackEvent extends EventFields, Pick<EventRow, 'feedback' | 
   event: 'email.feedback'
 }
 
-export type StoredEvent = DeliveryEvent | FeedbackEvent
+interface ByKind {
+  'email.delivery': DeliveryEvent
+  'email.feedback': FeedbackEvent
+}
+
+export type StoredEvent = ByKind[EventKind]

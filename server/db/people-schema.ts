@@ -268,7 +268,9 @@ export const importFaults = pgTable(
 
 /** The kinds of troubles that people of an account are notified of. */
 export const TROUBLE_KINDS = ['endpoint_failing', 'breaker_open', 'domain_lapsed'] as const
-export const NOTICE_KINDS = [...TROUBLE_KINDS, 'invitation', 'password_reset'] as const
+/** The kinds of notices that are each a mail of its own. */
+export const LETTER_KINDS = ['invitation', 'password_reset'] as const
+export const NOTICE_KINDS = [...TROUBLE_KINDS, ...LETTER_KINDS] as const
 
 /**
  * Mails of the house and posts to notification URLs, waiting and ended, one row for each receiver. The text is made by

@@ -1,6 +1,6 @@
 import { recordset } from '../db/columns.ts'
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
-import type { EVENT_KINDS } from '../db/event-kinds.ts'
+import type { EventKind } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
@@ -79,7 +79,7 @@ const PUSHED = `(
     )`
 
 interface OriginalDispatches {
-  event: (typeof EVENT_KINDS)[number]
+  event: EventKind
   /** A CTE or a query with event_id, message_id, account_id, status, tag, tenant_id and domain. */
   from: string
   /** SQL: how long this process makes the first attempts; null leaves them to Temporal. */

@@ -1,5 +1,5 @@
 import type { Database } from '../db/connect.ts'
-import type { NOTICE_KINDS } from '../db/people-schema.ts'
+import { LETTER_KINDS, type NOTICE_KINDS } from '../db/people-schema.ts'
 import { run, uuidArray } from '../db/statement.ts'
 
 /** A notice as it is sent. Ids are UUIDs. */
@@ -30,7 +30,7 @@ const AT_ONCE = 10
  * outcome is not stored: with others in it, it would be another mail.
  */
 const TOGETHER = `
-  case when kind in ('invitation', 'password_reset') then id::text
+  case when kind in (${LETTER_KINDS.map((kind) => `'${kind}'`)}) then id::text
     else concat_ws(' ', account_id, channel, person_id, lease_until) end`
 
 const IS_FREE = `state = 'waiting' and (lease_until is null or lease_until < clock_timestamp())`

@@ -1,6 +1,7 @@
 import type { Database } from '../db/connect.ts'
+import { TROUBLE_KINDS } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
-import { troublesOf } from './troubles.ts'
+import { SUBJECT_PREFIXES, troublesOf } from './troubles.ts'
 
 /** The least time between two notices to a receiver that the same trouble begins. Its end follows at once. */
 const QUIET_MINUTES = 60
@@ -22,6 +23,10 @@ const RECEIVERS = `
 /** SQL: whether the receiver `r` wants to know of this kind. */
 const wants = (kind: string) => `(case when r.kinds is null then r.by_default else ${kind} = any(r.kinds) end)`
 
+/** SQL: whether the notice `n` is about an endpoint or about a domain. */
+const isAbout = (prefix: 'whk' | 'dom') =>
+  `n.kind in (${TROUBLE_KINDS.filter((kind) => SUBJECT_PREFIXES[kind] === prefix).map((kind) => `'${kind}'`)})`
+
 /** SQL: a new UUIDv7, so that notices are listed in the order in which they were found. */
 const NEW_ID = `(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::int8), 12, '0') || '7'
   || substring(replace(gen_random_uuid()::text, '-', '') from 14))::uuid`
@@ -35,11 +40,11 @@ export const FIND = `
   with ${troublesOf(() => 'true')},
   ${RECEIVERS},
   over as materialized (
-    select n.id, case n.kind when 'endpoint_failing' then w.id is not null else d.id is not null end as is_told,
+    select n.id, coalesce(w.id, d.id) is not null as is_told,
       n.state = 'sent' as was_sent
     from notices n
-    left join webhook_endpoints w on n.kind = 'endpoint_failing' and w.id = n.subject_id
-    left join domains d on n.kind <> 'endpoint_failing' and d.id = n.subject_id
+    left join webhook_endpoints w on ${isAbout('whk')} and w.id = n.subject_id
+    left join domains d on ${isAbout('dom')} and d.id = n.subject_id
     where n.is_open
       and not exists (select from troubles t where t.kind = n.kind and t.subject_id = n.subject_id)
       and (n.lease_until is null or n.lease_until < clock_timestamp() or n.due_at > clock_timestamp())

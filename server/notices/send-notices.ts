@@ -61,9 +61,18 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   async function tryOnce(notices: Together): Promise<TryEnd> {
     const [notice] = notices
     if (notice.channel === 'url') return postOnce(notices)
-    if (notice.kind === 'password_reset') return mailOnce(notices, await resetOf(notice))
-    if (notice.kind === 'invitation') return mailOnce(notices, await invitationOf(notice))
-    return mailTroubles(notices)
+    switch (notice.kind) {
+      case 'password_reset':
+        return mailOnce(notices, await resetOf(notice))
+      case 'invitation':
+        return mailOnce(notices, await invitationOf(notice))
+      case 'endpoint_failing':
+      case 'breaker_open':
+      case 'domain_lapsed':
+        return mailTroubles(notices)
+      default:
+        throw new Error(`no mail for the notice ${notice.kind satisfies never}`)
+    }
   }
 
   async function mailOnce(notices: Together, mail: NoticeMail | undefined): Promise<TryEnd> {

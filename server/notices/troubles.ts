@@ -5,6 +5,13 @@ import type { TROUBLE_KINDS } from '../db/people-schema.ts'
 
 export type TroubleKind = (typeof TROUBLE_KINDS)[number]
 
+/** What a kind of trouble is about, an endpoint or a domain, by the prefix of its id. */
+export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom'> = {
+  endpoint_failing: 'whk',
+  breaker_open: 'dom',
+  domain_lapsed: 'dom',
+}
+
 /** For this long an endpoint acknowledges nothing before people are notified. */
 const FAILING_MINUTES = 5
 

@@ -2,12 +2,13 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import { AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { causeOf } from '../webhooks/causes.ts'
+import type { StoredOutcome } from '../webhooks/post-outcomes.ts'
 
 const outcomeNames = enumNames(AttemptOutcomeSchema)
 
 /** How an attempt ended: the columns of a stored attempt, and the result of a test POST. Phases in milliseconds. */
 export interface EndedAttempt {
-  outcome: string
+  outcome: StoredOutcome
   /** The cause when there was no response, as far as it is known. */
   code?: string | null
   /** Where a redirect leads. */
@@ -33,13 +34,11 @@ export function shownEnd(end: EndedAttempt) {
 
 /** What happened, and what to look at. An outcome whose cause is not known claims none. */
 function detailOf(end: EndedAttempt): string | undefined {
-  const { outcome, code, phases } = end
+  const { outcome, code } = end
   const cause = causeOf(code)?.sentence
   // The names of Node's codes find the cause in other people's reports.
   if (cause) return /^[A-Z]/.test(code!) ? `${cause} (${code})` : cause
-  if (outcome === 'connect')
-    return phases?.head === undefined ? 'No connection was made.' : 'The connection broke before the response.'
-  return DETAILS[outcome]?.(end)
+  return DETAILS[outcome](end)
 }
 
 function notAcknowledged({ statusCode, location }: EndedAttempt): string {
@@ -59,12 +58,15 @@ export function withMaskedQuery(url: string): string {
   return url.slice(0, mark) + masked.join('&')
 }
 
-const DETAILS: Record<string, (end: EndedAttempt) => string> = {
+const DETAILS: Record<StoredOutcome, (end: EndedAttempt) => string | undefined> = {
+  acked: () => undefined,
   not_200: notAcknowledged,
   success_but_not_200: notAcknowledged,
   dns: () => "The endpoint's host name was not found in DNS.",
   blocked: () => 'The service may not call this URL or its address: for example, the address is not public.',
   tls: () => 'TLS failed.',
+  connect: ({ phases }) =>
+    phases?.head === undefined ? 'No connection was made.' : 'The connection broke before the response.',
   timeout_head: () => 'The endpoint did not begin its response in time.',
   timeout_body: ({ statusCode }) =>
     `The endpoint responded with ${statusCode}, but did not finish its response in time.`,

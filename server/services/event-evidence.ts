@@ -1,6 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import { type SmtpEvidence, SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { type EventKind, NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
 import { readStored } from '../db/stored-json.ts'
 
@@ -28,9 +29,9 @@ export interface EventEvidence {
  */
 export async function evidencesOf(
   db: Database,
-  events: readonly { id: string; messageId: string; event: string }[],
+  events: readonly { id: string; messageId: string; event: EventKind }[],
 ): Promise<(eventId: string) => EventEvidence> {
-  const outcomes = events.filter(({ event }) => event === 'email.delivery')
+  const outcomes = events.filter(({ event }) => NEEDS_MESSAGE[event])
   if (outcomes.length === 0) return () => ({})
   const messageIds = outcomes.map(({ messageId }) => messageId)
   const eventIds = outcomes.map(({ id }) => id)

@@ -11,6 +11,7 @@ import {
 import { accountOf, callerKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
+import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { type IdRange, newestRows } from '../db/newest-rows.ts'
@@ -52,7 +53,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
   /** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
   async function readWholeEvent(accountId: string, shown: string): Promise<EventRow> {
     const row = await readEvent(accountId, shown)
-    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expiredId(KEPT_EVENT, shown)
+    if (NEEDS_MESSAGE[row.event] && isExpired(row.messageId, clock)) throw expiredId(KEPT_EVENT, shown)
     return row
   }
 

@@ -5,7 +5,7 @@ import { matchingFormOf } from '../../mail/address.ts'
 import { isLonger } from '../../net/clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { EnumNames } from '../db/enum-names.ts'
-import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { EVENT_KINDS, type EventKind } from '../db/event-kinds.ts'
 import { bytesOfId, idOfBytes } from '../db/ids.ts'
 import { type IdRange, pageRange } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
@@ -45,8 +45,7 @@ export function readEnum<E extends number>(
 /** Why a text is not a kind of events. */
 export const ONE_OF_KINDS = `must be ${EVENT_KINDS.join(' or ')}`
 
-export const isEventKind = (text: string): text is (typeof EVENT_KINDS)[number] =>
-  (EVENT_KINDS as readonly string[]).includes(text)
+export const isEventKind = (text: string): text is EventKind => (EVENT_KINDS as readonly string[]).includes(text)
 
 /** Reads the tenant of an entry that is stored. */
 export function readTenant(tenantId: string | undefined): string | undefined {

@@ -19,7 +19,8 @@ import {
 import type { CauseCode } from './causes.ts'
 import { createEndAttempt, finishDispatches } from './end.ts'
 import { payloadOf } from './payload.ts'
-import type { Post, PostOutcome, PostResult } from './post.ts'
+import type { Post, PostResult } from './post.ts'
+import type { PostOutcome } from './post-outcomes.ts'
 import { signedHeaders, timestampOf } from './signature.ts'
 import { createOpenTarget, type TargetRow } from './target.ts'
 

@@ -1,6 +1,7 @@
 import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
+import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
@@ -144,4 +145,4 @@ export function createReadEvent(db: Database): (key: EventKey) => Promise<Stored
 }
 
 /** Whether the event's rows have all of its payload. */
-const isWhole = (row: EventRow) => row.event === 'email.feedback' || row.payload === 1 || row.inDoubt !== null
+const isWhole = (row: EventRow) => !NEEDS_MESSAGE[row.event] || row.payload === 1 || row.inDoubt !== null

@@ -4,6 +4,7 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
+import type { StoredOutcome } from './post-outcomes.ts'
 import { createRevive, type ReviveLimits } from './revive.ts'
 import { workflowIdOf } from './workflow-ids.ts'
 import type { Group, Workflows } from './workflows.ts'
@@ -135,7 +136,7 @@ interface AssignedRow extends PendingDispatch {
   deadlineMs: number
   url: string | null
   /** The outcome of the previous attempt. */
-  outcome: string | null
+  outcome: StoredOutcome | null
   statusCode: number | null
   cause: string | null
   traceparent: string | null

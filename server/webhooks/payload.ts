@@ -7,7 +7,18 @@ import { publicId } from '../db/ids.ts'
  * the event.
  */
 export function payloadOf(event: StoredEvent): Buffer {
-  return Buffer.from(JSON.stringify(event.event === 'email.feedback' ? feedbackFields(event) : deliveryFields(event)))
+  return Buffer.from(JSON.stringify(fieldsOf(event)))
+}
+
+function fieldsOf(event: StoredEvent): object {
+  switch (event.event) {
+    case 'email.delivery':
+      return deliveryFields(event)
+    case 'email.feedback':
+      return feedbackFields(event)
+    default:
+      throw new Error(`no payload for events of the kind ${(event satisfies never as StoredEvent).event}`)
+  }
 }
 
 function deliveryFields(event: DeliveryEvent): object {

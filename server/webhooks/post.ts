@@ -6,17 +6,7 @@ import type { CauseCode } from './causes.ts'
 import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
-
-export type PostOutcome =
-  | 'acked'
-  | 'dns'
-  | 'blocked'
-  | 'tls'
-  | 'connect'
-  | 'timeout_head'
-  | 'timeout_body'
-  | 'not_200'
-  | 'success_but_not_200'
+import type { PostOutcome } from './post-outcomes.ts'
 
 /** How a POST went, as the account owner may see it: nothing in it reveals an address of ours or our network. */
 export interface PostResult {

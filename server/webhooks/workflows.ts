@@ -1,3 +1,4 @@
+import type { StoredOutcome } from './post-outcomes.ts'
 /** Dispatches to one endpoint that one workflow walks through the retry schedule together. */
 export interface Group {
   workflowId: string
@@ -17,7 +18,7 @@ export interface Group {
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
   /** How the previous attempt of each dispatch ended, in their order; undefined for one that had none. */
-  previousResults: ({ outcome: string; statusCode?: number; cause?: string } | undefined)[]
+  previousResults: ({ outcome: StoredOutcome; statusCode?: number; cause?: string } | undefined)[]
   /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */
   traceparent?: string
 }

@@ -4,6 +4,7 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { EVENT_KINDS } from '../../events/event-kinds.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
@@ -11,10 +12,6 @@ import { StatusPill } from '../../status/status-pill.tsx'
 import styles from '../settings.module.css'
 import { UrlField } from '../url-field.tsx'
 
-const KINDS: [kind: string, sentence: string][] = [
-  ['email.delivery', 'The outcome of each recipient.'],
-  ['email.feedback', 'Late bounces and complaints, which arrive after the outcome.'],
-]
 const STATUSES = [DeliveryStatus.DELIVERED, DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED]
 
 /** The check box is at the middle of its badge. */
@@ -85,7 +82,7 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
         />
         <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
           <Stack gap="xs" mt={8}>
-            {KINDS.map(([kind, sentence]) => (
+            {EVENT_KINDS.map(({ kind, sentence }) => (
               <Checkbox
                 key={kind}
                 value={kind}

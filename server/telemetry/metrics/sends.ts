@@ -1,4 +1,5 @@
 import { DeliveryStatusSchema, ReasonSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
+import { TIMED_PHASES } from '../../../mail/smtp/attempt.ts'
 import { PROVIDERS } from '../../../mail/smtp/shaping.ts'
 import { shortNames } from '../../db/enum-names.ts'
 import type { Definition } from '../instruments.ts'
@@ -8,7 +9,6 @@ const REASONS = ['none', ...shortNames(ReasonSchema)]
 const STATUSES = shortNames(DeliveryStatusSchema)
 /** `sandbox`: a dry run. `simulator`: an address of simulator.test. */
 const MODES = ['live', 'sandbox', 'simulator']
-export const PHASES = ['dns', 'connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'dot'] as const
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60]
 
 /** Sends and their way to the recipients' servers. All of them are those of API processes. */
@@ -71,7 +71,7 @@ export const SENDS = {
     kind: 'histogram',
     name: 'verdict_send_phase_duration_seconds',
     help: 'Time of a live recipient in each phase of the conversation with its server, DNS included.',
-    labels: { phase: PHASES },
+    labels: { phase: TIMED_PHASES },
     bounds: [0.001, 0.005, ...SECONDS],
     process: 'api',
   },

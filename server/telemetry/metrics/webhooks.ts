@@ -1,16 +1,5 @@
+import { POST_OUTCOMES } from '../../webhooks/post-outcomes.ts'
 import type { Definition } from '../instruments.ts'
-
-const OUTCOMES = [
-  'acked',
-  'dns',
-  'blocked',
-  'tls',
-  'connect',
-  'timeout_head',
-  'timeout_body',
-  'not_200',
-  'success_but_not_200',
-]
 
 /** Webhooks and their workflows. */
 export const WEBHOOKS = {
@@ -18,7 +7,7 @@ export const WEBHOOKS = {
     kind: 'counter',
     name: 'verdict_webhook_attempts_total',
     help: 'Attempts of webhooks, by attempt (first or retry) and outcome.',
-    labels: { attempt: ['first', 'retry'], outcome: OUTCOMES },
+    labels: { attempt: ['first', 'retry'], outcome: POST_OUTCOMES },
   },
   webhookSeconds: {
     kind: 'histogram',

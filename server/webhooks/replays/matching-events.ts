@@ -3,7 +3,7 @@ import type { SQL } from 'drizzle-orm'
 import type { ReplayFilter } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import { and, eq, gt, inArray, lte, sql } from '../../db/drizzle.ts'
-import { EVENT_KINDS } from '../../db/event-kinds.ts'
+import { EVENT_KINDS, type EventKind } from '../../db/event-kinds.ts'
 import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
 import { statusNames } from '../../db/outcome-names.ts'
 import { oldestKeptId } from '../../db/retention.ts'
@@ -24,8 +24,6 @@ export function spanOf({ from, to }: ReadFilter, clock: DatabaseClock): IdSpan {
   const ofFrom = from ? [firstIdAt(timestampMs(from))] : []
   return { after: [oldestKeptId(clock), ...ofFrom].sort().at(-1)!, until: firstIdAt(timestampMs(to)) }
 }
-
-export type EventKind = (typeof EVENT_KINDS)[number]
 
 /** An endpoint that a replay sends events to: those of the kinds that it asks for. */
 export type Receiver = Pick<Endpoint, 'id' | 'events'>
