@@ -28,7 +28,7 @@ const {
   checkOneOf: oneOf,
   ...tables
 } = schema
-const { ROLES, TROUBLE_KINDS, NOTICE_KINDS, ...tablesOfPeople } = peopleSchema
+const { ROLES, TROUBLE_KINDS, LETTER_KINDS, NOTICE_KINDS, ...tablesOfPeople } = peopleSchema
 const configs = Object.values({ ...tables, ...tablesOfPeople }).map((table) => getTableConfig(table as PgTable))
 
 const COLUMNS = `
