@@ -46,6 +46,11 @@ export const events = (print: Print) =>
     .addOption(new Option('--reason <reason>', 'Only events with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only events of this recipient')
     .option('--tag <tag>', 'Only events of emails with this tag')
+    .option('--tenant <tenant_id>', 'Only events of emails of this tenant')
+    .addOption(new Option('--sandbox', 'Only events of dry runs').conflicts('live'))
+    .option('--live', 'No events of dry runs')
+    .option('--from <time>', 'Only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option('--to <time>', 'Only before this time')
     .addOption(new Option('--event <kind>', 'Only events of this kind').choices(EVENT_KINDS))
     .addOption(new Option('--feedback <kind>', 'Only late bounces, or only complaints').choices(FEEDBACK_KINDS))
     .option(
@@ -57,10 +62,13 @@ export const events = (print: Print) =>
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async (eventId, { message: message_id, url, follow, after, requests, ...options }) => {
-      const filters = { message_id, ...options }
-      if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
-        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
+    .action(async (eventId, { message: message_id, tenant: tenant_id, url, follow, after, requests, ...options }) => {
+      const { sandbox: onlyDryRuns, live, ...others } = options
+      const sandbox = onlyDryRuns ? 'true' : live ? 'false' : undefined
+      const filters = { message_id, tenant_id, sandbox, ...others }
+      const { from, to, limit, cursor } = options
+      if (follow && (eventId ?? from ?? to ?? limit ?? cursor) !== undefined) {
+        throw new Failure('usage', '--follow cannot be combined with an event_id, --from, --to, --limit or --cursor.')
       }
       if (after !== undefined && !follow) throw new Failure('usage', '--after needs --follow.')
       if (follow) {

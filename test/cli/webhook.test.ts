@@ -129,6 +129,8 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
     ['events', 'evt_1', '--status', 'bounced'],
     ['events', 'evt_1', 'evt_2'],
     ['events', '--follow', '--limit', '5'],
+    ['events', '--follow', '--from', '2026-01-31'],
+    ['events', '--sandbox', '--live'],
     ['events', 'evt_1', '--follow'],
     ['events', '--after', 'begin'],
     ['events', '--requests'],
@@ -153,6 +155,18 @@ test('events are found by tag and kind, and feedback shows what was reported', a
   await expect(run(['events', '--event', 'email.opened'])).rejects.toMatchObject({
     message: expect.stringContaining('Allowed choices are email.delivery, email.feedback'),
   })
+})
+
+test('events are found by tenant, by time and by whether the send was a dry run', async () => {
+  const { message_id } = (await api.send({ to: 'cy@example.net', tenant_id: 'tenant_of_events' })).json
+  const found = async (...filters: string[]) => {
+    const { json } = await run(['events', '--message', message_id, ...filters])
+    return (json as { events: unknown[] }).events.length
+  }
+  expect(await found('--tenant', 'tenant_of_events', '--live', '--from', '2020-01-31')).toBe(1)
+  expect(await found('--tenant', 'another_tenant')).toBe(0)
+  expect(await found('--sandbox')).toBe(0)
+  expect(await found('--to', '2020-01-31')).toBe(0)
 })
 
 test('complaints are followed without the late bounces, from the oldest on', async () => {
