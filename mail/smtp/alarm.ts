@@ -1,6 +1,7 @@
 /**
  * A timer whose moment can be moved without a new timer: when it fires too early, it starts again for the remaining
- * time. Times are on the clock of `performance.now()`; the alarm never rings before its moment.
+ * time. Times are on the clock of `performance.now()`; the alarm never rings before its moment, nor before everything
+ * that has come until then was read.
  */
 export function createAlarm(ring: () => void) {
   let ringsAtMs = Number.POSITIVE_INFINITY
@@ -24,9 +25,15 @@ export function createAlarm(ring: () => void) {
     if (performance.now() < ringsAtMs) {
       startTimer()
     } else {
-      clear()
-      ring()
+      // An event loop that stood still runs its timers before it reads: what has come meanwhile is read first.
+      setImmediate(ringIfDue)
     }
+  }
+
+  function ringIfDue(): void {
+    if (performance.now() < ringsAtMs) return
+    clear()
+    ring()
   }
 
   function clear(): void {

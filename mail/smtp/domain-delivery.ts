@@ -6,6 +6,7 @@ import type { LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { createLedger } from './ledger.ts'
 import { isRefusedPlace } from './next-hosts.ts'
+import { createOwnTime } from './own-time.ts'
 import type { ConnectionSlot, createPool } from './pool.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
@@ -52,8 +53,9 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   const { site, siteOfAddress, accountId, deadlines, slotMs, signal } = delivery
   const ledger = createLedger(delivery.recipients, delivery.startedAtMs, site.skipped)
   const { limits } = siteOfAddress
-  const slot = await pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal })
-  if (slot.kind === 'none') return ledger.close(slot.cause, false)
+  const own = createOwnTime()
+  const slot = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal }))
+  if (slot.kind === 'none') return ledger.close(slot.cause, true)
   if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, slot.session.host)
 
   /** The caller was asked for permission to send a dot, and may have noted that. */
@@ -71,6 +73,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     opening: tools.opening,
     slowSites: tools.slowSites,
     ledger,
+    own,
     deadlines,
     commandMs: delivery.commandMs,
     sender: delivery.sender,
@@ -85,7 +88,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       isPermissionAsked = true
       let isPermitted = false
       try {
-        isPermitted = (await delivery.beforeDot(recipients, ledger.refused())) === true
+        isPermitted = (await own.during(delivery.beforeDot(recipients, ledger.refused()))) === true
       } finally {
         shared.isStopped ||= !isPermitted
       }
@@ -102,17 +105,14 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       }
     },
     async nextSlot() {
-      const next = await pool.acquire(siteOfAddress, {
-        accountId,
-        untilMs: deadlines.nextSlotMs,
-        signal: shared.signal(),
-      })
+      const request = { accountId, untilMs: deadlines.nextSlotMs, signal: shared.signal() }
+      const next = await own.during(pool.acquire(siteOfAddress, request))
       return next.kind === 'slot' ? next : undefined
     },
   }
   lanes.push(start(slot, true))
   for (const lane of lanes) await lane
-  return ledger.close('no time was left', isPermissionAsked)
+  return ledger.close(shared.isStopped ? 'no leave for the dot' : 'no time was left', shared.isStopped)
 }
 
 function phaseReportOf({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {

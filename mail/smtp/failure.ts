@@ -14,6 +14,8 @@ export interface Failure {
    */
   how: BrokenWire['how'] | 'local' | 'refused' | 'insecure' | 'slow' | 'skipped'
   detail?: string
+  /** As in `BrokenWire`. */
+  silentMs?: number
   reply?: Reply
   ip?: string
   tls?: TlsEvidence
@@ -25,7 +27,10 @@ export interface Failure {
 export function failureOf(phase: Phase, result: RawReply | BrokenWire): Failure {
   const reply = result.kind === 'reply' ? result : result.reply
   if (reply && reply.code >= 400) return { kind: 'failure', phase, how: 'refused', reply: toReply(reply) }
-  if (result.kind === 'broken') return { kind: 'failure', phase, how: result.how, detail: result.detail }
+  if (result.kind === 'broken') {
+    const { how, detail, silentMs } = result
+    return { kind: 'failure', phase, how, detail, silentMs }
+  }
   return { kind: 'failure', phase, how: 'garbage', detail: `${result.code} in answer to ${phase}` }
 }
 

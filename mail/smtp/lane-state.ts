@@ -2,6 +2,7 @@ import type { Host, Site } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Deadlines, SiteLimits } from './engine-limits.ts'
 import type { Ledger } from './ledger.ts'
+import type { OwnTime } from './own-time.ts'
 import type { ConnectionSlot } from './pool.ts'
 import type { Session, SessionOptions } from './session.ts'
 import type { createSlowSites } from './slow-sites.ts'
@@ -14,6 +15,7 @@ export interface LaneTools {
   opening: SessionOptions
   slowSites: ReturnType<typeof createSlowSites>
   ledger: Ledger
+  own: OwnTime
   deadlines: Deadlines
   /** How long a host may take for a reply before it has proved to be alive. */
   commandMs: number

@@ -20,7 +20,7 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
   try {
     while (!isDone() && (lane.session || (await connect(tools, lane)))) {
       const isAllowed = mayMail(tools, lane)
-      if (isAllowed !== true && !(await isAllowed)) break
+      if (isAllowed !== true && !(await tools.own.during(isAllowed))) break
       await transactOnce(tools, lane)
       if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
     }
@@ -79,13 +79,14 @@ function callTo(tools: LaneTools, host: Host, stopwatch: Stopwatch) {
   return { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, signal: tools.signal(), stopwatch }
 }
 
-function noteFailure({ ledger }: LaneTools, failure: Failure, host: Host, stopwatch: Stopwatch): void {
+function noteFailure(tools: LaneTools, failure: Failure, host: Host, stopwatch: Stopwatch): void {
+  const { ledger, own, commandMs } = tools
   const { ip, tls = null, failedTls } = failure
   const evidence = { mx: host.name, ip, tls }
   const indexes = [...ledger.queued()]
   for (const i of indexes) stopwatch.addTo(ledger.timings(i), 0)
   if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
-  ledger.fail(indexes, failure, evidence)
+  ledger.fail(indexes, own.blame(failure, commandMs), evidence)
 }
 
 /** One transaction with as many of the recipients that wait as the server takes at a time. */

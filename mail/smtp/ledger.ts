@@ -1,4 +1,4 @@
-import type { Outcome, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
+import type { SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import { type Failure, judgeFailure } from './failure.ts'
 import { wordsOf } from './reply.ts'
 import type { Session } from './session.ts'
@@ -103,16 +103,16 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
   }
 
   /**
-   * The attempt of every recipient. `cause` is for a delivery that tried nothing, `isAsked` says that the caller may
-   * have noted a permission, so "nothing was sent" is no longer a possible outcome.
+   * The attempt of every recipient. `cause` is for those that were not tried; `isOurs` says that this was our fault, and
+   * not for lack of time.
    */
-  function close(cause: string, isAsked: boolean): SmtpAttempt[] {
+  function close(cause: string, isOurs: boolean): SmtpAttempt[] {
     for (const i of [...queue]) {
       const { last, address } = entries[i]!
       if (last?.postponement) settle(i, last.postponement, last.evidence)
-      else if (last) settle(i, verdictOn(last, address, isAsked), last.evidence)
-      else if (lastEvidence) settle(i, NO_TIME_LEFT, { ...lastEvidence, transaction: undefined })
-      else settle(i, verdictOn(withoutTry(cause), address, isAsked), { tls: null })
+      else if (last) settle(i, verdictOn(last, address), last.evidence)
+      else if (lastEvidence && !isOurs) settle(i, NO_TIME_LEFT, { ...lastEvidence, transaction: undefined })
+      else settle(i, verdictOn(withoutTry(cause), address), { tls: null })
     }
     return entries.map(({ attempt }) => attempt!)
   }
@@ -151,14 +151,10 @@ const NO_TIME_LEFT: Verdict = {
   detail: 'no time was left for a further transaction',
 }
 
-function verdictOn({ failure, evidence }: FailedTry, recipient: string, isAsked: boolean): Verdict {
+function verdictOn({ failure, evidence }: FailedTry, recipient: string): Verdict {
   const { phase, reply, detail } = failure
   const { outcome, reading } = judgeFailure(failure, evidence.mx ?? '', { recipient })
-  return { phase, reply, reading, detail, outcome: isAsked ? notOurs(outcome) : outcome }
-}
-
-function notOurs(outcome: Outcome): Outcome {
-  return outcome.kind === 'our_fault' ? { kind: 'bounced', reason: 'temporary_failure', retryable: true } : outcome
+  return { phase, reply, reading, detail, outcome }
 }
 
 function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { mx = '', ip, reused } }: FailedTry) {

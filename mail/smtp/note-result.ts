@@ -21,7 +21,7 @@ interface Noted {
  * lane goes on with: the session, another one with the same host, or another host.
  */
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
-  const { ledger, slowSites, site } = tools
+  const { ledger, own, slowSites, site, commandMs } = tools
   const { session, indexes, result, evidence, stopwatch, isUsed } = noted
   const { verdicts, alone = [], accepted, failure, reusable, dotReplyMs } = result
   const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
@@ -53,7 +53,7 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     lane.hosts = sameHostFirst(hosts, host)
     return
   }
-  ledger.fail(undecided, failure, evidence)
+  ledger.fail(undecided, own.blame(failure, commandMs), evidence)
   if (failure.how === 'slow') {
     tools.atATime = 1
     tools.spread(ledger.queued().size)

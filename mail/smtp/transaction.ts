@@ -66,8 +66,8 @@ async function sendContent(session: Session, mail: MailObject, { verdicts }: Env
 
   if (isPermitted === false || (isPermitted === undefined && isContentSent)) return withoutDot(verdicts, isPermitted)
   if ('how' in both) return fail(both)
-  // A process may have been stopped meanwhile: it must not send a message that is no longer its own.
-  if (performance.now() >= dotMs) return fail({ kind: 'broken', how: 'timeout', detail: 'out of time before the dot' })
+  // This process may have stood still meanwhile: it must not send a message that is no longer its own.
+  if (performance.now() >= dotMs) return withoutDot(verdicts, undefined)
   const troubleAfter = wire.trouble()
   if (troubleAfter) return fail(troubleAfter)
   return sendDot(session, mail, verdicts)
@@ -104,11 +104,11 @@ function inDoubt({ detail }: BrokenWire): Verdict {
   return { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail }
 }
 
-/** Every accepted recipient bounces: the caller refused permission for the dot, or did not give it in time. */
+/** A fault of ours for every accepted recipient: the caller refused permission for the dot, or gave none in time. */
 function withoutDot(verdicts: TransactionResult['verdicts'], isPermitted: false | undefined): ContentResult {
-  const detail = isPermitted === false ? 'no leave for the dot' : 'no leave for the dot in time'
-  const outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true } as const
-  return { verdicts: verdicts.map((verdict) => verdict ?? { phase: 'data', outcome, detail }), reusable: false }
+  const cause = isPermitted === false ? 'no leave for the dot' : 'no leave for the dot in time'
+  const ours: Verdict = { phase: 'data', outcome: { kind: 'our_fault', cause }, detail: cause }
+  return { verdicts: verdicts.map((verdict) => verdict ?? ours), reusable: false }
 }
 
 async function askPermission(mail: MailObject, accepted: number[]): Promise<boolean> {

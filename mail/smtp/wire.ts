@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { createAlarm } from './alarm.ts'
+import { stalledMs } from './own-time.ts'
 import { createReplyParser, type RawReply } from './reply.ts'
 
 /** Why a conversation cannot go on. */
@@ -16,6 +17,8 @@ export interface BrokenWire {
   detail: string
   /** The reply without a command. */
   reply?: RawReply
+  /** For how long nothing came while this process could have read it, before a timeout. */
+  silentMs?: number
 }
 
 /** A connection that sends command lines and reads replies, with one deadline at a time. No method fails by itself. */
@@ -172,10 +175,17 @@ type Continuation = (reason?: BrokenWire) => void
 /** One wait at a time: `end` resumes its caller, and so does its deadline, as a timeout. */
 function createWait() {
   let resume: Continuation | undefined
-  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time' }))
+  let startedAtMs = 0
+  let stalledAtMs = 0
+  const alarm = createAlarm(() => {
+    const silentMs = performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
+    end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs })
+  })
 
   function start(untilMs: number, continuation: Continuation): void {
     resume = continuation
+    startedAtMs = performance.now()
+    stalledAtMs = stalledMs()
     alarm.set(untilMs)
   }
 

@@ -12,7 +12,7 @@ export const RELEASE = `
   ),
   released as (
     delete from open_messages where id in (select id from message)
-      and not exists (select from recipient where marked_at is not null)
+      and ($3 or not exists (select from recipient where marked_at is not null))
     returning *
   ),
   released_recipient as (
@@ -22,10 +22,15 @@ export const RELEASE = `
   select id from released`
 
 /**
- * Release, for a fault of ours after the claim and before any marker: deletes the message as if the request had never
- * come, and with it its key and its share of a warm-up. Returns false, and changes nothing, when a marker is set or the
- * claim is no longer ours.
+ * Release, for a fault of ours after the claim: deletes the message as if the request had never come, and with it its
+ * key and its share of a warm-up. Returns false, and changes nothing, when the claim is no longer ours, or when a marker
+ * is set. With `isUnsent` the process knows that it sent no dot, whatever the markers say.
  */
-export async function release(db: Database, messageId: string, claimId: string): Promise<boolean> {
-  return (await run(db, RELEASE, [messageId, claimId])).length > 0
+export async function release(
+  db: Database,
+  messageId: string,
+  claimId: string,
+  { isUnsent = false } = {},
+): Promise<boolean> {
+  return (await run(db, RELEASE, [messageId, claimId, isUnsent])).length > 0
 }

@@ -9,10 +9,10 @@ import { outcomeOfAttempt } from './outcome.ts'
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */
   outcomes: RecipientOutcome[]
-  /** Whether a marker may be stored. If so, no response may say that nothing was sent. */
-  isMarked: boolean
-  /** The first fault of our own, as text. */
+  /** A fault of our own kept us from sending to any recipient, as text. */
   fault?: string
+  /** The fault was that a marker could not be stored: another try may store it. */
+  isWithoutLeave?: boolean
 }
 
 type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
@@ -32,8 +32,7 @@ export async function deliver(
   { returnPath, ...delivery }: DeliveryParts,
   trace?: Trace,
 ): Promise<DeliveryResult> {
-  let markers = 0
-  let isRefused = false
+  let [isRefused, isWithoutLeave] = [false, false]
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
   const toAll = (i: number) => positions[i]!
   const attempts = await engine.deliver({
@@ -41,15 +40,11 @@ export async function deliver(
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted, refused) => {
-      // Counted before the marker's result is known: a marker whose result is lost may be stored.
-      markers++
       try {
         return await mark(accepted.map(toAll), refused.map(toAll))
       } catch (error) {
-        if (refusalOf(error)) {
-          isRefused = true
-          markers--
-        }
+        isRefused ||= refusalOf(error) !== undefined
+        isWithoutLeave = true
         throw error
       }
     },
@@ -62,7 +57,9 @@ export async function deliver(
   )
   trace?.set({ 'verdict.outcomes': [...new Set(outcomes.map(outcomeName))] })
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
-  return { outcomes, isMarked: markers > 0, fault: isRefused ? 'The database takes no writes' : faults[0] }
+  if (faults.length < attempts.length) return { outcomes }
+  if (isRefused) return { outcomes, fault: 'The database takes no writes' }
+  return { outcomes, fault: faults[0], isWithoutLeave }
 }
 
 /** `delivered`, `bounced/mailbox_full`. */

@@ -59,7 +59,7 @@ export function inDoubt(recipient: Recipient, smtp?: Evidence): RecipientOutcome
 }
 
 /**
- * The outcome of one attempt of the engine, once the message has a marker or none of its attempts failed by our fault.
+ * The outcome of one attempt of the engine, once a server has decided on one recipient of the message.
  * @param dnsMs how long the look-up of the recipient's exchangers took
  */
 export function outcomeOfAttempt(recipient: Recipient, attempt: SmtpAttempt, dnsMs?: number): RecipientOutcome {
@@ -72,8 +72,14 @@ export function outcomeOfAttempt(recipient: Recipient, attempt: SmtpAttempt, dns
     case 'in_doubt':
       return inDoubt(recipient, smtp)
     case 'our_fault':
-      return bounced(recipient, Reason.TEMPORARY_FAILURE, smtp)
+      return bounced(recipient, Reason.TEMPORARY_FAILURE, evidenceOfOurs(attempt, attempt.outcome.cause))
   }
+}
+
+/** No server is named, so that no statistics of a provider count what was not the provider's. */
+function evidenceOfOurs(attempt: SmtpAttempt, cause: string): Evidence {
+  const { phase, durationMs, timings } = evidenceOf(attempt)
+  return { phase, durationMs, timings, detail: `a fault of this service: ${cause}` }
 }
 
 /** The outcome that a simulator address stands for, in a dry run. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { MailSources } from '../../mail/smtp/attempt.ts'
@@ -40,6 +41,7 @@ import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
 import { createRetryLookup } from './retry.ts'
 import { type DryRunCheck, sendResponse } from './send-response.ts'
+import { storedOutcomes } from './stored-response.ts'
 import { createRecordUntilStored } from './until-stored.ts'
 import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
 
@@ -117,18 +119,22 @@ export function createSend(parts: SendParts): Send {
   const findRetry = createRetryLookup(db, parts.clock)
 
   return async (message, options) => {
+    let beganAtMs: number | undefined
     for (;;) {
       // Until its claim is certain, a send has sent nothing. When the database moves to another server before that, a
       // claim whose result was lost is released, and the send begins again.
-      const response = await throughOutage(db, () => send(message, options), isCutOff)
+      const response = await throughOutage(db, () => send(message, options, beganAtMs), isCutOff)
       // Another message has just retried a recipient. The next look-up names it, unless it was released.
-      if (response !== 'retried') return response
+      if (response === 'retried') continue
+      if (!response || !('beganAtMs' in response)) return response
+      // No marker could be stored, so no dot was sent, and the claim is released.
+      beganAtMs = response.beganAtMs
+      await sleep(BEFORE_NEXT_TRY_MS)
     }
   }
 
-  async function send(message: Message, options: SendOptions) {
+  async function send(message: Message, options: SendOptions, startedAtMs = performance.now()) {
     const { accountId, sandbox, inBatch, signal, trace } = options
-    const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
     const { retryOf } = message
@@ -191,13 +197,17 @@ export function createSend(parts: SendParts): Send {
       reference: claim.messageId,
       signal,
     }
-    const { isMarked, outcomes, fault } = await step(trace, 'smtp', (smtp) => {
+    const { outcomes, fault, isWithoutLeave } = await step(trace, 'smtp', (smtp) => {
       const markSend = (positions: number[], takenBack: number[]) =>
         step(smtp, 'marker', () => inFlight(db.load, () => mark(claim.messageId, claim.claimId, positions, takenBack)))
       return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
-    if (fault && !isMarked) {
-      await undo(claim)
+    if (fault) {
+      const isReleased = await undo(claim, { isUnsent: true })
+      // The lease was over, and the sweeper was here first.
+      const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
+      if (swept.length > 0) return sendResponse(claim, swept)
+      if (isReleased && isWithoutLeave && isEarly(startedAtMs, parts)) return { beganAtMs: startedAtMs }
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
     const recorded = await step(trace, 'record', () => record({ claim, content: composed, outcomes }, leaseUntilMs))
@@ -210,10 +220,17 @@ export function createSend(parts: SendParts): Send {
   }
 
   /** A release that fails leaves the claim to the sweeper; the caller's response stays the same. */
-  function undo({ messageId, claimId }: Claim): Promise<boolean> {
-    return release(db, messageId, claimId).catch(() => false)
+  function undo({ messageId, claimId }: Claim, options?: { isUnsent: boolean }): Promise<boolean> {
+    return throughOutage(db, () => release(db, messageId, claimId, options)).catch(() => false)
   }
 }
+
+const BEFORE_NEXT_TRY_MS = 250
+/** The share of the budget in which a send may begin again: the rest is enough for a conversation. */
+const EARLY = 1 / 4
+
+const isEarly = (startedAtMs: number, { sendBudgetMs }: SendParts) =>
+  performance.now() - startedAtMs < sendBudgetMs * EARLY
 
 /** Whether a send may begin again: nothing was sent, and the database was lost. */
 const isCutOff = (error: unknown) => !(error instanceof OutcomeUnknown) && isLost(error)

@@ -24,22 +24,18 @@ test.concurrent.each([
   ['says something else', async () => 'yes' as unknown as boolean],
   ['says yes too late', () => takes(2_500, true)],
   ['never answers', () => new Promise<boolean>(() => {})],
-])(
-  'when the caller %s, no dot is sent, the attempt is a temporary failure and no other host is tried',
-  async (_, beforeDot) => {
-    const [first, second] = [await exchangerWith(), await exchangerWith()]
-    const attempt = await send(patient(), siteOf(first, second), { beforeDot, budgetMs: 4_000 })
-    expect(attempt).toMatchObject({
-      phase: 'data',
-      outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
-      detail: expect.stringContaining('no leave for the dot'),
-    })
-    const session = first.sessions[0]!
-    await eventually(() => expect(session.closed).toBe(true))
-    expect(session.segments.join('')).toMatch(/Hello\.\r\n$/)
-    expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
-  },
-)
+])('when the caller %s, no dot is sent, the fault is ours and no other host is tried', async (_, beforeDot) => {
+  const [first, second] = [await exchangerWith(), await exchangerWith()]
+  const attempt = await send(patient(), siteOf(first, second), { beforeDot, budgetMs: 4_000 })
+  expect(attempt).toMatchObject({
+    phase: 'data',
+    outcome: { kind: 'our_fault', cause: expect.stringContaining('no leave for the dot') },
+  })
+  const session = first.sessions[0]!
+  await eventually(() => expect(session.closed).toBe(true))
+  expect(session.segments.join('')).toMatch(/Hello\.\r\n$/)
+  expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
+})
 
 test.concurrent('the caller is asked for permission while the content is on its way, and the dot waits for the answer', async () => {
   const exchanger = await exchangerWith()
@@ -92,7 +88,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
 test.concurrent('when the server closes while the caller refuses permission, no other host is tried', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => takes(50, false) })
-  expect(outcomeOf(attempt)).toBe('temporary_failure')
+  expect(outcomeOf(attempt)).toBe('our_fault')
   expect(second.sessions).toEqual([])
 })
 

@@ -307,7 +307,7 @@ test('a permission that is refused stops its own domain only', async () => {
   const attempts = await engineWith().deliver(
     deliveryTo(site, { recipients, beforeDot: async ([first]) => first === 1 }),
   )
-  expect(attempts.map(outcomeOf)).toEqual(['temporary_failure', 'delivered'])
+  expect(attempts.map(outcomeOf)).toEqual(['our_fault', 'delivered'])
   expect(exchanger.messages.map(({ to }) => to)).toEqual([['user@b.test']])
 })
 

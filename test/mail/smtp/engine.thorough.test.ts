@@ -14,7 +14,7 @@ test('a process that was stopped past the deadline of the dot does not send it, 
       return true
     },
   })
-  expect(attempt).toMatchObject({ phase: 'data', outcome: { kind: 'bounced', reason: 'connection_timeout' } })
+  expect(attempt).toMatchObject({ phase: 'data', outcome: { kind: 'our_fault' } })
   expect(exchanger.messages).toEqual([])
 })
 

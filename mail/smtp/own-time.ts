@@ -1,0 +1,55 @@
+import type { Failure } from './failure.ts'
+
+// Time of ours is never theirs: a server that was silent for less than its time, because this process took the rest, is
+// no silent server. What is ours is the wait for a place, for the pace of the site and for permission, and each moment
+// in which the event loop stood still.
+
+const TICK_MS = 50
+/** A shorter delay is the usual business of the event loop. */
+const STALL_MS = 100
+
+let lastTickMs = performance.now()
+let stalledTotalMs = 0
+
+function tick(): void {
+  const lateMs = performance.now() - lastTickMs - TICK_MS
+  if (lateMs > STALL_MS) stalledTotalMs += lateMs
+  lastTickMs += lateMs + TICK_MS
+}
+
+setInterval(tick, TICK_MS).unref()
+
+/** For how long the event loop has stood still since the process began, in milliseconds. */
+export function stalledMs(): number {
+  tick()
+  return stalledTotalMs
+}
+
+export type OwnTime = ReturnType<typeof createOwnTime>
+
+/** The time of a delivery that was ours. */
+export function createOwnTime() {
+  const stalledBeforeMs = stalledMs()
+  let waitedMs = 0
+
+  return {
+    /** Counts a wait of ours. */
+    async during<T>(work: Promise<T>): Promise<T> {
+      const startedAtMs = performance.now()
+      const stalledAtMs = stalledMs()
+      try {
+        return await work
+      } finally {
+        waitedMs += performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
+      }
+    },
+    /** The failure, told as ours where the server would have had its time without our waits. */
+    blame(failure: Failure, serverMs: number): Failure {
+      const { how, silentMs } = failure
+      if (how !== 'timeout' || silentMs === undefined || silentMs >= serverMs) return failure
+      const ownMs = waitedMs + stalledMs() - stalledBeforeMs
+      if (silentMs + ownMs < serverMs) return failure
+      return { ...failure, how: 'local', detail: `waits of this service took ${(ownMs / 1_000).toFixed(1)} s` }
+    },
+  }
+}

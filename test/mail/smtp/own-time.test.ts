@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { createServer, connect as dial } from 'node:net'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createAlarm } from '../../../mail/smtp/alarm.ts'
+import type { Failure } from '../../../mail/smtp/failure.ts'
+import { createOwnTime, stalledMs } from '../../../mail/smtp/own-time.ts'
+import { takes } from '../../harness/waits.ts'
+import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+
+// Time of ours is never theirs.
+
+/** The event loop stands still, as that of a process that is stopped. */
+function standStill(ms: number): void {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs);
+}
+
+const timeout = (silentMs: number): Failure => ({ kind: 'failure', phase: 'rcpt', how: 'timeout', silentMs })
+
+test('what came while the event loop stood still is read before an alarm rings', async () => {
+  const server = createServer((socket) => void socket.write('220 hello\r\n'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const socket = dial((server.address() as { port: number }).port, '127.0.0.1')
+  const seen: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const alarm = createAlarm(() => {
+    seen.push('alarm')
+    resolve()
+  })
+  socket.once('data', () => seen.push('data'))
+  await once(socket, 'connect')
+  alarm.set(performance.now() + 1)
+  standStill(300)
+  await promise
+  expect(seen).toEqual(['data', 'alarm'])
+  socket.destroy()
+  server.close()
+})
+
+test('a stall counts as ours, and a short delay does not', async () => {
+  await takes(60, true)
+  const before = stalledMs()
+  const own = createOwnTime()
+  standStill(400)
+  expect(stalledMs() - before).toBeGreaterThan(300)
+  expect(own.blame(timeout(700), 1_000)).toMatchObject({ how: 'local' })
+  expect(own.blame(timeout(300), 1_000)).toEqual(timeout(300))
+})
+
+test('a server that was silent for its whole time is silent, whatever we did before', async () => {
+  const own = createOwnTime()
+  await own.during(takes(60, true))
+  fc.assert(
+    fc.property(fc.nat(20_000), fc.integer({ min: 1, max: 20_000 }), (silentMs, serverMs) => {
+      const { how, detail } = own.blame(timeout(silentMs), serverMs)
+      if (silentMs >= serverMs) expect(how).toBe('timeout')
+      if (how === 'local') expect(detail).toMatch(/^waits of this service took \d/)
+    }),
+  )
+})
+
+test('only a timeout is told as ours: a reply, a close and a refusal are the server’s', async () => {
+  const own = createOwnTime()
+  await own.during(takes(60, true))
+  for (const how of ['closed', 'garbage', 'refused', 'slow', 'insecure'] as const) {
+    const failure: Failure = { kind: 'failure', phase: 'rcpt', how }
+    expect(own.blame(failure, 10)).toBe(failure)
+  }
+})
+
+test('a server that had little time because the send waited for a place is not told as silent', async () => {
+  let mails = 0
+  const exchanger = await exchangerWith({
+    mail: () => void mails++,
+    rcpt: () => (mails > 1 ? 'stall' : undefined),
+    dot: { after: 500, act: '250 ok' },
+  })
+  const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
+  const engine = engineWith({ limits: { commandMs: 800 } })
+  const first = send(engine, site)
+  const second = await send(engine, site, { budgetMs: 2_000 })
+  expect(second).toMatchObject({ phase: 'rcpt', outcome: { kind: 'our_fault' } })
+  expect(outcomeOf(await first)).toBe('delivered')
+  // Alone, the same silence is the server's.
+  expect(outcomeOf(await send(engine, site, { budgetMs: 2_000 }))).toBe('connection_timeout')
+})

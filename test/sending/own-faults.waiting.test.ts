@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { events, messages, openMessages, openRecipients } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { mx } from '../harness/dns.ts'
+import { takes } from '../harness/waits.ts'
+import { message, script, startSendingWorld, type World } from './world.ts'
+
+// A fault of ours is never told as the recipient's. Without leave no dot is sent, and the caller may send again.
+
+let world: World
+beforeAll(async () => {
+  world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
+})
+afterAll(() => world.stop())
+beforeEach(() => {
+  world.exchanger.messages.length = 0
+  world.exchanger.sessions.length = 0
+})
+
+const options = () => ({ accountId: world.account.id, sandbox: false, signal: new AbortController().signal })
+const rows = async () => ({
+  open: [await world.db.$count(openMessages), await world.db.$count(openRecipients)],
+  history: [await world.db.$count(messages), await world.db.$count(events)],
+})
+
+/** Holds the lock that a marker waits for. */
+async function lockMarkers(ms: number): Promise<void> {
+  const { promise: isLocked, resolve } = Promise.withResolvers<void>()
+  void world.db.transaction(async (tx) => {
+    await run(tx, 'lock table open_recipients in share mode')
+    resolve()
+    await takes(ms, undefined)
+  })
+  await isLocked
+}
+
+test('a marker that waits for a lock longer than the budget is our fault: 500, and nothing is left of the send', async () => {
+  const before = await rows()
+  script(world, { rcpt: () => ({ after: lockMarkers(4_000), act: '250 ok' }) })
+  const send = world.sendAlone({ sendBudgetMs: 4_000 })
+  const error = await send(message(), options()).catch((error) => error)
+  expect(reasonOf(error)).toBe('transient_failure')
+  expect(error.rawMessage).toMatch(/no leave for the dot in time.*Nothing was sent; it is safe to retry/)
+  expect(world.exchanger.messages).toEqual([])
+  expect(await rows()).toEqual(before)
+})
+
+const REFUSE_MARKERS = `
+  create function refuse_marker() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
+  create trigger refuse_marker before update on open_recipients for each row execute function refuse_marker()`
+
+test('a send whose marker fails begins again, and is delivered once', async () => {
+  await run(world.db, REFUSE_MARKERS)
+  const mayMark = async () => void (await run(world.db, 'drop function refuse_marker cascade'))
+  // The second transaction of the send is that of its second try.
+  let mails = 0
+  script(world, { mail: () => (++mails === 2 ? { after: mayMark(), act: '250 ok' } : undefined) })
+  const response = await world.sendAlone()(message(), options())
+  expect(response?.status).toBe(DeliveryStatus.DELIVERED)
+  expect([mails, world.exchanger.messages.length]).toEqual([2, 1])
+})
+
+test('beside a recipient with an outcome, the fault is named as ours, and no server with it', async () => {
+  script(world, { rcpt: (line) => (line.includes('gone@') ? '550 5.1.1 User unknown' : undefined) })
+  await run(world.db, REFUSE_MARKERS)
+  const to = ['ann@example.net', 'gone@other.org']
+  const response = await world.sendAlone()(message({ to }), options())
+  await run(world.db, 'drop function refuse_marker cascade')
+  expect(response?.recipients).toMatchObject([
+    { status: DeliveryStatus.BOUNCED, reason: Reason.TEMPORARY_FAILURE, retryable: true },
+    { status: DeliveryStatus.BOUNCED, reason: Reason.MAILBOX_DOES_NOT_EXIST },
+  ])
+  const { smtp } = response!.recipients[0]!
+  expect(smtp?.detail).toBe('a fault of this service: no leave for the dot')
+  expect([smtp?.mx, smtp?.ip, smtp?.code]).toEqual([undefined, undefined, undefined])
+})
