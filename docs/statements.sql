@@ -1258,7 +1258,7 @@ recipient as (
 ),
 released as (
   delete from open_messages where id in (select id from message)
-    and not exists (select from recipient where marked_at is not null)
+    and ($3 or not exists (select from recipient where marked_at is not null))
   returning *
 ),
 released_recipient as (

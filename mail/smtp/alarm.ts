@@ -25,7 +25,7 @@ export function createAlarm(ring: () => void) {
     if (performance.now() < ringsAtMs) {
       startTimer()
     } else {
-      // An event loop that stood still runs its timers before it reads: what has come meanwhile is read first.
+      // An event loop that was blocked runs its timers before it reads: what has come meanwhile is read first.
       setImmediate(ringIfDue)
     }
   }

@@ -103,8 +103,8 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
   }
 
   /**
-   * The attempt of every recipient. `cause` is for those that were not tried; `isOurs` says that this was our fault, and
-   * not for lack of time.
+   * The attempt of every recipient. `cause` is for those that were not tried; `isOurs` says that this was our fault and
+   * no lack of time.
    */
   function close(cause: string, isOurs: boolean): SmtpAttempt[] {
     for (const i of [...queue]) {

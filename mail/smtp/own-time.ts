@@ -1,29 +1,9 @@
 import type { Failure } from './failure.ts'
+import { stalledMs } from './stalls.ts'
 
 // Time of ours is never theirs: a server that was silent for less than its time, because this process took the rest, is
 // no silent server. What is ours is the wait for a place, for the pace of the site and for permission, and each moment
-// in which the event loop stood still.
-
-const TICK_MS = 50
-/** A shorter delay is the usual business of the event loop. */
-const STALL_MS = 100
-
-let lastTickMs = performance.now()
-let stalledTotalMs = 0
-
-function tick(): void {
-  const lateMs = performance.now() - lastTickMs - TICK_MS
-  if (lateMs > STALL_MS) stalledTotalMs += lateMs
-  lastTickMs += lateMs + TICK_MS
-}
-
-setInterval(tick, TICK_MS).unref()
-
-/** For how long the event loop has stood still since the process began, in milliseconds. */
-export function stalledMs(): number {
-  tick()
-  return stalledTotalMs
-}
+// in which the event loop was blocked.
 
 export type OwnTime = ReturnType<typeof createOwnTime>
 

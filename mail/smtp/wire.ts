@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAlarm } from './alarm.ts'
-import { stalledMs } from './own-time.ts'
 import { createReplyParser, type RawReply } from './reply.ts'
+import { stalledMs } from './stalls.ts'
 
 /** Why a conversation cannot go on. */
 export interface BrokenWire {

@@ -23,8 +23,8 @@ export const RELEASE = `
 
 /**
  * Release, for a fault of ours after the claim: deletes the message as if the request had never come, and with it its
- * key and its share of a warm-up. Returns false, and changes nothing, when the claim is no longer ours, or when a marker
- * is set. With `isUnsent` the process knows that it sent no dot, whatever the markers say.
+ * key and its share of a warm-up. Returns false, and changes nothing, when the claim is no longer ours, or a marker is
+ * set. With `isUnsent` the process knows that it sent no dot, whatever the markers say.
  */
 export async function release(
   db: Database,

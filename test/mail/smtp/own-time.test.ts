@@ -4,13 +4,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createAlarm } from '../../../mail/smtp/alarm.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
-import { createOwnTime, stalledMs } from '../../../mail/smtp/own-time.ts'
+import { createOwnTime } from '../../../mail/smtp/own-time.ts'
+import { stalledMs } from '../../../mail/smtp/stalls.ts'
 import { takes } from '../../harness/waits.ts'
 import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 // Time of ours is never theirs.
 
-/** The event loop stands still, as that of a process that is stopped. */
+/** Blocks the event loop, as a stop of the process does. */
 function standStill(ms: number): void {
   const untilMs = performance.now() + ms
   while (performance.now() < untilMs);
