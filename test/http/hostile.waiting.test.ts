@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
 import { letArrive, pauseFor } from '../harness/waits.ts'
-import { type Gateway, KEY, startEndless, startGateway } from './gateway.ts'
+import { type Gateway, KEY, startEndless, startGateway, startSlow } from './gateway.ts'
 import { ask, firstResponse, MAIL, open, receive, send, talk } from './requests.ts'
 
 let gateway: Gateway
@@ -94,6 +94,15 @@ test('pipelined requests get their responses in order', async () => {
   expect([...received.matchAll(/x-request-id: (n\d)/gi)].map(([, id]) => id)).toEqual(['n1', 'n2', 'n3'])
 })
 
+test('a fault in the body of a pipelined request does not take the response to the request before it', async () => {
+  const first = `${HEAD}X-Request-Id: n1\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
+  const second = `${HEAD}X-Request-Id: n2\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`
+  const isSecond = (text: string) => (text.match(/x-request-id/gi) ?? []).length === 2
+  const received = await talk(gateway.port, first + second, undefined, isSecond)
+  const responses = received.matchAll(/HTTP\/1\.1 (\d+).*?x-request-id: (n\d)/gis)
+  expect(Array.from(responses, ([, status, id]) => `${id} ${status}`)).toEqual(['n1 200', 'n2 400'])
+})
+
 test('a body in chunks, split anywhere, is read', async () => {
   const socket = await open(gateway.port)
   socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
@@ -111,6 +120,20 @@ test('100 Continue is sent for a valid key, and not for a wrong one', async () =
   socket.write(BODY)
   expect(firstResponse(await receive(socket)).status).toBe(200)
   expect(firstResponse(await talk(gateway.port, HEAD.replace(KEY, 'wrong') + expecting)).status).toBe(401)
+})
+
+test('100 Continue waits for the turn of its response', async () => {
+  await using slow = await startSlow()
+  const socket = await open(slow.port)
+  const length = `Content-Length: ${BODY.length}\r\n`
+  socket.write(`${HEAD}${length}\r\n${BODY}${HEAD}Expect: 100-continue\r\n${length}\r\n`)
+  await expect.poll(() => slow.app.inFlight.size).toBe(2)
+  slow.letGo()
+  const statuses = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status)
+  socket.on('data', (chunk) => String(chunk).includes(' 100 ') && socket.write(BODY))
+  const received = await receive(socket, undefined, (text) => statuses(text).length === 3)
+  expect(statuses(received)).toEqual(['200', '100', '200'])
+  expect(received.indexOf(' 100 ')).toBeGreaterThan(received.indexOf('"status"'))
 })
 
 test('a connection that sends nothing is closed', async () => {

@@ -72,8 +72,9 @@ type SizeFrom = (start: Buffer) => number | undefined
 function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
   const { raw } = call
   if (length === 0) return Promise.resolve(EMPTY)
-  if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
+  // Also for a body that has arrived: without it, Node would close the connection after the response.
   allowBody(call)
+  if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
   const chunks: Buffer[] = []
   let missing = length
   return listenToBody(call, timeoutMs, (settle) => ({
@@ -187,9 +188,12 @@ export async function* bodyChunks(
   }
 }
 
-/** Tells a caller that waits with its body to send it. */
+/** Tells a caller that waits with its body to send it, when it is the turn of its response on the connection. */
 function allowBody({ raw, response }: Call): void {
-  if (raw.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  if (raw.headers.expect?.toLowerCase() !== '100-continue') return
+  // Node would write it behind the head of a response whose turn has not come.
+  if (response.socket) response.writeContinue()
+  else response.once('socket', () => response.headersSent || response.writeContinue())
 }
 
 function contentLength({ raw }: Call): number | undefined {

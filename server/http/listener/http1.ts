@@ -22,6 +22,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
 interface Exchange {
   request: IncomingMessage
   response: ServerResponse
+  /** The response to the request before it on the connection. */
+  before?: ServerResponse
 }
 
 /** Serves HTTP/1.1 and 1.0 on the connections that the listener hands over with `server.emit('connection', socket)`. */
@@ -47,7 +49,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     watchPieces.get(request.socket)!(request)
     // Not documented by Node: what arrives after a response would be dropped before it is counted.
     Object.assign(request, { _dump: () => request.resume() })
-    latest.set(request.socket, { request, response })
+    latest.set(request.socket, { request, response, before: latest.get(request.socket)?.response })
     if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
     else refuseRequest(response, 'The Host header is missing. Send it with the name of this server.')
   }
@@ -88,8 +90,8 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   }
 
   /**
-   * Responds to bytes that are not HTTP, or come in too many pieces. In a request's body they end that request with an
-   * error response; elsewhere the error response follows the responses to earlier requests.
+   * Responds to bytes that are not HTTP, or come in too many pieces, after the responses to earlier requests. In a
+   * request's body they end that request.
    */
   async function refuse(socket: Socket, message: string): Promise<void> {
     // A parser that has failed reports every further chunk.
@@ -100,7 +102,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     const exchange = latest.get(socket)
     const inBody = exchange !== undefined && !exchange.request.complete
     if (!inBody) {
-      await earlierResponses(socket)
+      await ended(exchange?.response)
       return respondRaw(socket, fault)
     }
     // The response has started, so the fault in the rest of the body can no longer be reported.
@@ -111,17 +113,17 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
       call.closed = fault
       call.code = 'invalid_payload'
     }
+    await ended(exchange.before)
     respondRaw(socket, fault, call?.id)
   }
 
   async function refuseConnect(socket: Socket): Promise<void> {
-    await earlierResponses(socket)
+    await ended(latest.get(socket)?.response)
     respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
   }
 
   /** Resolves also when a response failed. */
-  async function earlierResponses(socket: Socket): Promise<void> {
-    const response = latest.get(socket)?.response
+  async function ended(response: ServerResponse | undefined): Promise<void> {
     if (!response || response.writableFinished || response.closed) return
     await new Promise((resolve) => response.once('close', resolve))
   }
