@@ -5,7 +5,14 @@ import type { MailLog } from '../reliability/logs.ts'
 
 /** Starts a mail exchanger that logs the addresses of RCPT commands, and every final dot with its reply. */
 export async function startMailServer(log: MailLog, script: Script = {}, host?: string): Promise<Exchanger> {
-  const loggedScript: Script = {
+  const exchanger = await startExchanger(undefined, undefined, host)
+  exchanger.script = loggedScript(exchanger, log, script)
+  return exchanger
+}
+
+/** The script of a mail exchanger that logs as that of `startMailServer` does. */
+export function loggedScript(exchanger: Exchanger, log: MailLog, script: Script): Script {
+  return {
     ...script,
     rcpt(line, times) {
       const [, address = ''] = /<(.*)>/.exec(line) ?? []
@@ -18,8 +25,6 @@ export async function startMailServer(log: MailLog, script: Script = {}, host?: 
       return act
     },
   }
-  const exchanger = await startExchanger(loggedScript, undefined, host)
-  return exchanger
 }
 
 function actOf(step: Script['dot'], line: string, times: number): Act | undefined {

@@ -13,9 +13,9 @@ export interface TestAccount extends TestDatabase {
   accountId: string
 }
 
-/** Creates a database with a clock and one account, for one test file. Drop it in `afterAll`. */
-export async function testAccount(): Promise<TestAccount> {
-  const database = await testDatabase()
+/** Creates a clock and one account, in a database of their own or in this one. Drop it in `afterAll`. */
+export async function testAccount(database?: TestDatabase): Promise<TestAccount> {
+  database ??= await testDatabase()
   const clock = await createDatabaseClock(database.db)
   const { id: accountId } = await createAccount(database.db, clock, 'Test')
   return {

@@ -26,6 +26,7 @@ import { trackSends } from '../../server/telemetry/track-sends.ts'
 import { testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
+import type { TestDatabase } from '../harness/postgres.ts'
 
 export type World = Awaited<ReturnType<typeof startSendingWorld>>
 
@@ -33,8 +34,8 @@ export type World = Awaited<ReturnType<typeof startSendingWorld>>
  * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a
  * DNS server in which `example.net` has the exchanger as its MX, and the simulator with its inbox.
  */
-export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}) {
-  const database = await testAccount()
+export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on?: TestDatabase) {
+  const database = await testAccount(on)
   const { db, clock, accountId } = database
   const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
   await createDomain({ db, sealer, clock }, { accountId, name: 'example.test', status: 'verified' })

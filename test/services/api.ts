@@ -11,11 +11,12 @@ import type { Findings } from '../../server/domains/dns-verifier.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
+import type { SendParts } from '../../server/sending/send.ts'
 import { createAttempts } from '../../server/webhooks/attempt-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { createUiLinks } from '../../workflows/ui-links.ts'
-import { startSendingWorld } from '../sending/world.ts'
+import { startSendingWorld, type World } from '../sending/world.ts'
 
 /** How long the imaginary Temporal keeps workflows. */
 export const RETENTION_MS = 86_400_000
@@ -23,8 +24,12 @@ export const RETENTION_MS = 86_400_000
 export type Api = Awaited<ReturnType<typeof startApi>>
 
 /** Starts the whole API over its own world, with the keys of two accounts. */
-export async function startApi(now?: () => number, limits: OperatorLimits = DEFAULT_LIMITS) {
-  const world = await startSendingWorld()
+export async function startApi(
+  now?: () => number,
+  limits: OperatorLimits = DEFAULT_LIMITS,
+  { world: given, ...sending }: Partial<SendParts> & { world?: World } = {},
+) {
+  const world = given ?? (await startSendingWorld())
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
   const workflows = recordedWorkflows()
@@ -37,15 +42,15 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     lookup: createLookup(createResolver({ servers: [world.dns.address] })),
   })
   const dns = recordedDns()
-  const { app, smtpDoor } = await createApi({
+  const { app, smtpDoor, idle } = await createApi({
     db,
     read: readOn(db),
     clock,
     sealer: world.sealer,
     log,
     limits,
-    sendBudgetMs: 30_000,
-    send: world.sendWith({ storeContent: true, limits }),
+    sendBudgetMs: sending.sendBudgetMs ?? 30_000,
+    send: world.sendWith({ storeContent: true, limits, ...sending }),
     breaker: createBreaker({ db, limits }),
     hosts: HOSTS,
     verifier: dns,
@@ -100,7 +105,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
   const { attemptOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
-  return { world, url: listener.url, smtpDoor, keys, call, send, workflows, dns, errors, attemptOnce, stop }
+  return { world, app, idle, url: listener.url, smtpDoor, keys, call, send, workflows, dns, errors, attemptOnce, stop }
 }
 
 /** How the service appears to others. */
