@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { ROOMS } from '../dev/mutation/rooms.ts'
+import { TARGETS } from '../fuzz/targets.ts'
 
 // What `.ci/run` and `.ci/full` run. `npm run ci:times` prints this table into CONTRIBUTING.md.
 
@@ -18,6 +19,9 @@ export interface Part {
   /** The folders whose changes must run this part, although it does not run for every change. */
   rooms: string[]
 }
+
+/** For all targets of `fuzz/` together. */
+const FUZZ_SECONDS = 15 * 60
 
 export const PARTS: readonly Part[] = [
   {
@@ -50,17 +54,20 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'fuzz',
-    command: 'npm run fuzz -- --seconds 5 --since HEAD~1',
+    command: 'npm run fuzz -- --seconds 5 --since landed',
     each: 'change',
-    checks: 'the laws of `fuzz/`, longer for what the last commit changed',
+    checks: 'the laws of `fuzz/`, longer for what this work changes',
     rooms: [],
   },
   {
     name: 'fuzz-long',
-    command: 'npm run fuzz -- --seconds 240',
+    command: `npm run fuzz -- --seconds ${Math.floor(FUZZ_SECONDS / Object.keys(TARGETS).length)}`,
     each: 'release',
     checks: 'the same, for as long as a release deserves',
-    rooms: ['fuzz/', 'mail/', 'address-files/'],
+    rooms: [
+      ...['fuzz/', 'mail/', 'address-files/', 'server/sending/', 'server/ledger/', 'server/http/', 'server/inbound/'],
+      'bench/verdicts/',
+    ],
   },
   {
     name: 'release',

@@ -1,12 +1,22 @@
 import { execFileSync } from 'node:child_process'
 
+/**
+ * The commit of `origin/main` that this work began at. It is `HEAD~1` where HEAD is in that branch itself, and in a
+ * clone without it.
+ */
+export function lastLanded(): string {
+  try {
+    const base = git('merge-base', 'origin/main', 'HEAD')
+    return base === git('rev-parse', 'HEAD') ? 'HEAD~1' : base
+  } catch {
+    return 'HEAD~1'
+  }
+}
+
 /** The files that differ from a commit. Undefined when the commit is not in this clone. */
 export function changedSince(commit: string): string[] | undefined {
   try {
-    const git = ['diff', '--name-only', '--no-renames', commit, '--']
-    return execFileSync('git', git, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-      .split('\n')
-      .slice(0, -1)
+    return git('diff', '--name-only', '--no-renames', commit, '--').split('\n').filter(Boolean)
   } catch {
     return undefined
   }
@@ -16,3 +26,6 @@ export function changedSince(commit: string): string[] | undefined {
 export function isConcerned(covers: readonly string[], files: readonly string[]): boolean {
   return files.some((file) => ['fuzz/', ...covers].some((folder) => file === folder || file.startsWith(folder)))
 }
+
+const git = (...args: string[]) =>
+  execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trimEnd()

@@ -1,14 +1,15 @@
 import { relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Problem } from '../dev/problem.ts'
-import { changedSince, isConcerned } from './changed.ts'
+import { changedSince, isConcerned, lastLanded } from './changed.ts'
 import { keep } from './found.ts'
 import { type Played, play } from './play.ts'
 import { TARGETS } from './targets.ts'
 
 // `npm run fuzz -- [name] [--seconds <n>] [--seed <n>] [--since <commit>]` generates inputs for one target or for all,
 // `--seconds` for each. With `--since`, a target whose code changed since that commit gets four times as long; without
-// that commit in this clone, all do. The exit code is 1 when an input breaks a law. The input is then in `fuzz/found/`.
+// that commit in this clone, all do. `--since landed` is the commit of `origin/main` that this work began at. The exit
+// code is 1 when an input breaks a law. The input is then in `fuzz/found/`.
 
 const DEFAULT_SECONDS = 60
 const CHANGED_FACTOR = 4
@@ -16,7 +17,7 @@ const CHANGED_FACTOR = 4
 const { values, names } = readArguments()
 const seconds = numberOf('seconds', values.seconds) ?? DEFAULT_SECONDS
 const seed = numberOf('seed', values.seed) ?? Math.floor(Math.random() * 2 ** 31)
-const changed = values.since === undefined ? [] : changedSince(values.since)
+const changed = values.since === undefined ? [] : changedSince(values.since === 'landed' ? lastLanded() : values.since)
 
 // Child processes end with this process, also when it is interrupted.
 for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {

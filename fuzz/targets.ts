@@ -28,4 +28,16 @@ export const TARGETS: Record<string, Entry> = {
     covers: ['address-files/'],
     load: async () => (await import('./csv.ts')).csv,
   },
+  sends: {
+    covers: ['server/sending/', 'server/ledger/', 'server/db/', 'server/reputation/', 'server/services/', 'mail/smtp/'],
+    load: async () => (await import('./sends.ts')).sends,
+  },
+  http: {
+    covers: ['server/http/'],
+    load: async () => (await import('./http.ts')).http,
+  },
+  reports: {
+    covers: ['server/inbound/', 'mail/smtp/', 'bench/verdicts/'],
+    load: async () => (await import('./reports.ts')).reports,
+  },
 }
