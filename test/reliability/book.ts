@@ -30,3 +30,6 @@ export function openBook(logs: Logs) {
 
 /** Whether the mail server accepted the message. */
 export const isAccepted = ({ reply }: Dot) => reply !== null && reply >= 200 && reply < 300
+
+/** Whether the mail server refused the message, so that it certainly did not take it. */
+export const isRefused = ({ reply }: Dot) => reply !== null && reply >= 400

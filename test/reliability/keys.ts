@@ -1,7 +1,7 @@
-import type { Book } from './book.ts'
+import { type Book, isRefused } from './book.ts'
 import type { Finding } from './statements.ts'
 
-/** Statement 5. A request without a key is a group of its own. */
+/** Statement 5. A request without a key is a group of its own. Whom a refused dot was for may be asked again, alone. */
 export function* noRecipientAcceptsTwice({ logs, messagesOf, dotsFor }: Book): Iterable<Finding> {
   const groups = Map.groupBy(logs.requests, ({ request, key }) =>
     key === undefined ? `request ${request}` : `key ${key}`,
@@ -11,7 +11,7 @@ export function* noRecipientAcceptsTwice({ logs, messagesOf, dotsFor }: Book): I
     const messages = requests.flatMap(messagesOf)
     if (messages.length > 1) yield [`two messages of one ${group.split(' ', 1)}`, messages]
     const dots = requests.flatMap(dotsFor)
-    const recipients = dots.flatMap(({ to }) => to)
+    const recipients = dots.filter((dot) => !isRefused(dot)).flatMap(({ to }) => to)
     if (new Set(recipients).size < recipients.length) yield ['one recipient got the same mail twice', dots]
   }
 }

@@ -82,6 +82,12 @@ test('a run without faults has no violations', () => {
   expect(reconcile(perfect().logs)).toEqual([])
 })
 
+test('a recipient who is asked again after a refused dot has no violation', () => {
+  const { logs, dot } = perfect()
+  logs.mail.dots.unshift({ ...dot, reply: 552 })
+  expect(reconcile(logs)).toEqual([])
+})
+
 test('a crash whose open rows were settled correctly has no violations', () => {
   const run = perfect()
   crash(run, [true, false])
@@ -121,6 +127,11 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   ],
   [4, 'an accepted recipient is stored as bounced', ({ ann }) => Object.assign(ann, { status: 'bounced' })],
   [5, 'a recipient accepts a message twice', ({ logs, dot }) => logs.mail.dots.push(dot)],
+  [
+    5,
+    'a dot is sent again after one without a reply',
+    ({ logs, dot }) => logs.mail.dots.unshift({ ...dot, reply: null }),
+  ],
   [5, 'a request has two messages', ({ lastSnapshot }) => lastSnapshot.messages.push({ ...MESSAGE, id: 'msg_2' })],
   [
     5,
