@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { expect, test } from 'vitest'
+import { sendWalk } from './send-walk.ts'
 
 // The map of the code in docs/code.md, and the list of guides.
 
@@ -35,16 +36,9 @@ test('the map of the code has one row for each folder, and no other', () => {
 })
 
 test('the walk of a send names files that exist, and their number', () => {
-  const [, number, walk] = readFileSync('docs/code.md', 'utf8').match(
-    /: (\d+) files\. A\n[^`]*`\.ts`[^`]*```text\n([^`]*)```/,
-  )!
-  const files = walk!
-    .trim()
-    .split('\n')
-    .map((line) => line.split(' '))
-    .flatMap(([folder, ...names]) => names.map((name) => `${folder}${name}.ts`))
+  const { files, number } = sendWalk()
   expect(files.filter((file) => !existsSync(file))).toEqual([])
-  expect([new Set(files).size, files.length]).toEqual([Number(number), Number(number)])
+  expect([new Set(files).size, files.length]).toEqual([number, number])
 })
 
 test('the list of guides names every guide', () => {
