@@ -22,7 +22,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'verdict-send-walk-'))
   exchanger = await startExchanger()
   dns = await startDns({
-    'MX example.net': [{ type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } }],
+    'MX example.net': [
+      { type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } },
+    ],
     'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 600, data: '127.0.0.1' }],
   })
   instance = await startInstance({
