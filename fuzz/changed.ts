@@ -4,10 +4,10 @@ import { execFileSync } from 'node:child_process'
  * The commit of `origin/main` that this work began at. It is `HEAD~1` where HEAD is in that branch itself, and in a
  * clone without it.
  */
-export function lastLanded(): string {
+export function lastLanded(folder = '.'): string {
   try {
-    const base = git('merge-base', 'origin/main', 'HEAD')
-    return base === git('rev-parse', 'HEAD') ? 'HEAD~1' : base
+    const base = git(folder, 'merge-base', 'origin/main', 'HEAD')
+    return base === git(folder, 'rev-parse', 'HEAD') ? 'HEAD~1' : base
   } catch {
     return 'HEAD~1'
   }
@@ -16,7 +16,7 @@ export function lastLanded(): string {
 /** The files that differ from a commit. Undefined when the commit is not in this clone. */
 export function changedSince(commit: string): string[] | undefined {
   try {
-    return git('diff', '--name-only', '--no-renames', commit, '--').split('\n').filter(Boolean)
+    return git('.', 'diff', '--name-only', '--no-renames', commit, '--').split('\n').filter(Boolean)
   } catch {
     return undefined
   }
@@ -27,5 +27,5 @@ export function isConcerned(covers: readonly string[], files: readonly string[])
   return files.some((file) => ['fuzz/', ...covers].some((folder) => file === folder || file.startsWith(folder)))
 }
 
-const git = (...args: string[]) =>
-  execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trimEnd()
+const git = (folder: string, ...args: string[]) =>
+  execFileSync('git', ['-C', folder, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trimEnd()

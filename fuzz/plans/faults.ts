@@ -10,7 +10,7 @@ type ServerVerb = Plan['server'][number]['verb']
 
 const SLOW_MS = 30
 /** Longer than what a send may wait for its server. */
-const VERY_SLOW_MS = 700
+const VERY_SLOW_MS = 400
 
 /** The script of a mail server: its n-th command of a kind meets the fault of the plan. */
 export function scriptOf(faults: Plan['server']): Script {

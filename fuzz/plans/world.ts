@@ -19,7 +19,7 @@ import { countWrites, loseStatements, refuseWrites, scriptOf } from './faults.ts
 import type { Plan } from './plan.ts'
 
 /** A short one: a silent server takes as long. */
-const SEND_BUDGET_MS = 800
+const SEND_BUDGET_MS = 500
 /** A call that takes longer waits for a lease, which is then ended. */
 const PATIENCE_MS = 2_500
 const SETTLES_WITHIN_MS = 10_000

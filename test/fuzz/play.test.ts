@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { changedSince, isConcerned } from '../../fuzz/changed.ts'
+import { changedSince, isConcerned, lastLanded } from '../../fuzz/changed.ts'
 import { keep, kept } from '../../fuzz/found.ts'
 import { checkAll, type PlayOptions, play } from '../../fuzz/play.ts'
 import { alone, type Target } from '../../fuzz/target.ts'
@@ -112,4 +113,23 @@ test('a target is concerned by a change of what it covers and of the targets', (
 test('a commit that is not in the clone has no list of changes', () => {
   expect(changedSince('HEAD')).toBeInstanceOf(Array)
   expect(changedSince('0'.repeat(40))).toBeUndefined()
+})
+
+test('work begins at the commit where it left origin/main, and otherwise before its last commit', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'verdict-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', folder, '-c', 'user.name=x', '-c', 'user.email=x@x.test', ...args], { encoding: 'utf8' })
+  const commit = () => {
+    git('commit', '--quiet', '--allow-empty', '--message', 'x')
+    return git('rev-parse', 'HEAD').trim()
+  }
+  git('init', '--quiet')
+  const landed = commit()
+  expect(lastLanded(folder)).toBe('HEAD~1')
+  git('update-ref', 'refs/remotes/origin/main', landed)
+  expect(lastLanded(folder)).toBe('HEAD~1')
+  commit()
+  commit()
+  expect(lastLanded(folder)).toBe(landed)
 })
