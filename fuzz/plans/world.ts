@@ -16,7 +16,7 @@ import type { Logs } from '../../test/reliability/logs.ts'
 import { startSendingWorld } from '../../test/sending/world.ts'
 import { startApi } from '../../test/services/api.ts'
 import { countWrites, loseStatements, refuseWrites, scriptOf } from './faults.ts'
-import type { Plan } from './plan.ts'
+import { DOMAINS, type Plan } from './plan.ts'
 
 /** A short one: a silent server takes as long. */
 const SEND_BUDGET_MS = 500
@@ -167,7 +167,7 @@ function lettersOf({ letters, calls }: Plan, n: number): Letter[] {
     const group = key === null ? `${n}-call${i}` : `${n}-key${key}`
     return {
       request: key === null ? group : `${group}-content${index}`,
-      to: to.map((recipient) => `${recipient}.${group}@example.${recipient % 2 === 0 ? 'net' : 'org'}`),
+      to: to.map((recipient) => `${recipient}.${group}@${DOMAINS[recipient]}`),
       text: 'Hello',
       ...(key === null ? {} : { key: group }),
     }
