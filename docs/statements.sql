@@ -1900,13 +1900,13 @@ with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
       recipient_kind text, status text, kind text, reason text, detail text, provider text, refusal text, address text,
-      entry json, in_statistics boolean, most_counted int, reported_at timestamptz)
+      entry json, in_statistics boolean, is_member boolean, most_counted int, reported_at timestamptz)
 ),
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
     detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
-    in_statistics and not recipient like '%@simulator.test'
-      and row_number() over (partition by in_statistics, recipient like '%@simulator.test' order by id) = 1
+    in_statistics and not is_member and not recipient like '%@simulator.test'
+      and row_number() over (partition by in_statistics, is_member, recipient like '%@simulator.test' order by id) = 1
       and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
   from input i
   where not exists (

@@ -193,6 +193,7 @@ function feedbackOf(
     refusal: isComplaint ? null : 'unknown',
     address: lowerAscii(recipient.email),
     entry: { reason: isComplaint ? 'complaint' : 'bounce' },
+    is_member: false,
     in_statistics: true,
     most_counted: 1,
     reported_at: new Date(reportedAtMs).toISOString(),

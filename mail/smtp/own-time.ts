@@ -1,8 +1,8 @@
 import type { Failure } from './failure.ts'
 import { stalledMs } from './stalls.ts'
 
-// Time of ours is never theirs: a server that was silent for less than its time, because this process took the rest, is
-// no silent server. What is ours is the wait for a place, for the pace of the site and for permission, and each moment
+// Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
+// rest, is no silent server. What is ours is the wait for a place, for the pace of the site and for permission, and each moment
 // in which the event loop was blocked.
 
 export type OwnTime = ReturnType<typeof createOwnTime>
@@ -23,10 +23,10 @@ export function createOwnTime() {
         waitedMs += performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
       }
     },
-    /** The failure, told as ours where the server would have had its time without our waits. */
+    /** The failure, told as ours where our waits left the server less than half of its time. */
     blame(failure: Failure, serverMs: number): Failure {
       const { how, silentMs } = failure
-      if (how !== 'timeout' || silentMs === undefined || silentMs >= serverMs) return failure
+      if (how !== 'timeout' || silentMs === undefined || silentMs >= serverMs / 2) return failure
       const ownMs = waitedMs + stalledMs() - stalledBeforeMs
       if (silentMs + ownMs < serverMs) return failure
       return { ...failure, how: 'local', detail: `waits of this service took ${(ownMs / 1_000).toFixed(1)} s` }

@@ -37,6 +37,8 @@ export interface FailedRecipient extends Diagnosis {
    * The recipient's addresses in the bounce: the one that the message was sent to, then the one it was forwarded to.
    */
   addresses: string[]
+  /** The address that failed, as the bounce names it; absent when it names none. */
+  failed?: string
 }
 
 /**

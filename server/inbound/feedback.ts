@@ -18,6 +18,7 @@ import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
+import { mailboxOf } from './member.ts'
 import type { Report } from './report.ts'
 import { type ReportedMessage, reportedMessages } from './reported.ts'
 
@@ -54,6 +55,7 @@ const ROW = {
   address: 'text',
   entry: 'json null',
   in_statistics: 'boolean',
+  is_member: 'boolean',
   most_counted: 'int',
   reported_at: 'timestamptz',
 } as const satisfies Columns
@@ -63,8 +65,8 @@ export const LOCK = 'select from messages where id = $1 for update'
 
 // Stores feedback once for each recipient and kind; the same commit holds its event, and its effects on the address and
 // on the domain. Those of the simulator have no such effects, and are counted apart. Statistics count every row. The
-// breaker counts at most one row of a report, and at most `most_counted` rows of a message. The hand-over loop takes
-// the dispatches, because no process holds their lease.
+// breaker counts at most one row of a report, and at most `most_counted` rows of a message, and no member of a list:
+// its failure says nothing of the list. The hand-over loop takes the dispatches, because no process holds their lease.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -73,8 +75,8 @@ export const KEEP = `
   late as materialized (
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
       detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
-      in_statistics and not ${isToSimulator('recipient')}
-        and row_number() over (partition by in_statistics, ${isToSimulator('recipient')} order by id) = 1
+      in_statistics and not is_member and not ${isToSimulator('recipient')}
+        and row_number() over (partition by in_statistics, is_member, ${isToSimulator('recipient')} order by id) = 1
         and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
     from input i
     where not exists (
@@ -166,7 +168,7 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     const atMs = Math.floor(clock.now())
     const rows: RowOf<typeof ROW>[] = []
     for (const each of feedback) {
-      const { messageId, ...row } = each
+      const { messageId, isMember, ...row } = each
       const message = messages.find(({ id }) => id === messageId)!
       rows.push({
         ...row,
@@ -179,6 +181,7 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         metadata: message.metadata,
         refusal: isSimulated(each.recipient) ? null : each.refusal,
         entry: await entryOf(each, message, concerned.isShared),
+        is_member: isMember,
         in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
@@ -200,6 +203,8 @@ interface Feedback {
   detail: string | null
   /** What a bounce counts against the address. */
   refusal?: Kind
+  /** Another mailbox failed than that of the recipient. */
+  isMember: boolean
 }
 
 function feedbackOf(report: Report, concerned: Concerned): Feedback[] {
@@ -211,30 +216,41 @@ function feedbackOf(report: Report, concerned: Concerned): Feedback[] {
 
 function complaintOf(addresses: string[], type: string, { find }: Concerned): Feedback[] {
   const recipient = find(addresses)
-  return recipient === undefined ? [] : [{ kind: 'complaint', reason: null, detail: type, ...fieldsOf(recipient) }]
+  return recipient === undefined
+    ? []
+    : [{ kind: 'complaint', reason: null, detail: type, isMember: false, ...fieldsOf(recipient) }]
 }
 
 function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): Feedback[] {
   const failures = new Map<HistoryRecipient, FailedRecipient>()
-  const found = reported.map((failure) => ({ failure, recipient: find(failure.addresses) }))
+  // A member of a list may be a recipient of the message, too, and then counts for itself.
+  const found = reported.map((failure) => ({
+    failure,
+    recipient: find([failure.failed, ...failure.addresses].filter((address) => address !== undefined)),
+  }))
   // What names the recipient goes before what names another address, such as one that it forwards to.
   const isNamed = ({ failure, recipient }: (typeof found)[number]) =>
     failure.addresses.some((address) => matchingFormOf(address) === lowerAscii(recipient?.email ?? ''))
   for (const { failure, recipient } of [...found.filter(isNamed), ...found]) {
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
-  return [...failures].map(([recipient, { reason, readAs, detail }]) => ({
-    kind: 'late_bounce',
-    ...fieldsOf(recipient),
-    reason: reason ?? null,
-    detail: detail || null,
-    refusal: asBelieved(kindOfReading(reason, readAs), isShared),
-  }))
+  return [...failures].map(([recipient, { reason, readAs, detail, failed }]) => {
+    const mailbox = failed === undefined ? 'same' : mailboxOf(failed, recipient.email)
+    const isDoubtful = isShared || mailbox === 'inside'
+    return {
+      kind: 'late_bounce',
+      ...fieldsOf(recipient),
+      reason: reason ?? null,
+      detail: detail || null,
+      refusal: mailbox === 'member' ? undefined : asBelieved(kindOfReading(reason, readAs), isDoubtful),
+      isMember: mailbox === 'member',
+    }
+  })
 }
 
-/** A report that another recipient may have written is not believed to its full strength. */
-const asBelieved = (kind: Kind | undefined, isShared: boolean) =>
-  isShared && (kind === 'unknown' || kind === 'status') ? 'refused' : kind
+/** A report that may be about another mailbox, or by another recipient, is not believed to its full strength. */
+const asBelieved = (kind: Kind | undefined, isDoubtful: boolean) =>
+  isDoubtful && (kind === 'unknown' || kind === 'status') ? 'refused' : kind
 
 function fieldsOf({ messageId, email, status, kind, mx }: HistoryRecipient) {
   const provider = mailboxProvider(mx ?? undefined)

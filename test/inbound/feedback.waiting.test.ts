@@ -205,10 +205,17 @@ test('among several recipients the report is about the one it names, in any case
   expect(await world.db.select({ kind: refusals.kind }).from(refusals)).toEqual([{ kind: 'refused' }])
 })
 
-test('a report about the only recipient may name a forwarding address', async () => {
+test.each([
+  ['bob@elsewhere.example', 'a member of the alias that we sent to', []],
+  ['ann@gmail.com', 'where the alias leads', []],
+  ['ann@mail.example.net', 'the name of the recipient at its own server, which may be a member', ['refused']],
+  ['ANN+orders@Example.net', 'the recipient', ['unknown']],
+])('a report of the only recipient that names %s is about %s', async (address, _, kinds) => {
   const { returnPath } = await world.sendMessage()
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'ann@elsewhere.example'))
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', address))
+  expect(await feedback()).toMatchObject([{ recipient: 'ann@example.net', reason: 'mailbox_does_not_exist' }])
+  const counted = await world.db.select({ kind: refusals.kind }).from(refusals)
+  expect(counted.map(({ kind }) => kind)).toEqual(kinds)
 })
 
 test('feedback about a recipient whose server had refused is ignored; about one in doubt it counts', async () => {
@@ -323,13 +330,14 @@ test('late bounces and complaints open the breaker, and the statistics show them
   await run(db, 'truncate feedback')
   const reset: Record<string, number> = { complaints: 0 }
   await db.update(hourlyStats).set(reset)
-  for (const path of paths) await world.bounce(path, failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'))
+  for (const [i, path] of paths.entries())
+    await world.bounce(path, failed('5.1.1', 'smtp; 550 5.1.1 no such user', `user${i}@example.net`))
   const total = sql<number>`sum(delivered)::int`
   expect(await db.select({ total }).from(hourlyStats)).toEqual([{ total: 105 }])
   expect((await state()).state).toBe('throttled')
   await world.bounce(
     (await world.sendMessage({ to: ['last@example.net'] })).returnPath,
-    failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'),
+    failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'last@example.net'),
   )
   expect((await state()).state).toBe('paused')
   const hour = Math.floor(world.clock.now() / 3_600_000) * 3_600_000

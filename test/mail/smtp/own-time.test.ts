@@ -43,19 +43,19 @@ test('a stall counts as ours, and a short delay does not', async () => {
   await takes(60, true)
   const before = stalledMs()
   const own = createOwnTime()
-  standStill(400)
-  expect(stalledMs() - before).toBeGreaterThan(300)
-  expect(own.blame(timeout(700), 1_000)).toMatchObject({ how: 'local' })
-  expect(own.blame(timeout(300), 1_000)).toEqual(timeout(300))
+  standStill(700)
+  expect(stalledMs() - before).toBeGreaterThan(600)
+  expect(own.blame(timeout(400), 1_000)).toMatchObject({ how: 'local' })
+  expect(own.blame(timeout(200), 1_000)).toEqual(timeout(200))
 })
 
-test('a server that was silent for its whole time is silent, whatever we did before', async () => {
+test('a server that was silent for half of its time or more is silent, whatever we did before', async () => {
   const own = createOwnTime()
   await own.during(takes(60, true))
   fc.assert(
     fc.property(fc.nat(20_000), fc.integer({ min: 1, max: 20_000 }), (silentMs, serverMs) => {
       const { how, detail } = own.blame(timeout(silentMs), serverMs)
-      if (silentMs >= serverMs) expect(how).toBe('timeout')
+      if (silentMs >= serverMs / 2) expect(how).toBe('timeout')
       if (how === 'local') expect(detail).toMatch(/^waits of this service took \d/)
     }),
   )
@@ -75,14 +75,14 @@ test('a server that had little time because the send waited for a place is not t
   const exchanger = await exchangerWith({
     mail: () => void mails++,
     rcpt: () => (mails > 1 ? 'stall' : undefined),
-    dot: { after: 500, act: '250 ok' },
+    dot: { after: 950, act: '250 ok' },
   })
   const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
-  const engine = engineWith({ limits: { commandMs: 800 } })
+  const engine = engineWith({ limits: { commandMs: 1_450 } })
   const first = send(engine, site)
-  const second = await send(engine, site, { budgetMs: 2_000 })
+  const second = await send(engine, site, { budgetMs: 3_000 })
   expect(second).toMatchObject({ phase: 'rcpt', outcome: { kind: 'our_fault' } })
   expect(outcomeOf(await first)).toBe('delivered')
   // Alone, the same silence is the server's.
-  expect(outcomeOf(await send(engine, site, { budgetMs: 2_000 }))).toBe('connection_timeout')
+  expect(outcomeOf(await send(engine, site, { budgetMs: 3_000 }))).toBe('connection_timeout')
 })
