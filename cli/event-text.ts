@@ -1,3 +1,5 @@
+import type { EventKind } from '../server/db/event-kinds.ts'
+
 /** The fields of an event in the service's responses that are printed as text. */
 export interface StoredEvent {
   event_id: string
@@ -16,4 +18,13 @@ export interface StoredEvent {
 }
 
 /** The status of an outcome; for feedback also what was reported: `delivered, complaint`. */
-export const statusOf = ({ status, feedback }: StoredEvent) => (feedback ? `${status}, ${feedback}` : status)
+const STATUS_OF: Record<EventKind, (event: StoredEvent) => string> = {
+  'email.delivery': ({ status }) => status,
+  'email.feedback': ({ status, feedback }) => `${status}, ${feedback}`,
+}
+
+/** What an event says. An event of a kind that this version does not know also has its kind. */
+export function statusOf(stored: StoredEvent): string {
+  const { status, event } = stored
+  return STATUS_OF[event as EventKind]?.(stored) ?? `${status}, ${event}`
+}

@@ -3,6 +3,7 @@ import type { DescEnum } from '@bufbuild/protobuf'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { expect, test } from 'vitest'
 import { emails } from '../../cli/email-list.ts'
+import { type StoredEvent, statusOf } from '../../cli/event-text.ts'
 import { events } from '../../cli/events.ts'
 import { PHASES as EXPLAINED_PHASES, explain } from '../../cli/explain.ts'
 import { webhook } from '../../cli/webhook.ts'
@@ -123,6 +124,11 @@ function pythonWebhookKinds(): string[] {
   const names = found(union, /(\w+)Payload/g).filter((name) => name !== 'WebhookTest')
   return names.map((name) => name.replace(/\B[A-Z]/, (letter) => `.${letter}`).toLowerCase())
 }
+
+test('the command line does not show an event of an unknown kind as an outcome', () => {
+  const stored = { event: 'email.later', status: 'delivered' } as StoredEvent
+  expect(statusOf(stored)).toBe('delivered, email.later')
+})
 
 /** A rejection that the account of the sender decides: the simulator has no address for it. */
 const NOT_SIMULATED = 'domain_not_verified'
