@@ -2,8 +2,8 @@ import type { Failure } from './failure.ts'
 import { stalledMs } from './stalls.ts'
 
 // Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
-// rest, is no silent server. What is ours is the wait for a place, for the pace of the site and for permission, and each
-// moment in which the event loop was blocked.
+// rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
+// in which the event loop was blocked.
 
 export type OwnTime = ReturnType<typeof createOwnTime>
 
