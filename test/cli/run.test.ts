@@ -582,6 +582,7 @@ test('the message says when the server is not Verdict, or is not there', async (
 
 test('events are listed by filters, with the cursor of the next page', async () => {
   const event = {
+    event: 'email.delivery',
     event_id: 'evt_1',
     message_id: 'msg_1',
     status: 'bounced',
