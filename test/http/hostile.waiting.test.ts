@@ -122,18 +122,20 @@ test('100 Continue is sent for a valid key, and not for a wrong one', async () =
   expect(firstResponse(await talk(gateway.port, HEAD.replace(KEY, 'wrong') + expecting)).status).toBe(401)
 })
 
-test('100 Continue waits for the turn of its response', async () => {
+test('100 Continue is never written into a response whose turn has not come', async () => {
   await using slow = await startSlow()
   const socket = await open(slow.port)
   const length = `Content-Length: ${BODY.length}\r\n`
-  socket.write(`${HEAD}${length}\r\n${BODY}${HEAD}Expect: 100-continue\r\n${length}\r\n`)
+  socket.write(`${HEAD}${length}\r\n${BODY}`)
+  socket.write(`${HEAD.replace('send', 'validate')}Expect: 100-continue\r\n${length}\r\n`)
   await expect.poll(() => slow.app.inFlight.size).toBe(2)
+  socket.write(BODY)
+  // The second call ends before its turn, which nothing reports.
+  await letArrive(300)
   slow.letGo()
   const statuses = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status)
-  socket.on('data', (chunk) => String(chunk).includes(' 100 ') && socket.write(BODY))
-  const received = await receive(socket, undefined, (text) => statuses(text).length === 3)
-  expect(statuses(received)).toEqual(['200', '100', '200'])
-  expect(received.indexOf(' 100 ')).toBeGreaterThan(received.indexOf('"status"'))
+  const received = await receive(socket, undefined, (text) => text.includes('"sandbox"'))
+  expect(statuses(received)).toEqual(['200', '200'])
 })
 
 test('a connection that sends nothing is closed', async () => {

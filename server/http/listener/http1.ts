@@ -45,6 +45,9 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   const waiting = new WeakMap<Socket, number>()
 
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    // Node may decide to emit an error while the reader of the body listens, and emit it when the reader has gone.
+    // Without a listener the process would end.
+    request.on('error', () => {})
     if (!mayWait(request.socket, response)) return
     watchPieces.get(request.socket)!(request)
     // Not documented by Node: what arrives after a response would be dropped before it is counted.
