@@ -3,7 +3,7 @@ import type { Kind, ReplyReading } from '../mail/smtp/attempt.ts'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
-import { kindOfReading, SUPPRESSION_RULES } from '../server/reputation/incidents.ts'
+import { kindOfReading } from '../server/reputation/incidents.ts'
 import { command, Failure, type Print } from './command.ts'
 
 export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
@@ -70,7 +70,7 @@ export function explanationOf(text: string, { phase, mx, recipient, ours }: Plac
     reason,
     retryable,
     ...(reading && evidenceOf(reading)),
-    suppresses: counted ? suppressionOf(counted) : 'never',
+    suppresses: counted ? SUPPRESSES[counted] : 'never',
   }
 }
 
@@ -78,17 +78,12 @@ function evidenceOf({ subject, row, kind, decidedBy, words }: ReplyReading) {
   return { read_as: readAs({ subject, row }), kind, decided_by: decidedBy, words }
 }
 
-/** The rules of a kind in words. All refusals within a day are one incident. */
-function suppressionOf(kind: Kind): string {
-  return SUPPRESSION_RULES.filter((rule) => rule.kind === kind)
-    .map(({ incident, withinDays, days, withoutProofOfLife }) =>
-      [
-        incident === 1 ? 'at once' : `at incident ${incident} within ${withinDays} days`,
-        ...(days === null ? [] : [`for ${days} days`]),
-        ...(withoutProofOfLife ? ['unless it took mail in the last 90 days'] : []),
-      ].join(', '),
-    )
-    .join('; otherwise ')
+/** The rules of incidents.ts in words. */
+const SUPPRESSES: Record<Kind, string> = {
+  unknown: 'at once; an address that took mail in the last 90 days for 7 days, and for good at its next incident',
+  status: 'at its second incident within 30 days, for 30 days',
+  refused: 'at its second incident within 30 days, for 30 days',
+  full: 'at its third incident within 30 days, for 7 days',
 }
 
 function textOf({ state, reason, retryable, suppresses, ...evidence }: Explanation): string {

@@ -1,6 +1,8 @@
 import { connect, isIPv6, type Socket } from 'node:net'
+import { createAlarm } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
+import { stalledMs } from './stalls.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -13,6 +15,8 @@ export interface ConnectFailure {
   how: 'closed' | 'timeout' | 'left' | 'local'
   detail: string
   ip?: string
+  /** As in `BrokenWire`. */
+  silentMs?: number
 }
 
 /** Errors that prove a fault of this machine and nothing about the other one. */
@@ -52,6 +56,7 @@ export function dialHost({
   const addresses = [...new Set(reachable)].slice(0, MAX_ADDRESSES)
   return new Promise((resolve) => {
     const sockets = new Map<string, Socket>()
+    const alarms: ReturnType<typeof createAlarm>[] = []
     const failures: ConnectFailure[] = []
     let next = 0
     let raceTimer: NodeJS.Timeout | undefined
@@ -68,17 +73,22 @@ export function dialHost({
       if (ip === undefined) return
       const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
       sockets.set(ip, socket)
-      socket.setTimeout(Math.max(1, Math.min(limits.connectMs, untilMs - performance.now())))
       socket.on('connect', () => finish({ kind: 'connected', socket, ip }))
-      socket.on('timeout', () => fail(ip, 'timeout', 'silent'))
       socket.on('error', (error: NodeJS.ErrnoException) => fail(ip, howOf(error, ip), error.code ?? error.message))
+      const [startedAtMs, stalledAtMs] = [performance.now(), stalledMs()]
+      const alarm = createAlarm(() => {
+        if (!sockets.has(ip)) return
+        fail(ip, 'timeout', 'silent', performance.now() - startedAtMs - (stalledMs() - stalledAtMs))
+      })
+      alarms.push(alarm)
+      alarm.set(Math.min(startedAtMs + limits.connectMs, untilMs))
       raceTimer = setTimeout(tryNext, limits.raceMs)
     }
 
-    function fail(ip: string, how: ConnectFailure['how'], detail: string): void {
+    function fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number): void {
       sockets.get(ip)?.destroy()
       sockets.delete(ip)
-      failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip })
+      failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs })
       if (failures.length === addresses.length) finish(decisive())
       else tryNext()
     }
@@ -96,12 +106,12 @@ export function dialHost({
 
     function finish(result: HostConnection | ConnectFailure): void {
       clearTimeout(raceTimer)
+      for (const alarm of alarms) alarm.stop()
       signal?.removeEventListener('abort', giveUp)
       for (const socket of sockets.values()) {
-        socket.removeAllListeners('connect').removeAllListeners('timeout').removeAllListeners('error')
+        socket.removeAllListeners('connect').removeAllListeners('error')
         socket.on('error', () => {})
-        if (result.kind === 'connected' && socket === result.socket) socket.setTimeout(0)
-        else socket.destroy()
+        if (result.kind !== 'connected' || socket !== result.socket) socket.destroy()
       }
       resolve(result)
     }

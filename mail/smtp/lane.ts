@@ -80,13 +80,14 @@ function callTo(tools: LaneTools, host: Host, stopwatch: Stopwatch) {
 }
 
 function noteFailure(tools: LaneTools, failure: Failure, host: Host, stopwatch: Stopwatch): void {
-  const { ledger, own, commandMs } = tools
+  const { ledger, own, commandMs, opening } = tools
   const { ip, tls = null, failedTls } = failure
+  const serverMs = failure.phase === 'connect' ? opening.limits.connectMs : commandMs
   const evidence = { mx: host.name, ip, tls }
   const indexes = [...ledger.queued()]
   for (const i of indexes) stopwatch.addTo(ledger.timings(i), 0)
   if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
-  ledger.fail(indexes, own.blame(failure, commandMs), evidence)
+  ledger.fail(indexes, own.blame(failure, serverMs), evidence)
 }
 
 /** One transaction with as many of the recipients that wait as the server takes at a time. */

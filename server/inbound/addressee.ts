@@ -4,6 +4,8 @@ import { type ReturnPath, readReturnPath } from '../domains/return-path.ts'
 /** The addressee of a mail: a return path of ours, or, without one, the address for complaints. */
 export interface Addressee {
   returnPath?: ReturnPath
+  /** The address with that return path, as a reply in the report may name it. */
+  address?: string
 }
 
 /**
@@ -26,7 +28,7 @@ export function addresseesOf({
     const at = address.lastIndexOf('@')
     const [local, host] = [address.slice(0, at), domainToASCII(address.slice(at + 1))]
     const returnPath = readReturnPath(returnPathKeys, local)
-    if (returnPath) return { returnPath }
+    if (returnPath) return { returnPath, address }
     const isOurs = host === returnPathHost || host.startsWith('rp.')
     return isOurs && local.toLowerCase() === COMPLAINTS ? {} : undefined
   }

@@ -35,10 +35,15 @@ export function createReceiver({
 }): (mail: InboundMail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function processMail({ content, hasNullSender = true, returnPath: addressed }: InboundMail): Promise<void> {
+  async function processMail({
+    content,
+    hasNullSender = true,
+    returnPath: addressed,
+    address,
+  }: InboundMail): Promise<void> {
     // A complaint quotes the message, whose return path proves that the service sent it.
     const returnPath = addressed ?? findReturnPath(returnPathKeys, content.toString('latin1'))
-    const mailReport = returnPath && (await readReport(content, { hasNullSender }))
+    const mailReport = returnPath && (await readReport(content, { hasNullSender, returnPath: address }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
     const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
     const kept = isAccepted && mailReport.kind !== 'unread' ? await keep(returnPath!, mailReport) : undefined

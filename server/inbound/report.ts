@@ -1,3 +1,4 @@
+import { domainOf } from '../../mail/address.ts'
 import { readComplaint } from './arf.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
@@ -15,19 +16,21 @@ export type Report =
 export interface ReportEnvelope {
   /** The mail has the null sender, as notices of mail systems have. */
   hasNullSender: boolean
+  /** The address that the mail was sent to: the envelope sender of the message that it reports about. */
+  returnPath?: string
 }
 
 /** The report in a mail; undefined when it reports no failure, or is no report. */
 export async function readReport(
   mail: Buffer,
-  { hasNullSender }: ReportEnvelope = { hasNullSender: true },
+  { hasNullSender, returnPath }: ReportEnvelope = { hasNullSender: true },
 ): Promise<Report | undefined> {
   const parts = await readParts(mail)
   if (!parts) return undefined
   const complaint = readComplaint(parts)
   if (complaint) return { kind: 'complaint', ...complaint }
   if (isOtherReport(parts)) return undefined
-  const ours = ourNamesIn(mail)
+  const ours = ourNamesIn(mail, returnPath)
   const failures = readDeliveryStatus(parts, ours)
   if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : undefined
   if (!hasNullSender || isAutoReply(parts) || !isFromMailSystem(parts) || isNoFailure(parts)) return undefined
@@ -42,15 +45,17 @@ function isOtherReport({ header, part }: Parts): boolean {
   return part('message/feedback-report', 'message/disposition-notification') !== undefined
 }
 
-const RETURN_PATH = /\b(b[.+][0-9a-z.]{20,60})@([a-z0-9.-]{1,253})/i
+const RETURN_PATH = /\bb[.+][0-9a-z.]{20,60}@[a-z0-9.-]{1,253}/i
 const SEARCHED_BYTES = 64 * 1024
 
 /**
  * The envelope sender that the report was sent to or quotes, its domain, and the sending domain of `rp.<domain>`: the
  * names that a reply has for us.
  */
-function ourNamesIn(mail: Buffer): string[] {
-  const [address, , domain = ''] = RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES)) ?? []
+function ourNamesIn(mail: Buffer, returnPath: string | undefined): string[] {
+  const address = returnPath ?? RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES))?.[0]
+  if (address === undefined) return []
+  const domain = domainOf(address)
   const [, sendingDomain] = /^rp\.(.+\..+)$/i.exec(domain) ?? []
-  return [address, domain || undefined, sendingDomain].filter((name) => name !== undefined)
+  return [address, domain, ...(sendingDomain === undefined ? [] : [sendingDomain])]
 }

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { run } from '../../cli/run.ts'
+import { SUPPRESSION_RULES } from '../../server/reputation/incidents.ts'
+
+const ORDINALS = ['', 'first', 'second', 'third']
 
 test.each([
   [
@@ -7,7 +10,7 @@ test.each([
     [],
     'bounced/mailbox_does_not_exist\nread as: about mailbox (unknown)\nkind: unknown\ndecided by: its words "User unknown"\nsuppresses the address: at once',
   ],
-  ['552 5.2.2 full', [], 'suppresses the address: at incident 3 within 30 days, for 7 days'],
+  ['552 5.2.2 full', [], 'suppresses the address: at its third incident within 30 days, for 7 days'],
   [
     '554 5.7.1 Message rejected: flagged as spam',
     ['--phase', 'dot'],
@@ -36,4 +39,18 @@ test('explain says in JSON what decided', async () => {
 
 test('explain refuses what is no reply, and says why', async () => {
   await expect(run(['explain', 'hello'])).rejects.toThrow('reply: begins with no code')
+})
+
+test('what explain says of a kind is what the rules of suppression say', async () => {
+  const replies = { unknown: '550 5.1.1 User unknown', status: '550 5.1.1 Geoblocked', refused: '550 5.2.1 off' }
+  const full = '552 5.2.2 Mailbox full'
+  for (const [kind, reply] of Object.entries({ ...replies, full })) {
+    const { json } = await run(['explain', reply])
+    expect(json).toMatchObject({ kind })
+    for (const { incident, withinDays, days } of SUPPRESSION_RULES.filter((rule) => rule.kind === kind)) {
+      const { suppresses } = json as { suppresses: string }
+      expect(suppresses).toContain(days === null ? 'for good' : `for ${days} days`)
+      if (kind !== 'unknown') expect(suppresses).toContain(`${ORDINALS[incident]} incident within ${withinDays} days`)
+    }
+  }
 })

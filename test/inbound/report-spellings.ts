@@ -47,8 +47,10 @@ export function besideNotice(mail: string, paragraph: string): string {
   return withStatus === mail ? behind(mail, paragraph) : withStatus
 }
 
+export const LF_ALONE = 'LF alone'
+
 export const REPORT_SPELLINGS: Record<string, (mail: string) => string> = {
-  'LF alone': (mail) => mail.replaceAll('\r\n', '\n'),
+  [LF_ALONE]: (mail) => mail.replaceAll('\r\n', '\n'),
   'spaces at the ends of lines': (mail) => mail.replace(/(?<=[a-z])\r\n/g, '  \r\n'),
   'fields in lower case': (mail) => mail.replace(FIELDS, (field) => field.toLowerCase()),
   'no space after a colon': (mail) => mail.replace(/^(Final-Recipient|Action|Status|Diagnostic-Code): /gm, '$1:'),
