@@ -60,11 +60,11 @@ function textOf(content: ArrayBuffer | Uint8Array | string): string {
 
 const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }
 
-/** The words of an HTML page, one line for each block. */
+/** The words of an HTML page, one line for each block. An address in brackets is no tag: not every system escapes it. */
 function textOfHtml(html: string): string {
   return html
     .replace(/<(style|script)\b[\s\S]*?(?:<\/\1\s*>|$)/gi, ' ')
     .replace(/<(?:br|\/p|\/div|\/tr|\/li|\/h\d|\/td)\b[^<>]{0,200}>/gi, '\n')
-    .replace(/<[^<>]{0,2000}>/g, ' ')
+    .replace(/<(?![^<>\s@"]{1,64}@[^<>\s"]{1,253}>)[^<>]{0,2000}>/g, ' ')
     .replace(/&(#?\w{1,6});/g, (whole, name: string) => ENTITIES[name.toLowerCase()] ?? whole)
 }
