@@ -60,7 +60,7 @@ function textOf(content: ArrayBuffer | Uint8Array | string): string {
 
 const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }
 
-/** The words of an HTML page, one line for each block. An address in brackets is no tag: not every system escapes it. */
+/** The words of an HTML page, one line for each block. An address in brackets is no tag, escaped or not. */
 function textOfHtml(html: string): string {
   return html
     .replace(/<(style|script)\b[\s\S]*?(?:<\/\1\s*>|$)/gi, ' ')
