@@ -120,7 +120,7 @@ const INVALID_BEFORE = words(
   'undeliverable, unrouteable, unroutable, unavailable, not a valid, no valid, no active, deleted',
   'ungültige*, invalide, inválid*, indirizzo non valido, ongeldig*, blocked, locked',
 )
-/** A mailbox that its server has closed, in a word that also stands for a policy. */
+/** The mailbox was closed. These words may also mean a policy. */
 export const MAILBOX_BLOCKED = near(
   words(
     'user, account, mailbox, subscriber, konto, postfach, benutzer*, compte, boîte*, utilisateur, cuenta, buzón',

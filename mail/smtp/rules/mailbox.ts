@@ -1,6 +1,6 @@
 import { MAILBOX_BLOCKED, MAILBOX_DISABLED, MAILBOX_FULL, MAILBOX_REFUSED, NO_SPACE, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
-import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule, senderRow } from './rule.ts'
 
 // Each is compiled once, at the first reply that needs it.
 const UNKNOWN_USER = pattern(USER_UNKNOWN)
@@ -37,15 +37,7 @@ const refused = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
   kind: 'refused',
 })
 
-export const SYSTEM_RULES: readonly ReplyRule[] = [
-  {
-    name: 'server trouble',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(SYSTEM_STORAGE),
-    reason: 'policy_block',
-  },
-]
+export const SYSTEM_RULES: readonly ReplyRule[] = [senderRow('server trouble', { text: pattern(SYSTEM_STORAGE) })]
 
 export const MAILBOX_FULL_RULES: readonly ReplyRule[] = [
   full({ status: /^[45]\.2\.2$/ }),
@@ -54,22 +46,8 @@ export const MAILBOX_FULL_RULES: readonly ReplyRule[] = [
 
 /** A quota without a mailbox: the status or the code may say that it is another one. */
 export const SPACE_RULES: readonly ReplyRule[] = [
-  {
-    name: 'quota',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    status: /^(?:4\.[3457]|5\.7)\./,
-    text: STORAGE,
-    reason: 'policy_block',
-  },
-  {
-    name: 'quota',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    code: /^421$/,
-    text: STORAGE,
-    reason: 'policy_block',
-  },
+  senderRow('quota', { status: /^(?:4\.[3457]|5\.7)\./, text: STORAGE }),
+  senderRow('quota', { code: /^421$/, text: STORAGE }),
   full({ text: STORAGE }),
 ]
 
@@ -131,13 +109,7 @@ export const STATUS_RULES: readonly ReplyRule[] = [
 /** Words about a mailbox that leave open whether it exists. */
 export const DOUBTFUL_RULES: readonly ReplyRule[] = [
   refused('disabled', { text: DISABLED }),
-  {
-    name: 'policy',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    status: /^5\.7\./,
-    reason: 'policy_block',
-  },
+  senderRow('policy', { status: /^5\.7\./ }),
   refused('refused', { code: /^55[013]$/, status: /^5\.[0125]\./, text: REFUSED }),
   refused('refused', { code: /^55[013]$/, bare: true, text: REFUSED }),
   refused('refused', { phases: CONTENT_PHASES, status: /^5\.1\.0$/ }),

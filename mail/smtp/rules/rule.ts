@@ -40,3 +40,12 @@ export const CONTENT_PHASES: readonly ReplyPhase[] = ['data', 'dot', 'late']
 export const LATE_PHASES: readonly ReplyPhase[] = ['late']
 /** While we talk to the recipient's server ourselves. */
 export const LIVE_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']
+
+/** A row about the sender, which never counts against an address. */
+export const senderRow = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
+  name,
+  subject: 'sender',
+  phases: RECIPIENT_PHASES,
+  ...when,
+  reason: 'policy_block',
+})

@@ -1,7 +1,7 @@
 import { NAMED } from '../plain-text.ts'
 import { CONTENT_JUDGED, DOMAIN_PAUSED, DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, NOUN, QUOTA } from './lexicon.ts'
 import { near, pattern, together, words } from './pattern.ts'
-import { LIVE_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+import { LIVE_PHASES, type ReplyRule, senderRow } from './rule.ts'
 import { SPAN } from './session.ts'
 
 const SENDER = words(
@@ -187,36 +187,15 @@ export const RATE_RULES: readonly ReplyRule[] = [
 
 /** Asked before the rows that judge the message: spam that a host has sent before is no judgement on this message. */
 export const REPUTATION_RULES: readonly ReplyRule[] = [
-  {
-    name: 'block list',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(LISTED, IS_LISTED),
-    reason: 'policy_block',
-  },
-  {
-    name: 'authentication',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(AUTHENTICATION),
-    reason: 'policy_block',
-  },
-  {
-    name: 'rate',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(RATE, OUR_QUOTA),
-    reason: 'policy_block',
-  },
-  { name: 'host', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(OUR_IP), reason: 'policy_block' },
+  senderRow('block list', { text: pattern(LISTED, IS_LISTED) }),
+  senderRow('authentication', { text: pattern(AUTHENTICATION) }),
+  senderRow('rate', { text: pattern(RATE, OUR_QUOTA) }),
+  senderRow('host', { text: pattern(OUR_IP) }),
 ]
 
 /** Replies about the sender: names, host, relaying. They never count against an address. */
 export const SENDER_RULES: readonly ReplyRule[] = [
-  {
-    name: 'sender',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
+  senderRow('sender', {
     text: pattern(
       SENDER,
       ADMITTED,
@@ -224,48 +203,22 @@ export const SENDER_RULES: readonly ReplyRule[] = [
       `${NAMED.us} ?: ?(?=[a-z])`,
       near(words(NAMED.us), words('doesnt have, does not have, has no'), 4),
     ),
-    reason: 'policy_block',
-  },
-  {
-    name: 'our address',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(OUR_ADDRESS),
-    reason: 'policy_block',
-  },
-  { name: 'host', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(HOST), reason: 'policy_block' },
-  { name: 'DNS', subject: 'sender', phases: LIVE_PHASES, text: pattern(DNS), reason: 'policy_block' },
+  }),
+  senderRow('our address', { text: pattern(OUR_ADDRESS) }),
+  senderRow('host', { text: pattern(HOST) }),
+  senderRow('DNS', { phases: LIVE_PHASES, text: pattern(DNS) }),
   // GMX and web.de say so of the sender, beside the text of RFC 5321 about a mailbox.
-  {
-    name: 'DNS',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(words('invalid dns, null mx record')),
-    reason: 'policy_block',
-  },
-  { name: 'relaying', subject: 'sender', phases: RECIPIENT_PHASES, text: pattern(RELAYING), reason: 'policy_block' },
+  senderRow('DNS', { text: pattern(words('invalid dns, null mx record')) }),
+  senderRow('relaying', { text: pattern(RELAYING) }),
 ]
 
 export const DOMAIN_RULES: readonly ReplyRule[] = [
-  {
-    name: 'domain',
-    subject: 'sender',
-    phases: LIVE_PHASES,
-    text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, DOMAIN_PAUSED),
-    reason: 'policy_block',
-  },
+  senderRow('domain', { phases: LIVE_PHASES, text: pattern(DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, DOMAIN_PAUSED) }),
 ]
 
 /** A quota of the sender's, or of the server. */
 export const QUOTA_RULES: readonly ReplyRule[] = [
-  {
-    name: 'quota',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    code: /^(?!5[25]2)/,
-    text: pattern(...OTHER_QUOTA),
-    reason: 'policy_block',
-  },
+  senderRow('quota', { code: /^(?!5[25]2)/, text: pattern(...OTHER_QUOTA) }),
 ]
 
 const GREYLISTING = words('grey list*, greylist*, gray list*, graylist*')
@@ -297,43 +250,13 @@ const NO_CONNECTION = words(
 
 /** Asked before the rows about the mailbox: a user may be unknown because of the fault. */
 export const FAULT_RULES: readonly ReplyRule[] = [
-  {
-    name: 'server trouble',
-    subject: 'sender',
-    phases: LIVE_PHASES,
-    text: pattern(...SERVER_FAULT),
-    reason: 'policy_block',
-  },
+  senderRow('server trouble', { phases: LIVE_PHASES, text: pattern(...SERVER_FAULT) }),
 ]
 
 /** Asked after the rows about the mailbox: servers name a policy beside a user that they do not know. */
 export const POLICY_RULES: readonly ReplyRule[] = [
-  {
-    name: 'greylisting',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(GREYLISTING),
-    reason: 'policy_block',
-  },
-  {
-    name: 'server trouble',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(NO_CONNECTION, ...SERVER_FAULT),
-    reason: 'policy_block',
-  },
-  {
-    name: 'our name',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(words(NAMED.us)),
-    reason: 'policy_block',
-  },
-  {
-    name: 'policy',
-    subject: 'sender',
-    phases: RECIPIENT_PHASES,
-    text: pattern(REFUSAL, CONTENT_JUDGED),
-    reason: 'policy_block',
-  },
+  senderRow('greylisting', { text: pattern(GREYLISTING) }),
+  senderRow('server trouble', { text: pattern(NO_CONNECTION, ...SERVER_FAULT) }),
+  senderRow('our name', { text: pattern(words(NAMED.us)) }),
+  senderRow('policy', { text: pattern(REFUSAL, CONTENT_JUDGED) }),
 ]
