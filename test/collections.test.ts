@@ -88,7 +88,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/sending/message.ts': ['earlierNames'],
     'server/sending/outcome.ts': ['refused'],
     'server/sending/recipients.ts': ['distinct', 'mailboxes'],
-    'mail/smtp/dial-host.ts': ['sockets'],
+    'mail/smtp/dial-host.ts': ['tries'],
     'mail/smtp/engine.ts': ['transactions'],
     'mail/smtp/exchangers.ts': ['first'],
     'mail/smtp/mta-sts.ts': ['fields', 'mx'],

@@ -61,15 +61,23 @@ export type Subject =
   | 'route'
 
 /** What a refusal says about the recipient's address, the strongest first. */
-export type Kind =
+export const KINDS = [
   /** Beyond doubt that there is no such mailbox or user. */
-  | 'unknown'
+  'unknown',
   /** The same by its status alone, beside words that no rule knows. */
-  | 'status'
+  'status',
   /** The mailbox does not take mail, and may exist. */
-  | 'refused'
+  'refused',
   /** The mailbox has no space. */
-  | 'full'
+  'full',
+] as const
+
+export type Kind = (typeof KINDS)[number]
+
+/** Whether a kind is the same as another one or stronger. No kind is the weakest. */
+export const isAtLeast = (kind: Kind | undefined, other: Kind | undefined): boolean => rankOf(kind) <= rankOf(other)
+
+const rankOf = (kind: Kind | undefined) => (kind === undefined ? KINDS.length : KINDS.indexOf(kind))
 
 /** What of a reply decided: its words, its RFC 3463 status, or nothing but its code. */
 export type DecidedBy = 'words' | 'status' | 'code'
@@ -219,7 +227,7 @@ export interface Delivery extends Asker {
   /**
    * Permits the final dot. Called once per transaction, while the content is on its way, with the indexes of the
    * recipients that the server accepted. On `false` or a throw the engine sends no dot and closes the connection, and
-   * those recipients end bounced/temporary_failure. The dot of those in `refused` was refused: an earlier permission
+   * those recipients end as a fault of ours. The dot of those in `refused` was refused: an earlier permission
    * for them is over, and they wait for a transaction of their own.
    */
   beforeDot(recipients: number[], refused: number[]): Promise<boolean>

@@ -1,4 +1,4 @@
-import type { DecidedBy, Kind, Outcome, Reply, ReplyReading } from './attempt.ts'
+import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf } from './clauses.ts'
 import { type KnownNames, NAMED } from './plain-text.ts'
 import { leftWords } from './rules/known-words.ts'
@@ -115,13 +115,10 @@ function firstHeld(held: (rule: ReplyRule) => Held | undefined, isQuoted: boolea
   const first = firstOf(RULES, held)!
   if (!isQuoted || !isByStatusAlone(first.rule)) return first
   const other = firstOf(RULES, (rule) => (isByStatusAlone(rule) ? undefined : held(rule)))!
-  return strengthOf(other.rule) > strengthOf(first.rule) ? first : other
+  return isAtLeast(first.rule.kind, other.rule.kind) ? other : first
 }
 
 const isByStatusAlone = ({ status, text, kind }: ReplyRule) => status !== undefined && !text && kind !== undefined
-
-const WEAKEST_FIRST: readonly (Kind | undefined)[] = [undefined, 'full', 'refused', 'status', 'unknown']
-const strengthOf = ({ kind }: ReplyRule) => WEAKEST_FIRST.indexOf(kind)
 
 function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {

@@ -2,7 +2,7 @@ import { connect, isIPv6, type Socket } from 'node:net'
 import { createAlarm } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
-import { stalledMs } from './stalls.ts'
+import { watchUnblocked } from './stalls.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -55,8 +55,7 @@ export function dialHost({
   const reachable = host.addresses.filter((ip) => sourceAddress === undefined || isIPv6(ip) === isIPv6(sourceAddress))
   const addresses = [...new Set(reachable)].slice(0, MAX_ADDRESSES)
   return new Promise((resolve) => {
-    const sockets = new Map<string, Socket>()
-    const alarms: ReturnType<typeof createAlarm>[] = []
+    const tries = new Map<string, { socket: Socket; alarm: ReturnType<typeof createAlarm> }>()
     const failures: ConnectFailure[] = []
     let next = 0
     let raceTimer: NodeJS.Timeout | undefined
@@ -72,22 +71,19 @@ export function dialHost({
       const ip = addresses[next++]
       if (ip === undefined) return
       const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
-      sockets.set(ip, socket)
       socket.on('connect', () => finish({ kind: 'connected', socket, ip }))
       socket.on('error', (error: NodeJS.ErrnoException) => fail(ip, howOf(error, ip), error.code ?? error.message))
-      const [startedAtMs, stalledAtMs] = [performance.now(), stalledMs()]
-      const alarm = createAlarm(() => {
-        if (!sockets.has(ip)) return
-        fail(ip, 'timeout', 'silent', performance.now() - startedAtMs - (stalledMs() - stalledAtMs))
-      })
-      alarms.push(alarm)
-      alarm.set(Math.min(startedAtMs + limits.connectMs, untilMs))
+      const silentMs = watchUnblocked()
+      const alarm = createAlarm(() => fail(ip, 'timeout', 'silent', silentMs()))
+      alarm.set(Math.min(performance.now() + limits.connectMs, untilMs))
+      tries.set(ip, { socket, alarm })
       raceTimer = setTimeout(tryNext, limits.raceMs)
     }
 
     function fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number): void {
-      sockets.get(ip)?.destroy()
-      sockets.delete(ip)
+      tries.get(ip)?.alarm.stop()
+      tries.get(ip)?.socket.destroy()
+      tries.delete(ip)
       failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs })
       if (failures.length === addresses.length) finish(decisive())
       else tryNext()
@@ -106,9 +102,9 @@ export function dialHost({
 
     function finish(result: HostConnection | ConnectFailure): void {
       clearTimeout(raceTimer)
-      for (const alarm of alarms) alarm.stop()
       signal?.removeEventListener('abort', giveUp)
-      for (const socket of sockets.values()) {
+      for (const { socket, alarm } of tries.values()) {
+        alarm.stop()
         socket.removeAllListeners('connect').removeAllListeners('error')
         socket.on('error', () => {})
         if (result.kind !== 'connected' || socket !== result.socket) socket.destroy()

@@ -1,5 +1,5 @@
 import type { Failure } from './failure.ts'
-import { stalledMs } from './stalls.ts'
+import { stalledMs, watchUnblocked } from './stalls.ts'
 
 // Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
 // rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
@@ -15,12 +15,11 @@ export function createOwnTime() {
   return {
     /** Counts a wait of ours. */
     async during<T>(work: Promise<T>): Promise<T> {
-      const startedAtMs = performance.now()
-      const stalledAtMs = stalledMs()
+      const unblockedMs = watchUnblocked()
       try {
         return await work
       } finally {
-        waitedMs += performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
+        waitedMs += unblockedMs()
       }
     },
     /** The failure, told as ours where our waits left the server less than half of its time. */

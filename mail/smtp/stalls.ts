@@ -20,3 +20,10 @@ export function stalledMs(): number {
   tick()
   return stalledTotalMs
 }
+
+/** Starts a watch. It returns the milliseconds since then in which the event loop was not blocked. */
+export function watchUnblocked(): () => number {
+  const startedAtMs = performance.now()
+  const stalledAtMs = stalledMs()
+  return () => performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
+}

@@ -62,6 +62,7 @@ export function judgeRefusal(
   const alone: number[] = []
   for (const [i, verdict] of verdicts) {
     const named = raw.lines
+      .filter((line) => isNamedIn(line, mail.recipients[i]!))
       .map((line) => verdictOnNamed(session, { ...raw, lines: [line] }, phase, namesIn(session, mail, i)))
       .find((found) => found !== undefined)
     verdicts.set(i, { ...verdict, ...(named ?? NOT_ASKED_ALONE) })

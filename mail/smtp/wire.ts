@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAlarm } from './alarm.ts'
 import { createReplyParser, type RawReply } from './reply.ts'
-import { stalledMs } from './stalls.ts'
+import { watchUnblocked } from './stalls.ts'
 
 /** Why a conversation cannot go on. */
 export interface BrokenWire {
@@ -175,17 +175,12 @@ type Continuation = (reason?: BrokenWire) => void
 /** One wait at a time: `end` resumes its caller, and so does its deadline, as a timeout. */
 function createWait() {
   let resume: Continuation | undefined
-  let startedAtMs = 0
-  let stalledAtMs = 0
-  const alarm = createAlarm(() => {
-    const silentMs = performance.now() - startedAtMs - (stalledMs() - stalledAtMs)
-    end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs })
-  })
+  let silentMs = () => 0
+  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs: silentMs() }))
 
   function start(untilMs: number, continuation: Continuation): void {
     resume = continuation
-    startedAtMs = performance.now()
-    stalledAtMs = stalledMs()
+    silentMs = watchUnblocked()
     alarm.set(untilMs)
   }
 

@@ -61,7 +61,7 @@ test('a server that was silent for half of its time or more is silent, whatever 
   )
 })
 
-test('only a timeout is told as ours: a reply, a close and a refusal are the server’s', async () => {
+test('only a timeout can be our fault, not a reply, a close or a refusal', async () => {
   const own = createOwnTime()
   await own.during(takes(60, true))
   for (const how of ['closed', 'garbage', 'refused', 'slow', 'insecure'] as const) {

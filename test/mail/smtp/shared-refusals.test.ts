@@ -56,7 +56,7 @@ test.each([
   ['552 5.2.2 mailbox is full', 'dot'],
   ['550 5.1.1 <joann@example.test>: user unknown', 'dot'],
   ['550 5.1.1 <ann@example.test.org>: user unknown', 'dot'],
-] as const)('"%s" to %s names nobody: each recipient is asked alone', async (refusal, at) => {
+] as const)('after "%s" to %s, which names no recipient, each recipient is tried alone', async (refusal, at) => {
   const { script, taken } = refusing(['bob@example.test'], refusal, at)
   const { attempts, exchanger, markers } = await deliverTo(script)
   expect(attempts.map(outcomeOf)).toEqual(['delivered', expect.stringMatching(/^mailbox/), 'delivered'])
@@ -115,7 +115,7 @@ test('a server that refuses and closes is asked for the others over fresh connec
   expect(exchanger.sessions).toHaveLength(3)
 })
 
-test('whatever servers answer, nobody is told unknown for the sake of another recipient', async () => {
+test('no reply makes a recipient unknown because of another recipient', async () => {
   const names = ['ann', 'bob', 'cy', 'dan'].map((name) => `${name}@example.test`)
   const refusals = [
     '550 5.1.1 User unknown',
