@@ -3,7 +3,6 @@ import type { Kind, ReplyReading } from '../mail/smtp/attempt.ts'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
-import { kindOfReading } from '../server/reputation/incidents.ts'
 import { command, Failure, type Print } from './command.ts'
 
 export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
@@ -64,13 +63,12 @@ export function explanationOf(text: string, { phase, mx, recipient, ours }: Plac
   const { outcome, reading } = classify({ phase, reply, mx, names: { recipient, ours } })
   if (outcome.kind !== 'bounced') return { state: outcome.kind }
   const { reason, retryable } = outcome
-  const counted = reading && kindOfReading(reason, readAs(reading))
   return {
     state: 'bounced',
     reason,
     retryable,
     ...(reading && evidenceOf(reading)),
-    suppresses: counted ? SUPPRESSES[counted] : 'never',
+    suppresses: reading?.kind ? SUPPRESSES[reading.kind] : 'never',
   }
 }
 

@@ -38,7 +38,7 @@ export interface FailedRecipient extends Diagnosis {
    */
   addresses: string[]
   /** The address that failed, as the bounce names it; absent when it names none. */
-  failed?: string
+  failedAddress?: string
 }
 
 /**

@@ -16,26 +16,26 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   const groups = statusGroups(parts)
   if (groups.length === 0) return undefined
   // OpenSMTPD writes `error`.
-  const groupsThatFailed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
+  const failed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
   const notice = noticeOf(parts.text)
-  return groupsThatFailed.map((fields): FailedRecipient => {
+  return failed.map((fields): FailedRecipient => {
     const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
     const addresses = ['original-recipient', 'final-recipient']
       .map((name) => bareValue(fieldValue(fields, name)))
       .filter((address) => address !== '')
     const [recipient = ''] = addresses
-    const failed = failedAddressOf(fields)
+    const failedAddress = failedAddressOf(fields)
     const mx = bareValue(fieldValue(fields, 'remote-mta'))
     const report = { recipient, status, mx, ours }
     const diagnosis = diagnose({ ...report, lines: diagnosticOf(fields) })
-    if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses, failed }
+    if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses, failedAddress }
     // The fields say little: the text for people may quote the reply.
     const passages = passagesOf(notice, (address) => ours.includes(address))
     const own = passages.filter(({ address }) => addresses.some((each) => lowerAscii(each) === address))
-    const lines = own.length > 0 || groupsThatFailed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
+    const lines = own.length > 0 || failed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
     const fromText = diagnose({ ...report, status: diagnosis.reason === undefined ? status : '', lines })
     const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
-    return { ...(isBetter ? fromText : diagnosis), addresses, failed }
+    return { ...(isBetter ? fromText : diagnosis), addresses, failedAddress }
   })
 }
 

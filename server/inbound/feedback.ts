@@ -1,5 +1,5 @@
 import { lowerAscii, matchingFormOf, parseMailbox } from '../../mail/address.ts'
-import type { Kind } from '../../mail/smtp/attempt.ts'
+import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
@@ -10,10 +10,11 @@ import { matchingSql } from '../db/matching-sql.ts'
 import { isExpired } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
+import type { ENTRY } from '../ledger/rows.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { createDueEntries } from '../reputation/due-entries.ts'
-import { kindOfReading } from '../reputation/incidents.ts'
+import { bounceEntry, type DueEntry } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
@@ -140,19 +141,11 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     return inTime(storing, STATEMENT_MS)
   }
 
-  /** The entry that a row of feedback makes due. The simulator's addresses have none. */
-  async function entryOf(
-    { messageId, address, recipient, kind, refusal }: Feedback,
-    of: ReportedMessage,
-    isShared: boolean,
-  ) {
-    if (isSimulated(recipient)) return undefined
-    if (kind === 'complaint') return { reason: 'complaint', days: isShared ? SHARED_COMPLAINT_DAYS : null }
-    if (!refusal) return undefined
-    const { accountId, tenantId } = of
-    const due = await findDue({ accountId, tenantId, messageId, kinds: new Map([[address, refusal]]) })
-    const entry = due.get(address)
-    return entry && { reason: 'bounce', days: entry.days }
+  /** The entries that bounces of a message's recipients make due, by their addresses. */
+  function dueOf({ id, accountId, tenantId }: ReportedMessage, feedback: readonly Feedback[]) {
+    const ofMessage = feedback.filter(({ messageId }) => messageId === id)
+    const kinds = new Map(ofMessage.flatMap(({ address, refusal }) => (refusal ? [[address, refusal] as const] : [])))
+    return findDue({ accountId, tenantId, messageId: id, kinds })
   }
 
   return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
@@ -166,12 +159,13 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     const feedback = feedbackOf(report, concerned)
     if (feedback.length === 0) return 'no_recipient'
     const atMs = Math.floor(clock.now())
-    const rows: RowOf<typeof ROW>[] = []
-    for (const each of feedback) {
-      const { messageId, isMember, ...row } = each
+    const due = new Map(
+      await Promise.all(messages.map(async (message) => [message.id, await dueOf(message, feedback)] as const)),
+    )
+    const rows = feedback.map(({ messageId, isMember, ...each }): RowOf<typeof ROW> => {
       const message = messages.find(({ id }) => id === messageId)!
-      rows.push({
-        ...row,
+      return {
+        ...each,
         id: newId(atMs),
         message_id: messageId,
         account_id: message.accountId,
@@ -179,16 +173,25 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         domain: parseMailbox(message.from)!.domain,
         tag: message.tag,
         metadata: message.metadata,
-        refusal: isSimulated(each.recipient) ? null : each.refusal,
-        entry: await entryOf(each, message, concerned.isShared),
+        entry: entryOf(each, due.get(messageId)!, concerned.isShared),
         is_member: isMember,
         in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
         reported_at: new Date(atMs).toISOString(),
-      })
-    }
+      }
+    })
     return (await store(firstId, rows)).length > 0 ? 'kept' : 'known'
   }
+}
+
+/** The entry that a row of feedback makes due. */
+function entryOf(
+  { kind, recipient, address }: Pick<Feedback, 'kind' | 'recipient' | 'address'>,
+  due: ReadonlyMap<string, DueEntry>,
+  isShared: boolean,
+): RowOf<typeof ENTRY> | undefined {
+  if (kind === 'late_bounce') return bounceEntry(due.get(address))
+  return isSimulated(recipient) ? undefined : { reason: 'complaint', days: isShared ? SHARED_COMPLAINT_DAYS : null }
 }
 
 interface Feedback {
@@ -201,8 +204,8 @@ interface Feedback {
   kind: 'complaint' | 'late_bounce'
   reason: string | null
   detail: string | null
-  /** What a bounce counts against the address. */
-  refusal?: Kind
+  /** What a bounce counts against the address. The simulator's addresses have none. */
+  refusal: Kind | undefined
   /** Another mailbox failed than that of the recipient. */
   isMember: boolean
 }
@@ -218,7 +221,7 @@ function complaintOf(addresses: string[], type: string, { find }: Concerned): Fe
   const recipient = find(addresses)
   return recipient === undefined
     ? []
-    : [{ kind: 'complaint', reason: null, detail: type, isMember: false, ...fieldsOf(recipient) }]
+    : [{ kind: 'complaint', reason: null, detail: type, refusal: undefined, isMember: false, ...fieldsOf(recipient) }]
 }
 
 function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): Feedback[] {
@@ -226,7 +229,7 @@ function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): 
   // A member of a list may be a recipient of the message, too, and then counts for itself.
   const found = reported.map((failure) => ({
     failure,
-    recipient: find([failure.failed, ...failure.addresses].filter((address) => address !== undefined)),
+    recipient: find([failure.failedAddress, ...failure.addresses].filter((address) => address !== undefined)),
   }))
   // What names the recipient goes before what names another address, such as one that it forwards to.
   const isNamed = ({ failure, recipient }: (typeof found)[number]) =>
@@ -234,23 +237,24 @@ function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): 
   for (const { failure, recipient } of [...found.filter(isNamed), ...found]) {
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
-  return [...failures].map(([recipient, { reason, readAs, detail, failed }]) => {
-    const mailbox = failed === undefined ? 'same' : mailboxOf(failed, recipient.email)
+  return [...failures].map(([recipient, { reason, kind, detail, failedAddress }]) => {
+    const mailbox = failedAddress === undefined ? 'same' : mailboxOf(failedAddress, recipient.email)
+    const isMember = mailbox === 'member'
     const isDoubtful = isShared || mailbox === 'inside'
     return {
       kind: 'late_bounce',
       ...fieldsOf(recipient),
       reason: reason ?? null,
       detail: detail || null,
-      refusal: mailbox === 'member' ? undefined : asBelieved(kindOfReading(reason, readAs), isDoubtful),
-      isMember: mailbox === 'member',
+      refusal: isMember || isSimulated(recipient.email) ? undefined : asBelieved(kind, isDoubtful),
+      isMember,
     }
   })
 }
 
 /** A report that may be about another mailbox, or by another recipient, is not believed to its full strength. */
 const asBelieved = (kind: Kind | undefined, isDoubtful: boolean) =>
-  isDoubtful && (kind === 'unknown' || kind === 'status') ? 'refused' : kind
+  isDoubtful && isAtLeast(kind, 'refused') ? 'refused' : kind
 
 function fieldsOf({ messageId, email, status, kind, mx }: HistoryRecipient) {
   const provider = mailboxProvider(mx ?? undefined)

@@ -27,7 +27,7 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
     // A reason before the address, or after a list of addresses, is that of them all.
     const diagnosis = own?.reason !== undefined ? own : { ...all, detail: own?.detail || all.detail }
     if (diagnosis.reason === undefined && named.length === 0) return []
-    return [{ ...diagnosis, addresses: [address], failed: address }]
+    return [{ ...diagnosis, addresses: [address], failedAddress: address }]
   })
   if (failures.length > 0 || all.reason === undefined) return failures
   return [{ ...all, addresses: [] }]

@@ -6,7 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { run } from '../db/statement.ts'
-import { dueEntry, KNOWN_DAYS, kindOfReading, type Refusal } from '../reputation/incidents.ts'
+import { dueEntry, KNOWN_DAYS, type Refusal } from '../reputation/incidents.ts'
 import { diagnose } from './diagnosis.ts'
 
 // Judges the replies that created suppression entries again, by the rules of today. An earlier release took some
@@ -109,8 +109,7 @@ export async function recheckSuppressions(
 /** Whether these replies still suffice for an entry. What was delivered before is not counted for the address. */
 function wouldSuppress({ email }: Entry, replies: readonly StoredReply[], ours: readonly string[]): boolean {
   const refusals = replies.flatMap((reply): Refusal[] => {
-    const { reason, readAs } = readingOf(reply, email, ours)
-    const kind = kindOfReading(reason, readAs)
+    const { kind } = readingOf(reply, email, ours)
     return kind ? [{ kind, atMs: timeOfId(reply.eventId) }] : []
   })
   return refusals.some(({ kind, atMs }) => {
@@ -135,6 +134,6 @@ function readingOf({ smtp, detail, domain }: StoredReply, recipient: string, kno
   if (code === undefined) return {}
   // An earlier release left a status of another class in the text.
   const reply = toReply({ kind: 'reply', code, lines: [`${enhanced} ${text}`.trim()] })
-  const { outcome, reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
-  return { reason: outcome.kind === 'bounced' ? outcome.reason : undefined, readAs: reading && readAs(reading) }
+  const { reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
+  return { kind: reading?.kind, readAs: reading && readAs(reading) }
 }

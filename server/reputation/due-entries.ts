@@ -10,8 +10,8 @@ import { oldestKeptId } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
 import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './incidents.ts'
 
-/** Sends and reports that look up addresses at a time. They must not keep the database from the sends of others. */
-const LOOK_UPS = { slots: 8, perAccount: 2 }
+/** The look-ups of this process at a time, for sends and reports. They must not keep the database from other sends. */
+const slots = createFairSlots({ slots: 8, perAccount: 2 })
 const AT_MOST_MS = 2_000
 
 const REFUSALS = `
@@ -49,8 +49,6 @@ export interface Refused {
 export type FindDueEntries = (refused: Refused) => Promise<Map<string, DueEntry>>
 
 export function createDueEntries({ db, clock }: { db: Database; clock: DatabaseClock }): FindDueEntries {
-  const slots = createFairSlots(LOOK_UPS)
-
   async function historiesOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
     const histories = new Map<string, AddressHistory & { refusals: Refusal[] }>()
     for (const address of kinds.keys()) histories.set(address, { refusals: [] })

@@ -1,4 +1,4 @@
-import type { Kind } from '../../mail/smtp/attempt.ts'
+import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
 import { RULES, readAs } from '../../mail/smtp/rules.ts'
 
 // What an entry of the suppression list rests on. A reading of a reply may be wrong, so what we know of the address
@@ -26,6 +26,9 @@ export interface DueEntry {
   days: number | null
 }
 
+/** The entry as a bounce makes it: see ENTRY of ledger/rows.ts. */
+export const bounceEntry = (due: DueEntry | undefined) => due && { reason: 'bounce', days: due.days }
+
 interface Rule extends DueEntry {
   /** The incident at which the address is suppressed, of those of this kind or a stronger one in the days before. */
   incident: number
@@ -42,14 +45,10 @@ export const SUPPRESSION_RULES: readonly Rule[] = [
   { kind: 'full', incident: 3, withinDays: 30, days: 7 },
 ]
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
+const DAY_MS = 86_400_000
 const INCIDENT_MS = DAY_MS
 /** How long refusals are kept, and a delivery proves that the address lives. */
 export const KNOWN_DAYS = 90
-
-const STRONGEST_FIRST: readonly Kind[] = ['unknown', 'status', 'refused', 'full']
-const isAtLeast = (kind: Kind, other: Kind) => STRONGEST_FIRST.indexOf(kind) <= STRONGEST_FIRST.indexOf(other)
 
 /** The refusals in groups: all within 24 hours of the first one, with the strongest of their kinds. */
 function incidentsOf(refusals: readonly Refusal[]): Refusal[] {

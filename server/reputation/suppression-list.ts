@@ -141,26 +141,17 @@ export async function removeSuppression(
     .delete(suppressions)
     .where(and(isOn(list, addresses), isInForce()))
     .returning()
-  const { accountId, tenantId = '' } = list
-  if (removed)
-    await db
-      .delete(refusals)
-      .where(
-        and(
-          eq(refusals.accountId, accountId),
-          inArray(refusals.email, [...addresses]),
-          eq(refusals.tenantId, tenantId),
-        ),
-      )
+  if (removed) await db.delete(refusals).where(isOn(list, addresses, refusals))
   return removed
 }
 
-function isOn({ accountId, tenantId = '' }: SuppressionList, addresses: readonly string[]): SQL | undefined {
-  return and(
-    eq(suppressions.accountId, accountId),
-    inArray(suppressions.email, [...addresses]),
-    eq(suppressions.tenantId, tenantId),
-  )
+/** Which rows of a table are those of addresses on a list. */
+function isOn(
+  { accountId, tenantId = '' }: SuppressionList,
+  addresses: readonly string[],
+  of: typeof suppressions | typeof refusals = suppressions,
+): SQL | undefined {
+  return and(eq(of.accountId, accountId), inArray(of.email, [...addresses]), eq(of.tenantId, tenantId))
 }
 
 function isInForce(): SQL | undefined {

@@ -12,11 +12,10 @@ import {
 import { lowerAscii } from '../../mail/address.ts'
 import type { Kind, SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
-import type { RowOf } from '../db/columns.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { ENTRY, EndingRow, OutcomeRow } from '../ledger/rows.ts'
-import { type DueEntry, kindOfReading } from '../reputation/incidents.ts'
+import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
+import { bounceEntry, type DueEntry, kindOfReading } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { isSimulated } from '../reputation/simulated.ts'
 import type { Recipient } from './recipients.ts'
@@ -160,7 +159,6 @@ export function refusedAddresses(outcomes: readonly RecipientOutcome[]): Map<str
 function outcomeRow(outcome: RecipientOutcome, position: number, due: ReadonlyMap<string, DueEntry>): OutcomeRow {
   const refusal = refusalOf(outcome)
   const address = lowerAscii(outcome.email)
-  const entry = refusal && due.get(address)
   return {
     position,
     status: statusNames.name(outcome.status),
@@ -172,7 +170,7 @@ function outcomeRow(outcome: RecipientOutcome, position: number, due: ReadonlyMa
     provider: mailboxProvider(outcome.smtp?.mx ?? outcome.smtp?.tried.find(({ mx }) => mx)?.mx),
     refusal: refusal ?? null,
     address,
-    entry: entry ? ({ reason: 'bounce', days: entry.days } satisfies RowOf<typeof ENTRY>) : null,
+    entry: refusal && bounceEntry(due.get(address)),
   }
 }
 

@@ -38,8 +38,8 @@ export function createRecordUntilStored(
   const findDue = createDueEntries({ db, clock })
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
+    const kinds = refusedAddresses(complete)
     return tryUntil(leaseUntilMs, async () => {
-      const kinds = refusedAddresses(complete)
       const due = kinds.size === 0 ? undefined : await findDue({ ...claim, kinds })
       try {
         if (await record(claim, endingRow(outcomes, content, due))) return outcomes
