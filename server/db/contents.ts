@@ -1,4 +1,5 @@
-import { connect, type Database } from './connect.ts'
+import type { Database } from './connect.ts'
+import { alterTables, ddl, openDdlSession } from './ddl.ts'
 import { RETENTION_MS } from './retention.ts'
 import { run } from './statement.ts'
 
@@ -24,18 +25,19 @@ const OLD_DAYS = `
 export async function removeContents(databaseUrl: string, days: number): Promise<string[]> {
   // What is as old as all history is dropped with it.
   if (days * DAY_MS >= RETENTION_MS) return []
-  const db = connect(databaseUrl, { connections: 1, statementMs: 0 })
+  const session = openDdlSession(databaseUrl)
+  const { db } = session
   try {
     const old = await run<{ name: string; blocks: number }>(db, OLD_DAYS, [days * DAY_MS])
     for (const { name, blocks } of old) {
       for (let from = 0; from < blocks; from += BLOCKS) await removeRange(db, name, from)
-      await run(db, `comment on table ${name} is '${MARK}'`)
-      // Gives the space of long contents back to the system.
-      await run(db, `vacuum ${name}`)
+      await alterTables(db, ({ alter }) => alter(ddl`comment on table ${name} is '${MARK}'`))
+      // Gives the space of long contents back to the system, unless the day is locked.
+      await session.alterAlone(ddl`vacuum (skip_locked) ${name}`)
     }
     return old.map(({ name }) => name)
   } finally {
-    await db.$client.end({ timeout: 5 })
+    await session.end()
   }
 }
 

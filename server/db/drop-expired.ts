@@ -1,10 +1,9 @@
-import { connect, type Database } from './connect.ts'
+import { readDatabaseUrl } from '../config/database-url.ts'
+import type { Database } from './connect.ts'
+import { alterTables, type DdlSession, ddl, openDdlSession } from './ddl.ts'
 import { RETENTION_MS, STATISTICS_DAYS } from './retention.ts'
 import { HISTORY } from './schema.ts'
 import { run } from './statement.ts'
-
-/** A statement gives up a lock after this time, so that no other waits in line behind it. The next call goes on. */
-const LOCK_MS = 5_000
 
 // The name of a partition ends with its day. A partition that a crash left detached and not dropped has no parent.
 const EXPIRED = `
@@ -48,18 +47,30 @@ const OLD_URLS = `delete from webhook_urls where replaced_at < clock_timestamp()
  * for it. Throws when it cannot get a lock: what it has dropped until then stays dropped, and the next call goes on.
  */
 export async function dropExpired(databaseUrl: string): Promise<string[]> {
-  const db = connect(databaseUrl, { connections: 1, statementMs: 0, lockMs: LOCK_MS })
+  const session = openDdlSession(databaseUrl)
+  const { isPooled } = readDatabaseUrl(databaseUrl)
+  const { db } = session
   try {
     const expired = await run<ExpiredPartition>(db, EXPIRED, [`{${Object.keys(HISTORY)}}`, RETENTION_MS])
-    for (const { parent, name, isAttached, isPending } of expired) {
-      if (isPending) await run(db, `alter table ${parent} detach partition ${name} finalize`)
-      else if (isAttached) await run(db, `alter table ${parent} detach partition ${name} concurrently`)
-      await run(db, `drop table ${name}`)
+    for (const partition of expired) {
+      if (partition.isAttached) await detach(session, partition, isPooled)
+      await alterTables(db, ({ alter }) => alter(ddl`drop table ${partition.name}`))
     }
     for (const table of ['hourly_stats', 'group_stats']) await deleteStatistics(db, table)
     await run(db, OLD_URLS, [RETENTION_MS])
     return expired.map(({ name }) => name)
   } finally {
-    await db.$client.end({ timeout: 5 })
+    await session.end()
   }
+}
+
+// DETACH ... CONCURRENTLY waits for readers of the parent, and no send waits behind it. A transaction cannot hold it,
+// and only a transaction can limit its locks through a pooler.
+async function detach(session: DdlSession, { parent, name, isPending }: ExpiredPartition, isPooled: boolean) {
+  const finalize = ddl`alter table ${parent} detach partition ${name} finalize`
+  const whole = ddl`alter table ${parent} detach partition ${name}`
+  if (isPooled) return alterTables(session.db, ({ alter }) => alter(isPending ? finalize : whole))
+  if (isPending) return session.alterAlone(finalize)
+  // A wait that was given up leaves the detach pending.
+  await session.alterAlone(ddl`alter table ${parent} detach partition ${name} concurrently`, finalize)
 }

@@ -1,4 +1,5 @@
 import type { Database, Transaction } from './connect.ts'
+import { alterTables, type DdlTransaction, ddl } from './ddl.ts'
 import { run } from './statement.ts'
 
 // The order of events in the stream is that of (stream_order, id). The stream order of an event is the id of the
@@ -21,14 +22,14 @@ export const CLUSTER = '(select system_identifier::text from pg_control_system()
 /** SQL: whether the newest epoch is that of this cluster. */
 export const IS_KEPT = `(select cluster from event_orders order by epoch desc limit 1) is not distinct from ${CLUSTER}`
 
-const LOCK = 'lock table event_orders in share row exclusive mode'
+const LOCK = ddl`lock table event_orders in share row exclusive mode`
 
 const BEGIN_EPOCH = `
   insert into event_orders (epoch, cluster) values (coalesce(${EPOCH}, 0) + 1, ${CLUSTER}) returning epoch`
 
 /** Partitions have defaults of their own, which an insert through the parent does not use. */
 const setDefault = (epoch: number) =>
-  `alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
+  ddl`alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
 
 async function isKept(db: Database | Transaction): Promise<boolean> {
   const [row] = await run<{ isKept: boolean }>(db, `select ${IS_KEPT} as "isKept"`)
@@ -40,13 +41,13 @@ async function isKept(db: Database | Transaction): Promise<boolean> {
  * restored elsewhere. Every process calls it before it stores events.
  */
 export async function keepEventOrder(db: Database): Promise<void> {
-  if (!(await isKept(db))) await db.transaction(beginEpoch)
+  if (!(await isKept(db))) await alterTables(db, beginEpoch)
 }
 
 /** As `keepEventOrder`, in a transaction. */
-export async function beginEpoch(tx: Transaction): Promise<void> {
-  await run(tx, LOCK)
+export async function beginEpoch({ tx, alter }: DdlTransaction): Promise<void> {
+  await alter(LOCK)
   if (await isKept(tx)) return
   const [begun] = await run<{ epoch: number }>(tx, BEGIN_EPOCH)
-  await run(tx, setDefault(begun!.epoch))
+  await alter(setDefault(begun!.epoch))
 }

@@ -6,7 +6,7 @@ import { applyMigrations } from './migrations.ts'
 const reading = readVariables(process.env, ['databaseUrl'])
 if ('faults' in reading) reportFaults(reading.faults)
 try {
-  await applyMigrations(reading.variables.databaseUrl)
+  await applyMigrations(reading.variables.databaseUrl, ({ message }) => console.error(`Waiting for a lock: ${message}`))
   console.log('migrations applied')
 } catch (error) {
   // An error that failed at every address of a host name has a code and no message. The builder's errors quote the

@@ -7,6 +7,7 @@ import {
   refuseUnusable,
 } from './applied-migrations.ts'
 import { connect, type Transaction } from './connect.ts'
+import { alterTables, type DdlTransaction, ddl } from './ddl.ts'
 import { CREATE_DATABASE, textFault } from './encoding.ts'
 import { beginEpoch } from './event-order.ts'
 import { run } from './statement.ts'
@@ -14,7 +15,7 @@ import { run } from './statement.ts'
 const LOCK = 0x7665_7264 // 'verd'
 
 /** Drizzle's table, as its migrator makes it. */
-const TABLE = `
+const TABLE = ddl`
   create schema if not exists drizzle;
   create table if not exists drizzle.__drizzle_migrations (
     id serial primary key, hash text not null, created_at bigint)`
@@ -24,23 +25,27 @@ const ADD = 'insert into drizzle.__drizzle_migrations (hash, created_at) values 
 /** The migration of 0.3 adds the column. */
 const NAME_RELEASE = 'update drizzle.__drizzle_migrations set oldest_release = $2 where hash = $1'
 
-// A pooler gives each transaction another session, so the settings and the lock last as long as the transaction.
-const SETTINGS = `select set_config('lock_timeout', '30s', true), set_config('statement_timeout', '0', true)`
+const NO_LIMIT = `select set_config('statement_timeout', '0', true)`
+
+/** How long a statement waits for its lock, and how often all begin again: for five minutes. */
+const PATIENCE = { lockMs: 1_000, pauseMs: 4_000, tries: 60 }
 
 /**
  * Applies the missing migrations in one transaction. Processes that start together take turns by an advisory lock. A
- * table that stays locked for 30 s fails the start. Throws for an empty database that could not hold every message, and
- * for one that an unreleased version has made.
+ * statement that gets no lock within a second ends the transaction, so that sends do not wait behind it, and all begins
+ * again, for up to five minutes: `onWait` is called each time. Throws for an empty database that could not hold every
+ * message, and for one that an unreleased version has made.
  */
-export async function applyMigrations(url: string): Promise<void> {
+export async function applyMigrations(url: string, onWait?: (error: Error) => void): Promise<void> {
   const db = connect(url, { connections: 1, statementMs: 0 })
+  const apply = async (transaction: DdlTransaction) => {
+    await run(transaction.tx, NO_LIMIT)
+    await run(transaction.tx, 'select pg_advisory_xact_lock($1)', [LOCK])
+    await applyMissing(transaction)
+    await beginEpoch(transaction)
+  }
   try {
-    await db.transaction(async (tx) => {
-      await run(tx, SETTINGS)
-      await run(tx, 'select pg_advisory_xact_lock($1)', [LOCK])
-      await applyMissing(tx)
-      await beginEpoch(tx)
-    })
+    await alterTables(db, apply, { ...PATIENCE, onWait })
   } finally {
     await db.$client.end()
   }
@@ -68,8 +73,8 @@ async function refuseOldSessions(tx: Transaction, oldestRelease: string): Promis
 }
 
 /** Does what Drizzle's migrator does, which begins a transaction of its own. */
-async function applyMissing(tx: Transaction): Promise<void> {
-  await run(tx, TABLE)
+async function applyMissing({ tx, alter }: DdlTransaction): Promise<void> {
+  await alter(TABLE)
   const applied = await readAppliedMigrations(tx)
   refuseUnusable(checkApplied(applied))
   const pending = knownMigrations().filter(({ hash }) => !applied.hashes.has(hash))
@@ -78,7 +83,7 @@ async function applyMissing(tx: Transaction): Promise<void> {
   const oldest = newestRelease(pending.map(({ oldestRelease }) => oldestRelease))
   if (oldest && !isEmpty) await refuseOldSessions(tx, oldest)
   for (const { folderMillis, sql, hash, oldestRelease } of pending) {
-    for (const statement of sql) await run(tx, statement)
+    for (const statement of sql) await alter({ ddl: statement })
     await run(tx, ADD, [hash, folderMillis])
     if (oldestRelease) await run(tx, NAME_RELEASE, [hash, oldestRelease])
   }

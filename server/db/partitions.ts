@@ -2,6 +2,7 @@ import { runEvery } from '../async/run-every.ts'
 import { databaseTime } from './clock.ts'
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'
+import { alterTables, ddl } from './ddl.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
 import { run } from './statement.ts'
@@ -9,18 +10,28 @@ import { run } from './statement.ts'
 const DAY_MS = 86_400_000
 const DAYS_AHEAD = 7
 const EVERY_MS = 3_600_000
+/** Days that something held up are made within 90 s after it has ended. */
+const AGAIN_MS = 30_000
+
+const TABLES = Object.keys(HISTORY)
 
 /**
  * Creates the partitions of yesterday, today and the next days by the database's clock, seven unless a test needs
  * fewer. The demo of `npm run demo` fills days before yesterday, too. There is no DEFAULT partition: a stray row in one
- * would block the day it belongs to.
+ * would block the day it belongs to. Makes what it can, and then throws the first error.
  */
 export async function makePartitions(db: Database, daysAhead = DAYS_AHEAD, daysBack = 1): Promise<void> {
   const today = Math.floor((await databaseTime(db)) / DAY_MS) * DAY_MS
-  for (const table of Object.keys(HISTORY)) {
-    for (let day = today - daysBack * DAY_MS; day <= today + daysAhead * DAY_MS; day += DAY_MS)
-      await makePartition(db, table, day)
+  let fault: unknown
+  for (const table of TABLES) {
+    try {
+      for (let day = today - daysBack * DAY_MS; day <= today + daysAhead * DAY_MS; day += DAY_MS)
+        await makePartition(db, table, day)
+    } catch (error) {
+      fault ??= error
+    }
   }
+  if (fault) throw fault
 }
 
 /** The ids of a day of history: from the first one, up to but not including the first one of the next day. */
@@ -33,25 +44,83 @@ export function idsOfDay(partition: string): { first: string; end: string } {
 /** SQLSTATE duplicate_table, and unique_violation in the catalogue. */
 const EXISTS_ALREADY = ['42P07', '23505']
 
+// CREATE TABLE ... PARTITION OF waits for every reader of the parent, and all sends would wait behind it. ATTACH waits
+// for none, and creates the indexes and triggers of the new table.
 async function makePartition(db: Database, table: string, day: number): Promise<void> {
   const name = `${table}_${new Date(day).toISOString().slice(0, 10).replaceAll('-', '')}`
-  // The look-up comes first: CREATE TABLE IF NOT EXISTS ... PARTITION OF locks the parent even when the table exists.
   const [partition] = await run<{ name: string | null }>(db, 'select to_regclass($1)::text as name', [name])
   if (partition!.name !== null) return
   const { first, end } = idsOfDay(name)
-  await run(
-    db,
-    `create table if not exists ${name} partition of ${table} for values from ('${first}') to ('${end}')`,
-  ).catch((error) => {
+  const like = 'including defaults including constraints including storage including compression'
+  await alterTables(db, async ({ alter }) => {
+    await alter(ddl`create table ${name} (like ${table} ${like})`)
+    await alter(ddl`alter table ${table} attach partition ${name} for values from ('${first}') to ('${end}')`)
+  }).catch((error) => {
     // Another process created it at this very moment.
     if (!EXISTS_ALREADY.includes(sqlStateOf(error))) throw error
   })
 }
 
 /**
- * Creates partitions every hour until stopped. A failure is reported and tried again an hour later, six days before a
- * partition would be missing.
+ * SQL: the first day, from today on in UTC, that lacks a partition of a table of history. Nothing of a send can be
+ * stored on it. NULL when no day of the next ten lacks one.
  */
-export function keepPartitions(make: () => Promise<unknown>, report: (error: unknown) => void): { stop(): void } {
-  return runEvery(EVERY_MS, make, report)
+export const FIRST_MISSING_DAY = `(
+  select min(d.day) from (
+    select (clock_timestamp() at time zone 'utc')::date + ahead as day from generate_series(0, 9) as ahead) d
+  where (
+    select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = any('{${TABLES}}'::regclass[]) and not i.inhdetachpending
+      and right(c.relname, 8) = to_char(d.day, 'YYYYMMDD')
+  ) < ${TABLES.length}
+)`
+
+const HISTORY_END = `
+  select (extract(epoch from ${FIRST_MISSING_DAY}::timestamp) * 1000)::float8 as "endMs"`
+
+/** How long `createHistoryCheck` uses what it has read about a day that is missing. */
+const MISSING_MS = 1_000
+
+/**
+ * Creates the check that history has the day of every time up to this one, in Unix milliseconds. It reads the catalogue
+ * for times after those that it knows of. Throws when a day is missing.
+ */
+export function createHistoryCheck(db: Database): (untilMs: number) => Promise<void> {
+  let endMs = 0
+  let reading: Promise<number> | undefined
+  const read = async () => {
+    const [row] = await run<{ endMs: number | null }>(db, HISTORY_END)
+    return row!.endMs ?? Number.POSITIVE_INFINITY
+  }
+  return async (untilMs) => {
+    if (untilMs < endMs) return
+    reading ??= read().finally(() => {
+      setTimeout(() => {
+        reading = undefined
+      }, MISSING_MS).unref()
+    })
+    endMs = await reading
+    if (untilMs >= endMs) throw new Error(`history has no partition for ${new Date(endMs).toISOString().slice(0, 10)}`)
+  }
+}
+
+interface KeptPartitions {
+  /** Creates them: `makePartitions`. */
+  make(): Promise<unknown>
+  report(error: unknown): void
+}
+
+/**
+ * Creates partitions now and every hour until stopped. What fails is reported and tried again within half a minute: a
+ * process serves without the days that are not needed yet.
+ */
+export async function keepPartitions({ make, report }: KeptPartitions): Promise<{ stop(): void }> {
+  let dueMs = 0
+  async function round(): Promise<void> {
+    if (performance.now() < dueMs) return
+    await make()
+    dueMs = performance.now() + EVERY_MS
+  }
+  await round().catch(report)
+  return runEvery(AGAIN_MS, round, report)
 }

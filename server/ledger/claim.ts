@@ -3,6 +3,7 @@ import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import { stepInTime } from '../db/outage.ts'
+import { createHistoryCheck } from '../db/partitions.ts'
 import { run } from '../db/statement.ts'
 import { takeKeysOf } from './idempotency-keys.ts'
 import { isKeyTaken, RECIPIENT_KEYS, recipientKeyRows, takeRecipientKeysOf } from './recipient-keys.ts'
@@ -265,7 +266,8 @@ interface ClaimingSend {
 
 /**
  * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
- * unknown; the sweeper removes what may have been stored.
+ * unknown; the sweeper removes what may have been stored. Throws when history lacks a day of the lease: what the send
+ * ends with could not be stored.
  */
 export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult> {
   const commitWith = (statementFor: (rows: ClaimingSend[]) => string) =>
@@ -283,9 +285,11 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
   })
   // Apart, because a retry that is taken fails the statement of all its rows.
   const commitRetry = commitWith(() => CLAIM_RETRIES)
+  const checkHistory = createHistoryCheck(db)
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
+    await stepInTime(db, checkHistory(claim.createdAtMs + claim.leaseMs))
     const hasQuota = claim.quota !== undefined
     const isFree = claim.key === undefined && claim.warmUp === undefined && !hasQuota
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree, hasQuota }

@@ -19,11 +19,12 @@ const FIND_NOTICES_EVERY_MS = 15_000
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
 export async function startUpkeep({ config, db, log, metrics, ends }: Program): Promise<void> {
   const task = countTasks(metrics)
-  const make = task('partitions', () => makePartitions(db))
-  await make()
-  await keepEventOrder(db)
-  const partitions = keepPartitions(make, (error) => log.error({ err: error }, 'partitions could not be created'))
+  const partitions = await keepPartitions({
+    make: task('partitions', () => makePartitions(db)),
+    report: (error) => log.error({ err: error }, 'partitions could not be created'),
+  })
   ends.defer(() => partitions.stop())
+  await keepEventOrder(db)
   const upkeep = runEvery(
     UPKEEP_EVERY_MS,
     task('upkeep', async () => {

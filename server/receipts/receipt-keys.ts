@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { TransactionSql } from 'postgres'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { alterTables, ddl } from '../db/ddl.ts'
 import { asc } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
@@ -46,7 +46,7 @@ export const signsFrom = ({ createdAt }: ReceiptKey) => createdAt.getTime() + SH
 export const keyIdOf = ({ id }: Pick<ReceiptKey, 'id'>) => publicId('rkey', id)
 
 // A second process that starts at the same moment waits for the lock, and then finds the key of the first.
-const LOCK = 'lock table receipt_keys in share row exclusive mode'
+const LOCK = ddl`lock table receipt_keys in share row exclusive mode`
 const INSERT_FIRST = `
   insert into receipt_keys (id, private_key, public_key)
   select $1, $2, $3 where not exists (select from receipt_keys)`
@@ -71,8 +71,8 @@ async function insertKey({ db, clock, sealer }: KeyParts, statement: string): Pr
     privateKeyEncoding: { type: 'pkcs8', format: 'der' },
     publicKeyEncoding: { type: 'spki', format: 'der' },
   })
-  await db.$client.begin(async (tx: TransactionSql) => {
-    await run(tx, LOCK)
+  await alterTables(db, async ({ tx, alter }) => {
+    await alter(LOCK)
     await run(tx, statement, [id, sealer.seal(privateKey, placeOf(id)), publicKey])
   })
 }

@@ -2,6 +2,7 @@ import { inTime } from '../async/timeout.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
+import { FIRST_MISSING_DAY } from '../db/partitions.ts'
 import { run } from '../db/statement.ts'
 import { keepFresh } from './fresh.ts'
 import type { Metrics } from './metrics.ts'
@@ -34,7 +35,7 @@ export const READ_INSTALLATION = `
       count(*) filter (where lease_until < clock_timestamp())::int as expired
     from open_messages
   ) sends, (
-    select extract(epoch from max(day) + 1 - clock_timestamp() at time zone 'utc')::float8 as "historyAhead",
+    select extract(epoch from ${FIRST_MISSING_DAY} - clock_timestamp() at time zone 'utc')::float8 as "historyAhead",
       extract(epoch from clock_timestamp() at time zone 'utc' - (min(day) + 1))::float8 as "historyAge"
     from (
       select to_date(right(c.relname, 8), 'YYYYMMDD') as day
