@@ -1,5 +1,6 @@
 import {
   DeliveryStatusSchema,
+  EvidenceKindSchema,
   FeedbackKindSchema,
   ReasonSchema,
   SuppressionReasonSchema,
@@ -12,3 +13,4 @@ export const STATUSES = shortNames(DeliveryStatusSchema)
 export const REASONS = shortNames(ReasonSchema)
 export const FEEDBACK_KINDS = shortNames(FeedbackKindSchema)
 export const SUPPRESSION_REASONS = shortNames(SuppressionReasonSchema)
+export const EVIDENCE_KINDS = shortNames(EvidenceKindSchema)

@@ -1,13 +1,10 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { exportOf } from '../server/erasure/export-address.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Print } from './command.ts'
+import { command, type Print } from './command.ts'
 import { readAddress, reporter, searchDatabase } from './erase.ts'
+import { writePieces, wroteTo } from './output-file.ts'
 
 export const exportAddress = (print: Print) =>
   command('export', 'verdict export ann@example.com --output ann.json', 'verdict export ann@example.com')
@@ -26,31 +23,9 @@ export const exportAddress = (print: Print) =>
       await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
-        if (output === undefined) await writeOut(pieces)
-        else await writeFile(output, pieces)
+        await writePieces(output, pieces)
       })
       const where = output ?? 'standard output'
       const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
-      // Standard output then has the JSON alone.
-      print(output === undefined ? { ...wrote, rest: nothing() } : wrote)
+      print(wroteTo(output, wrote))
     })
-
-async function writeOut(pieces: AsyncIterable<string>): Promise<void> {
-  for await (const piece of pieces) {
-    if (!process.stdout.write(piece)) await once(process.stdout, 'drain')
-  }
-}
-
-/** Only the operator may read the file. */
-async function writeFile(path: string, pieces: AsyncIterable<string>): Promise<void> {
-  try {
-    await pipeline(Readable.from(pieces), createWriteStream(path, { flags: 'wx', mode: 0o600 }))
-  } catch (error) {
-    const { code, syscall, message } = error as NodeJS.ErrnoException
-    throw syscall === 'open' || code === 'ENOSPC'
-      ? new Failure('usage', `${path} cannot be written: ${message}`)
-      : error
-  }
-}
-
-async function* nothing() {}

@@ -5,26 +5,19 @@ import { createSealer } from '../server/db/encryption.ts'
 import { EVERYBODY } from '../server/db/schema.ts'
 import { spellingsOf } from '../server/reputation/erasure-key.ts'
 import { addSuppressions, removeSuppression } from '../server/reputation/suppression-list.ts'
-import { SUPPRESSION_REASONS } from './choices.ts'
+import { EVIDENCE_KINDS, SUPPRESSION_REASONS } from './choices.ts'
 import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { recheck } from './recheck.ts'
 import { callApi, query, urlOption } from './service.ts'
+import { ENTRY_HEADING, type Entry, entryRow } from './suppression-entry.ts'
+import { exportSuppressions } from './suppression-export.ts'
+import { lift } from './suppression-lift.ts'
 import { pageText, table } from './table.ts'
 
 const PATH = '/api/v1/suppression'
-
-interface Entry {
-  email: string
-  scope: string
-  tenant_id?: string
-  reason: string
-  detail?: string
-  created_at: string
-  expires_at?: string
-}
 
 const tenantOption = (help: string) => new Option('--tenant <tenant_id>', help)
 const globalOption = () =>
@@ -32,11 +25,13 @@ const globalOption = () =>
 
 export const suppression = (print: Print) =>
   new Command('suppression')
-    .summary('Manage the suppression list: list, add, remove, undo, recheck')
+    .summary('Manage the suppression list: list, add, remove, lift, export, undo, recheck')
     .description('Manage the suppression list. Nothing is sent to the addresses on it.')
     .addCommand(list(print))
     .addCommand(add(print))
     .addCommand(remove(print))
+    .addCommand(lift(print))
+    .addCommand(exportSuppressions(print))
     .addCommand(undo(print))
     .addCommand(recheck(print))
 
@@ -45,14 +40,18 @@ const list = (print: Print) =>
     .description('List the suppressed addresses, newest first')
     .option('--email <address>', 'Only entries of this address, the global one included')
     .addOption(new Option('--reason <reason>', 'Only entries with this reason').choices(SUPPRESSION_REASONS))
+    .addOption(new Option('--kind <kind>', 'Only entries whose evidence has this kind').choices(EVIDENCE_KINDS))
+    .option('--domain <domain>', 'Only entries of addresses of this domain')
+    .option('--created-from <time>', 'Only created from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option('--created-to <time>', 'Only created before this time')
     .addOption(tenantOption('Only entries of this tenant'))
-    .option('--limit <number>', 'How many entries to list, from 1 to 100; by default 50')
+    .option('--limit <number>', 'How many entries to list, from 1 to 1,000; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
-    .action(async ({ email, reason, tenant: tenant_id, limit, cursor, url }) => {
-      const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
-      const heading = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'DETAIL']
-      const entries = table(heading, (page.entries as Entry[]).map(rowOf), 'No entry matches.')
+    .action(async ({ url, tenant: tenant_id, createdFrom: created_from, createdTo: created_to, ...filters }) => {
+      const path = PATH + query({ ...filters, tenant_id, created_from, created_to })
+      const page = await callApi({ url, path })
+      const entries = table(ENTRY_HEADING, (page.entries as Entry[]).map(entryRow), 'No entry matches.')
       print({ json: page, text: pageText(entries, page) })
     })
 
@@ -125,10 +124,6 @@ const undo = (print: Print) =>
       const undone = await callApi({ url, method: 'DELETE', path })
       print({ json: undone, text: `${undone.removed} removed, ${undone.restored} put back as they were.` })
     })
-
-function rowOf({ created_at, email, scope, tenant_id, reason, expires_at = '-', detail = '-' }: Entry): string[] {
-  return [created_at, email, scope === 'tenant' ? `tenant ${tenant_id}` : scope, reason, expires_at, detail]
-}
 
 function readAddress(text: string): string {
   const address = parseAddress(text)

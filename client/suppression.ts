@@ -4,6 +4,7 @@ import type {
   RemoveSuppressionQuery,
   SuppressionServiceAddRequest,
   SuppressionServiceImportRequest,
+  SuppressionServiceLiftRequest,
 } from './gen/contract.ts'
 import { itemsOf } from './pages.ts'
 
@@ -36,5 +37,9 @@ export function suppressionOf(call: Call) {
     /** Removes one address from the list of the account or of a tenant. */
     remove: (email: string, query: RemoveSuppressionQuery = {}, options?: CallOptions) =>
       call('removeSuppression', { path: { email }, query }, options),
+
+    /** Removes the entries that bounces made in a time. With `dry_run` it only shows them. */
+    lift: (filters: SuppressionServiceLiftRequest, options?: CallOptions) =>
+      call('liftSuppressions', { body: filters }, options),
   }
 }

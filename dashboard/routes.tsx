@@ -12,7 +12,7 @@ import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
 import { readFilters } from './lists/read-filters.ts'
 import { MESSAGE_PARAMETERS, type MessageSearch } from './messages/message-filters.ts'
 import type { OverviewSearch } from './overview/range.ts'
-import { SUPPRESSION_FILTERS, type SuppressionSearch } from './suppressions/suppressions.ts'
+import { SUPPRESSION_PARAMETERS, type SuppressionSearch } from './suppressions/suppressions.ts'
 
 // Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
 // The parameters of an address are plain strings: `?status=bounced&from=2026-01-31T00:00:00.000Z`.
@@ -157,7 +157,7 @@ const replayProgress = createRoute({
 const suppressions = createRoute({
   getParentRoute: () => account,
   path: 'suppressions',
-  validateSearch: (search): SuppressionSearch => readFilters(SUPPRESSION_FILTERS, search),
+  validateSearch: (search): SuppressionSearch => readFilters(SUPPRESSION_PARAMETERS, search),
   component: lazyRouteComponent(() => import('./suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
 })
 

@@ -4,7 +4,16 @@ const READ_MS = 15_000
 const CHANGE_MS = 30_000
 /** Calls that wait for other servers, or carry many rows. A send waits up to 120 seconds for its outcome. */
 const LONG_MS = 130_000
-const LONG = new Set(['Send', 'AddPart', 'StartReplay', 'TestWebhook', 'VerifyDomain', 'RetryDispatch', 'UndoImport'])
+const LONG = new Set([
+  'Send',
+  'AddPart',
+  'StartReplay',
+  'TestWebhook',
+  'VerifyDomain',
+  'RetryDispatch',
+  'UndoImport',
+  'Lift',
+])
 
 /** How long a call of this name may take, in milliseconds. */
 export function timeLimitOf(method: string): number {

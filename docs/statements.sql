@@ -632,17 +632,18 @@ refusal as (
   order by o.message_id, o.address, o.event_id
 ),
 suppression as (
-  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+    expires_at)
   select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
     o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
   from outcome o join message m on m.id = o.message_id
-  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  cross join lateral json_to_record(o.entry) as e(reason text, days int, evidence json)
   where o.entry is not null
   order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-    import_id = null, replaced = null
+    message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+    expires_at = excluded.expires_at, import_id = null, replaced = null
   where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
     or (kept.import_id is not null and excluded.expires_at is null)
 )
@@ -1004,17 +1005,18 @@ refusal as (
   order by o.message_id, o.address, o.event_id
 ),
 suppression as (
-  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+    expires_at)
   select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
     o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
   from outcome o join message m on m.id = o.message_id
-  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  cross join lateral json_to_record(o.entry) as e(reason text, days int, evidence json)
   where o.entry is not null
   order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-    import_id = null, replaced = null
+    message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+    expires_at = excluded.expires_at, import_id = null, replaced = null
   where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
     or (kept.import_id is not null and excluded.expires_at is null)
 )
@@ -1229,17 +1231,18 @@ refusal as (
   order by o.message_id, o.address, o.event_id
 ),
 suppression as (
-  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+    expires_at)
   select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
     o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
   from outcome o join message m on m.id = o.message_id
-  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  cross join lateral json_to_record(o.entry) as e(reason text, days int, evidence json)
   where o.entry is not null
   order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-    import_id = null, replaced = null
+    message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+    expires_at = excluded.expires_at, import_id = null, replaced = null
   where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
     or (kept.import_id is not null and excluded.expires_at is null)
 )
@@ -1527,17 +1530,18 @@ refusal as (
   order by o.message_id, o.address, o.event_id
 ),
 suppression as (
-  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+    expires_at)
   select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
     o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
   from outcome o join message m on m.id = o.message_id
-  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  cross join lateral json_to_record(o.entry) as e(reason text, days int, evidence json)
   where o.entry is not null
   order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-    import_id = null, replaced = null
+    message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+    expires_at = excluded.expires_at, import_id = null, replaced = null
   where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
     or (kept.import_id is not null and excluded.expires_at is null)
 )
@@ -1639,8 +1643,9 @@ update open_dispatches set started_at = null where id = $1 and attempt = $2;
 -- read-events
 -- Reads events from history, to post them.
 select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
-  e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.payload, r.smtp,
-  r.in_doubt as "inDoubt", r.retryable, (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
+  e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.evidence, e.is_member as "isMember",
+  e.payload, r.smtp, r.in_doubt as "inDoubt", r.retryable,
+    (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
 from events e
 left join recipients r on r.message_id = any($4::uuid[]) and r.message_id between $5 and $6
   and r.message_id = e.message_id and r.event_id = e.id
@@ -1899,29 +1904,32 @@ select from messages where id = $1 for update;
 with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
-      recipient_kind text, status text, kind text, reason text, detail text, provider text, refusal text, address text,
-      entry json, in_statistics boolean, is_member boolean, most_counted int, reported_at timestamptz)
+      recipient_kind text, status text, kind text, reason text, detail text, evidence json, provider text, refusal text,
+      address text, entry json, in_statistics boolean, is_member boolean, most_counted int, reported_at timestamptz)
 ),
 late as materialized (
   select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-    detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
+    detail, evidence, is_member, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
     in_statistics and not is_member and not recipient like '%@simulator.test'
       and row_number() over (partition by in_statistics, is_member, recipient like '%@simulator.test' order by id) = 1
       and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
   from input i
   where not exists (
     select from feedback f
-    where f.message_id = i.message_id and lower(f.recipient collate "C") = lower(i.recipient collate "C") and f.kind = i.kind)
+    where f.message_id = i.message_id and lower(f.recipient collate "C") = lower(i.recipient collate "C") and f.kind = i.kind
+      and (i.is_member or not f.is_member))
 ),
 kept_feedback as (
-  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)
-  select id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at from late
+  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, evidence, is_member, counted,
+    reported_at)
+  select id, message_id, account_id, recipient, kind, reason, detail, evidence, is_member, counted,
+    reported_at from late
 ),
 event as (
   insert into events (id, message_id, account_id, event, status, reason, recipient, kind, tenant_id, sandbox, tag,
-    metadata, feedback, detail, payload, created_at)
+    metadata, feedback, detail, evidence, is_member, payload, created_at)
   select id, message_id, account_id, 'email.feedback', status, reason, recipient, recipient_kind, tenant_id, false, tag,
-    metadata, kind, detail, 2, reported_at
+    metadata, kind, detail, evidence, is_member, 2, reported_at
   from late
 ),
 dispatch as (
@@ -1988,17 +1996,18 @@ refusal as (
   order by o.message_id, o.address, o.event_id
 ),
 suppression as (
-  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+    expires_at)
   select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
     o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-    coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+    coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
   from outcome o join message m on m.id = o.message_id
-  cross join lateral json_to_record(o.entry) as e(reason text, days int)
+  cross join lateral json_to_record(o.entry) as e(reason text, days int, evidence json)
   where o.entry is not null
   order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
   on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-    import_id = null, replaced = null
+    message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+    expires_at = excluded.expires_at, import_id = null, replaced = null
   where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
     or (kept.import_id is not null and excluded.expires_at is null)
 )

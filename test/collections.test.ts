@@ -84,7 +84,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/rest/json-position.ts': ['names'],
     'server/inbound/feedback.ts': ['failures'],
     'server/inbound/notice.ts': ['passages'],
-    'server/reputation/due-entries.ts': ['histories'],
+    'server/reputation/standings.ts': ['histories'],
     'server/sending/message.ts': ['earlierNames'],
     'server/sending/outcome.ts': ['refused'],
     'server/sending/recipients.ts': ['distinct', 'mailboxes'],

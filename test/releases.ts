@@ -24,7 +24,7 @@ export const CONTRACTIONS: readonly string[] = [
   'requires a value: alter table attempts alter column account_id set not null',
   'adds a rule that stored or new rows may break: create unique index webhook_endpoints_first on webhook_endpoints using btree (account_id) where first',
   // Two addresses that were one before stay two: no stored row breaks the rule.
-  'adds a rule that stored or new rows may break: create unique index feedback_report on feedback using btree (message_id,lower(recipient collate c),kind)',
+  'adds a rule that stored or new rows may break: create unique index feedback_report on feedback using btree (message_id,lower(recipient collate c),kind,is_member)',
   'adds a rule that stored or new rows may break: create unique index credentials_identity on credentials using btree (provider_id,provider_account_id)',
   // 0.2 writes the table in each readiness check: it is never ready on this database.
   'renames: alter table heartbeat rename to primary_heartbeat',

@@ -226,6 +226,13 @@ export interface SmtpEvidence {
    * recipients and the server was asked for a transaction.
    */
   transaction?: number
+  /**
+   * What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that the
+   * server was not asked about alone.
+   */
+  decided_by?: DecidedBy
+  /** The phrase of the reply that decided. Present when words decided. */
+  words?: string
 }
 
 /**
@@ -241,8 +248,9 @@ export interface SmtpEvidence {
  * - `data`: DATA and the content.
  * - `dot`: Reply to the final dot.
  * - `after_dot`: The final dot was sent and no reply to it was read: the outcome is in doubt.
+ * - `late`: None: a report came back after the conversation. Only evidence for a report has this phase.
  */
-export type SmtpPhase = 'dns' | 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'mail' | 'rcpt' | 'data' | 'dot' | 'after_dot'
+export type SmtpPhase = 'dns' | 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'mail' | 'rcpt' | 'data' | 'dot' | 'after_dot' | 'late'
 
 /** TLS session that carried a message. */
 export interface Tls {
@@ -301,6 +309,16 @@ export interface TriedHost {
    */
   detail: string
 }
+
+/**
+ * What of a reply or report decided how it was read.
+ *
+ * - `words`: Its words: see `words`.
+ * - `status`: Its enhanced status code.
+ * - `code`: Nothing but its reply code.
+ * - `report`: Its being a complaint.
+ */
+export type DecidedBy = 'words' | 'status' | 'code' | 'report'
 
 /** Outcome of one recipient of a message. */
 export type RecipientOutcome = ByStatus<RecipientOutcomeFields, BounceReason, RejectionReason>
@@ -749,6 +767,13 @@ export interface Feedback {
   recipient: string
   /** Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint. */
   detail?: string
+  /**
+   * True when another mailbox failed than that of the recipient, such as a member of a list or alias. Such a failure
+   * says nothing of the recipient and never suppresses it.
+   */
+  member?: boolean
+  /** How the report was read. Absent for a report that an earlier version stored. */
+  evidence?: Evidence
 }
 
 /**
@@ -758,6 +783,40 @@ export interface Feedback {
  * - `complaint`: The recipient complained, for example by marking the email as spam.
  */
 export type FeedbackKind = 'late_bounce' | 'complaint'
+
+/** What an entry of the suppression list, or a later report, rests on. */
+export interface Evidence {
+  /** What it says against the address. Absent when it says nothing against it. */
+  kind?: EvidenceKind
+  /** What decided. Absent when nothing could be read. */
+  decided_by?: DecidedBy
+  /** The phrase that decided, as the reply or report has it. Present when words decided. */
+  words?: string
+  /** SMTP reply code. Absent when no reply is quoted. */
+  code?: number
+  /** Enhanced status code (RFC 3463), such as `5.1.1`. */
+  enhanced?: string
+  /** Text of the reply in one line, at most 1,024 bytes. Absent when no reply is quoted. */
+  reply?: string
+  /** How the service read it: see `SmtpEvidence`. */
+  read_as?: string
+  /** Phase that the reply belongs to, `late` for a report. Absent for a complaint. */
+  phase?: SmtpPhase
+  /** When the account last delivered an email to the address, in the 90 days before. Absent when it did not. */
+  last_delivered_at?: string
+}
+
+/**
+ * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
+ * how long it then is, depends on the kind and on what was delivered before.
+ *
+ * - `complaint`: The recipient complained.
+ * - `unknown`: Without doubt there is no such mailbox or user.
+ * - `status`: The same by the status code alone, beside words that the service does not know.
+ * - `refused`: The mailbox does not take mail, and may exist.
+ * - `full`: The mailbox has no space.
+ */
+export type EvidenceKind = 'complaint' | 'unknown' | 'status' | 'refused' | 'full'
 
 /** A signed receipt. */
 export interface GetReceiptResponse {
@@ -833,7 +892,10 @@ interface EventFields {
   tag?: string
   /** Metadata given with the send. */
   metadata?: Record<string, string>
-  /** Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event. */
+  /**
+   * Evidence for the outcome. Absent when neither a server nor its DNS was asked. Of a feedback event, what the report
+   * quotes and how it was read: `code`, `enhanced`, `reply`, `decided_by` and `words`, with the phase `late`.
+   */
   smtp?: SmtpEvidence
   /** True when you may send the message again as a new send: see `RecipientOutcome`. */
   retryable?: boolean
@@ -844,6 +906,8 @@ interface EventFields {
    * is running. Absent when no attempt follows.
    */
   next_attempt_at?: string
+  /** True for a feedback event about another mailbox than that of the recipient: see `Feedback`. */
+  member?: boolean
 }
 
 /** One event and its dispatches to the webhook endpoints. */
@@ -1703,12 +1767,17 @@ export interface SuppressionEntry {
   reason: SuppressionReason
   /** Message whose bounce or complaint created the entry. */
   message_id?: string
-  /** Evidence for the entry, such as the reply of the recipient's server. */
+  /** Text behind the entry, such as the reply of the recipient's server. */
   detail?: string
   /** When the address was suppressed. */
   created_at: string
   /** When the entry expires. Absent for a permanent entry. */
   expires_at?: string
+  /**
+   * What the entry rests on: the kind of the rule that suppressed the address, and the last reply or report. Absent for
+   * an entry of an import or added by hand, for a global one, and for one that an earlier version made.
+   */
+  evidence?: Evidence
 }
 
 /** The address to add, and its list. */
@@ -1723,6 +1792,35 @@ export interface SuppressionServiceAddRequest {
 
 /** The response has no fields. */
 export interface SuppressionServiceRemoveResponse {}
+
+/**
+ * The time in which bounces made the entries to remove, and filters. An entry is removed when it matches all of them.
+ */
+export interface SuppressionServiceLiftRequest {
+  /**
+   * Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+   */
+  created_from: string
+  /** Only entries whose `created_at` is earlier than this. It has the format of `created_from`. */
+  created_to: string
+  /** Only entries of addresses of this domain. */
+  domain?: string | null
+  /** Only entries whose evidence has this kind, which is not `complaint`. By default also those without evidence. */
+  kind?: EvidenceKind | null
+  /** Only entries of this tenant. By default those of the account and of all its tenants. */
+  tenant_id?: string | null
+  /** Only show what would be removed. */
+  dry_run?: boolean | null
+}
+
+/** What the call removed, or would remove. */
+export interface SuppressionServiceLiftResponse {
+  /** Number of entries. */
+  lifted: number
+  /** The first 100 of them. */
+  entries: SuppressionEntry[]
+}
 
 /** The limits of the account. */
 export interface GetLimitsResponse {
@@ -1910,6 +2008,24 @@ export interface EmailFeedbackPayload {
   metadata?: Record<string, string>
   /** Tenant given with the send. */
   tenant_id?: string
+  /** What the report quotes, and how it was read. Absent when it quotes nothing that could be read. */
+  smtp?: ReportEvidence
+  /** True when another mailbox failed than that of the recipient: see `Feedback`. */
+  member?: boolean
+}
+
+/** The part of a report's evidence that a payload carries. */
+export interface ReportEvidence {
+  /** SMTP reply code. Absent when the report quotes no reply. */
+  code?: number
+  /** Enhanced status code (RFC 3463), such as `5.1.1`. */
+  enhanced?: string
+  /** Text of the reply in one line, at most 1,024 bytes. Absent when the report quotes no reply. */
+  reply?: string
+  /** What decided how the report was read. Always `report` for a complaint. */
+  decided_by?: DecidedBy
+  /** The phrase that decided. Present when words decided. */
+  words?: string
 }
 
 /** Body of a test event, which the test of the endpoint sends. */
@@ -2126,10 +2242,21 @@ export interface ListSuppressionsQuery {
   reason?: SuppressionReason
   /** Only entries of this tenant. */
   tenant_id?: string
-  /** Number of entries on a page, 1 to 100. Default: 50. */
+  /** Number of entries on a page, 1 to 1,000. Default: 50. */
   limit?: number
   /** `next_cursor` of the previous page. Send the same filters with it. */
   cursor?: string
+  /**
+   * Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+   */
+  created_from?: string | Date
+  /** Only entries whose `created_at` is earlier than this. It has the format of `created_from`. */
+  created_to?: string | Date
+  /** Only entries of addresses of this domain. */
+  domain?: string
+  /** Only entries whose evidence has this kind. */
+  kind?: EvidenceKind
 }
 
 export interface RemoveSuppressionQuery {
@@ -2175,6 +2302,7 @@ export interface Calls {
   listSuppressions: { query: ListSuppressionsQuery; response: SuppressionServiceListResponse }
   addSuppression: { body: SuppressionServiceAddRequest; response: SuppressionEntry }
   removeSuppression: { path: { email: string }; query: RemoveSuppressionQuery; response: SuppressionServiceRemoveResponse }
+  liftSuppressions: { body: SuppressionServiceLiftRequest; response: SuppressionServiceLiftResponse }
   getLimits: { response: GetLimitsResponse }
 }
 
@@ -2216,5 +2344,6 @@ export const ROUTES = {
   listSuppressions: { method: 'GET', path: '/api/v1/suppression', takesKey: false },
   addSuppression: { method: 'POST', path: '/api/v1/suppression', takesKey: false },
   removeSuppression: { method: 'DELETE', path: '/api/v1/suppression/{email}', takesKey: false },
+  liftSuppressions: { method: 'POST', path: '/api/v1/suppression/lift', takesKey: false },
   getLimits: { method: 'GET', path: '/api/v1/limits', takesKey: false },
 } as const

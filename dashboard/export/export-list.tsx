@@ -4,10 +4,10 @@ import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { type Cell, csvLine } from '../../address-files/csv-line.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import type { Page } from '../lists/new-rows.ts'
 import { countOf } from '../numbers/quantities.ts'
-import { type Cell, csvLine } from './csv.ts'
 import { saveFile } from './save-file.ts'
 
 interface ExportListProps<I extends DescMessage, O extends DescMessage, Row> {

@@ -1,6 +1,6 @@
+import type { Cell } from '../../address-files/csv-line.ts'
 import { DeliveryStatus, type Reason, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { reasonCode } from '../status/reasons.ts'
-import type { Cell } from './csv.ts'
 
 interface Outcome {
   status: DeliveryStatus

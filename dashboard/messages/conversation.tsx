@@ -9,6 +9,7 @@ import { CopyButton } from '../copy/copy-button.tsx'
 import { breakable } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { shownOutcome } from '../status/statuses.ts'
+import { ReadAs } from '../suppressions/evidence-note.tsx'
 import styles from './conversation.module.css'
 import { phaseLength, type Step, spanOf, stepsOf } from './conversation-steps.ts'
 import { meaningOf } from './status-codes.ts'
@@ -179,7 +180,11 @@ function Deciding({ smtp, recipient }: { smtp: SmtpEvidence; recipient: Recipien
           <CopyButton text={detail} label="detail" />
         </div>
       )}
-      {readAs && <p className={styles.meaning}>read as: about {readAs}</p>}
+      {readAs && (
+        <p className={styles.meaning}>
+          <ReadAs {...smtp} readAs={readAs} />
+        </p>
+      )}
       {meaning && (
         <p className={styles.meaning}>
           <code>{meaning.code}</code> {meaning.meaning}{' '}

@@ -1,5 +1,5 @@
+import type { Cell } from '../../address-files/csv-line.ts'
 import { EmailService, type ListedEmail } from '../../gen/verdict/v1/emails_pb.ts'
-import type { Cell } from '../export/csv.ts'
 import { ExportList } from '../export/export-list.tsx'
 import { kindCell, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
 import type { requestOf } from './message-filters.ts'

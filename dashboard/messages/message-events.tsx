@@ -92,6 +92,7 @@ function EventEntry({ event, isNamed, startsOpen }: EventEntryProps) {
       {event.detail && event.feedback !== undefined && (
         <p className={styles.report}>
           <OutsideText text={event.detail} mono />
+          {event.member && ' Another mailbox failed, such as a member of a list. This address is not held to it.'}
         </p>
       )}
       <div id={id} hidden={!open} className={styles.eventBody}>

@@ -4,6 +4,7 @@ import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type SuppressionEntry, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { EvidenceNote } from '../suppressions/evidence-note.tsx'
 import { RemoveSuppression } from '../suppressions/remove-suppression.tsx'
 import { scopeWords } from '../suppressions/suppressions.ts'
 import { Moment } from '../time/ago.tsx'
@@ -20,7 +21,7 @@ export function SuppressionNote({ email, messageId }: { email: string; messageId
 function Note({ entry, messageId }: { entry: SuppressionEntry; messageId: string }) {
   const { membership } = useAccount()
   const mayChange = useMay(Role.MEMBER) && entry.scope !== SuppressionScope.GLOBAL
-  const { email, expiresAt, scope, tenantId } = entry
+  const { email, expiresAt, scope, tenantId, reason, evidence } = entry
   const params = { account: membership.accountId }
   return (
     <div className={styles.suppressed}>
@@ -31,7 +32,8 @@ function Note({ entry, messageId }: { entry: SuppressionEntry; messageId: string
         </Link>{' '}
         ({scopeWords(scope, tenantId)}), because of <Cause entry={entry} messageId={messageId} />. Sends to it are
         rejected{expiresAt && ' until '}
-        {expiresAt && <Moment at={expiresAt} />}.
+        {expiresAt && <Moment at={expiresAt} />}.{' '}
+        {evidence && reason === SuppressionReason.BOUNCE && <EvidenceNote evidence={evidence} />}
       </p>
       {mayChange && <RemoveSuppression {...entry} />}
     </div>

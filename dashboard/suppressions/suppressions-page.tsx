@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { IconFileImport, IconPlus } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
-import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DecidedBy, EvidenceKind, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import {
   type SuppressionEntry,
   SuppressionService,
@@ -17,17 +17,24 @@ import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
+import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { Address } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { RangePicker } from '../range/range-picker.tsx'
+import { useTimes } from '../range/use-times.ts'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
+import { EvidenceNote } from './evidence-note.tsx'
+import { kindWord } from './evidence-words.ts'
+import { LiftSuppressions } from './lift-suppressions.tsx'
 import { RemoveSuppression } from './remove-suppression.tsx'
 import styles from './suppressions.module.css'
 import {
-  reasonOfName,
+  liftRequestOf,
   reasonWord,
+  requestOf,
   SUPPRESSION_FILTERS,
   type SuppressionSearch,
   scopeWords,
@@ -39,12 +46,13 @@ export function SuppressionsPage() {
   const { membership } = useAccount()
   const params = { account: membership.accountId }
   const search = useSearch({ from: '/$account/suppressions' })
+  const times = useTimes(search)
   const navigate = useNavigate()
   const mayChange = useMay(Role.MEMBER)
   const [adding, { open, close }] = useAddressedDialog('add')
   const asked = {
     method: SuppressionService.method.list,
-    input: { email: search.email, reason: reasonOfName(search.reason), tenantId: search.tenant },
+    input: requestOf(times),
     read: ({ entries, nextCursor }: SuppressionServiceListResponse) => ({ rows: entries, next: nextCursor }),
   }
   const list = useCursorList({ ...asked, idOf })
@@ -69,17 +77,25 @@ export function SuppressionsPage() {
       )}
     </>
   )
-  const change = (name: string, value: string | undefined) =>
+  const change = (next: Partial<SuppressionSearch>) =>
     void navigate({
       to: '/$account/suppressions',
       params,
-      search: (current: SuppressionSearch) => ({ ...current, [name]: value }),
+      search: (current: SuppressionSearch) => ({ ...current, ...next }),
     })
   return (
     <Page title="Suppressions" actions={actions}>
       <ReaderNote />
-      <div className={styles.filters}>
-        <FilterChips filters={SUPPRESSION_FILTERS} values={{ ...search }} onChange={change} />
+      <div className={filterStyles.bar}>
+        <FilterChips
+          filters={SUPPRESSION_FILTERS}
+          values={{ ...search }}
+          onChange={(name, value) => change({ [name]: value })}
+        />
+        <div className={filterStyles.tools}>
+          <RangePicker value={search} all="Any time" onChange={change} />
+          {mayChange && <LiftSuppressions filters={liftRequestOf(times)} />}
+        </div>
       </div>
       <List
         list={list}
@@ -100,11 +116,25 @@ export function SuppressionsPage() {
 
 const idOf = ({ scope, tenantId = '', email }: SuppressionEntry) => `${scope} ${tenantId} ${email}`
 
-const EXPORT_HEAD = ['email', 'scope', 'tenant_id', 'reason', 'message_id', 'detail', 'created_at', 'expires_at']
+const EXPORT_HEAD = [
+  ...['email', 'scope', 'tenant_id', 'reason', 'message_id', 'detail', 'created_at', 'expires_at'],
+  ...['kind', 'decided_by', 'words', 'code', 'enhanced', 'read_as', 'last_delivered_at'],
+]
 
-function linesOf({ email, scope, tenantId, reason, messageId, detail, createdAt, expiresAt }: SuppressionEntry) {
+function linesOf(entry: SuppressionEntry) {
+  const { email, scope, tenantId, reason, messageId, detail, createdAt, expiresAt, evidence } = entry
   const names = [nameOf(SuppressionScope, scope), tenantId, nameOf(SuppressionReason, reason)]
-  return [[email, ...names, messageId, detail, createdAt, expiresAt]]
+  const { kind, decidedBy, words, code, enhanced, readAs, lastDeliveredAt } = evidence ?? {}
+  const read = [
+    nameOf(EvidenceKind, kind),
+    nameOf(DecidedBy, decidedBy),
+    words,
+    code,
+    enhanced,
+    readAs,
+    lastDeliveredAt,
+  ]
+  return [[email, ...names, messageId, detail, createdAt, expiresAt, ...read]]
 }
 
 const COLUMNS: Column<SuppressionEntry>[] = [
@@ -122,7 +152,7 @@ const REMOVE: Column<SuppressionEntry> = {
 }
 
 /** The address, and below it the words of the recipient's server that led to its entry. */
-function AddressCell({ email, detail }: SuppressionEntry) {
+function AddressCell({ email, detail, reason, evidence }: SuppressionEntry) {
   return (
     <div className={styles.address}>
       <Address email={email} />
@@ -131,20 +161,26 @@ function AddressCell({ email, detail }: SuppressionEntry) {
           <OutsideText text={withoutAddress(detail, email)} line />
         </div>
       )}
+      {evidence && reason === SuppressionReason.BOUNCE && (
+        <div className={styles.detail}>
+          <EvidenceNote evidence={evidence} />
+        </div>
+      )}
     </div>
   )
 }
 
-function ReasonCell({ reason, messageId }: SuppressionEntry) {
+function ReasonCell({ reason, messageId, evidence }: SuppressionEntry) {
   const { membership } = useAccount()
-  if (!messageId) return reasonWord(reason)
+  const word = (reason === SuppressionReason.BOUNCE && kindWord(evidence?.kind)) || reasonWord(reason)
+  if (!messageId) return word
   return (
     <Link
       to="/$account/messages/$message"
       params={{ account: membership.accountId, message: messageId }}
       className="text-link"
     >
-      {reasonWord(reason)}
+      {word}
     </Link>
   )
 }

@@ -1,5 +1,8 @@
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Filter } from '../lists/filter.ts'
+import { timestampOf } from '../lists/read-filters.ts'
+import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
+import { KINDS, kindOfName } from './evidence-words.ts'
 
 /** The words for what created an entry, by the value in the address of the page. */
 export const REASONS = [
@@ -11,7 +14,7 @@ export const REASONS = [
 
 export const reasonWord = (reason: SuppressionReason) => REASONS.find(([value]) => value === reason)?.[2] ?? 'Unknown'
 
-export const reasonOfName = (name: string | undefined) => REASONS.find(([, known]) => known === name)?.[0]
+const reasonOfName = (name: string | undefined) => REASONS.find(([, known]) => known === name)?.[0]
 
 /** Which sends an entry applies to. */
 export function scopeWords(scope: SuppressionScope, tenantId: string | undefined): string {
@@ -22,14 +25,37 @@ export function scopeWords(scope: SuppressionScope, tenantId: string | undefined
 export const SUPPRESSION_FILTERS: Filter[] = [
   { name: 'email', label: 'Address', placeholder: 'ann@example.com' },
   { name: 'reason', label: 'Reason', choices: REASONS.map(([, name, word]) => [name, word]) },
+  { name: 'kind', label: 'Evidence', choices: KINDS.map(([, name, word]) => [name, word]) },
+  { name: 'domain', label: 'Domain', placeholder: 'example.com' },
   { name: 'tenant', label: 'Tenant' },
 ]
 
-/** The filters of the page's address. */
-export interface SuppressionSearch {
+/** The parameters of the page's address. */
+export const SUPPRESSION_PARAMETERS: Filter[] = [...SUPPRESSION_FILTERS, ...RANGE_PARAMETERS]
+
+/** The filters as the address of the page has them. */
+export interface SuppressionSearch extends RangeSearch {
   email?: string
   reason?: string
+  kind?: string
+  domain?: string
   tenant?: string
+}
+
+/** The request for the entries that match. */
+export function requestOf({ email, reason, ...search }: SuppressionSearch) {
+  return { email, reason: reasonOfName(reason), ...liftRequestOf(search) }
+}
+
+/** The filters that the lifting of entries takes, too. */
+export function liftRequestOf({ kind, domain, tenant, from, to }: SuppressionSearch) {
+  return {
+    kind: kindOfName(kind),
+    domain,
+    tenantId: tenant,
+    createdFrom: timestampOf(from),
+    createdTo: timestampOf(to),
+  }
 }
 
 /** A server's reply without the address that it repeats, which is beside it in the list. */
@@ -38,3 +64,5 @@ export function withoutAddress(reply: string, email: string): string {
   if (at < 0) return reply
   return reply.slice(0, at) + reply.slice(at + email.length + 2).replace(/^:?\s*/, '')
 }
+
+export type LiftFilters = ReturnType<typeof liftRequestOf>

@@ -115,8 +115,8 @@ function sendOf(
   const content = { sizeBytes: random.whole(3_200, 24_000), digest: random.hex(64) }
   const outcomes = ends.map(({ outcome }) => outcome)
   const unknown = [...refusedAddresses(outcomes)].filter(([, kind]) => kind === 'unknown')
-  const due = new Map(unknown.map(([address, kind]) => [address, { kind, days: null }]))
-  const ending = endingRow(outcomes, content, due)
+  const standings = new Map(unknown.map(([address, kind]) => [address, { due: { kind, days: null } }]))
+  const ending = endingRow(outcomes, content, standings)
   for (const [i, { entry: isDue }] of ending.outcomes.entries()) {
     const entry = { sinceMs: endedAtMs, cause: SuppressionReason.BOUNCE, isOfTenant: tenantId !== undefined }
     if (isDue) suppressed.set(keyOf(recipients[i]!, tenantId), entry)

@@ -6,6 +6,7 @@ import { MESSAGE_LIMITS } from '../../server/sending/message.ts'
 import { ENDPOINT_LIMITS } from '../../server/services/endpoint-fields.ts'
 import { MAX_WAIT_S } from '../../server/services/event-changes.ts'
 import { MAX_LIMIT, MOST_SUBJECT_CHARACTERS } from '../../server/services/listing.ts'
+import { MAX_ENTRIES } from '../../server/services/suppression.ts'
 import type { Schema } from './schema.ts'
 import { TIME_PATTERN } from './time-pattern.ts'
 
@@ -139,7 +140,21 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     import_id: IMPORT_ID,
   },
   SuppressionServiceUndoImportRequest: { import_id: TEXT },
-  SuppressionServiceListRequest: { email: TEXT, tenant_id: TENANT_ID, limit: PAGE_SIZE, cursor: TEXT },
+  SuppressionServiceListRequest: {
+    email: TEXT,
+    tenant_id: TENANT_ID,
+    limit: { value: { minimum: 1, maximum: MAX_ENTRIES } },
+    cursor: TEXT,
+    created_from: TIME,
+    created_to: TIME,
+    domain: {},
+  },
+  SuppressionServiceLiftRequest: {
+    created_from: { ...TIME, required: true },
+    created_to: { ...TIME, required: true },
+    domain: {},
+    tenant_id: TENANT_ID,
+  },
   SuppressionServiceAddRequest: { email: TEXT, tenant_id: TENANT_ID },
   SuppressionServiceRemoveRequest: { email: TEXT, tenant_id: TENANT_ID },
 }

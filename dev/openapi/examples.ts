@@ -175,6 +175,26 @@ const SUPPRESSED = {
   reason: 'manual',
   created_at: '2026-01-31T12:00:00.000Z',
 }
+const BOUNCED = {
+  email: 'bob@recipient.example',
+  scope: 'account',
+  reason: 'bounce',
+  message_id: MESSAGE_ID,
+  detail: '5.1.1 User unknown',
+  created_at: '2026-08-01T09:00:00.000Z',
+  expires_at: '2026-08-08T09:00:00.000Z',
+  evidence: {
+    kind: 'unknown',
+    decided_by: 'words',
+    words: 'User unknown',
+    code: 550,
+    enhanced: '5.1.1',
+    reply: '5.1.1 User unknown',
+    read_as: 'mailbox (unknown)',
+    phase: 'rcpt',
+    last_delivered_at: '2026-07-30T16:20:00.000Z',
+  },
+}
 
 export const EXAMPLES: Record<string, Example> = {
   'EmailService.Send': {
@@ -563,8 +583,8 @@ export const EXAMPLES: Record<string, Example> = {
     response: { removed: 1, restored: 0 },
   },
   'SuppressionService.List': {
-    parameters: { email: 'ada@recipient.example', limit: 50 },
-    response: { entries: [SUPPRESSED], has_more: false },
+    parameters: { email: 'bob@recipient.example', limit: 50 },
+    response: { entries: [BOUNCED], has_more: false },
   },
   'SuppressionService.Add': {
     request: { email: 'Ada@recipient.example', tenant_id: 'tenant_1' },
@@ -573,6 +593,15 @@ export const EXAMPLES: Record<string, Example> = {
   'SuppressionService.Remove': {
     parameters: { email: 'ada@recipient.example', tenant_id: 'tenant_1' },
     response: {},
+  },
+  'SuppressionService.Lift': {
+    request: {
+      created_from: '2026-08-01T07:00:00Z',
+      created_to: '2026-08-01T13:00:00Z',
+      domain: 'recipient.example',
+      kind: 'unknown',
+    },
+    response: { lifted: 1, entries: [BOUNCED] },
   },
   'LimitsService.GetLimits': {
     response: {

@@ -24,6 +24,7 @@ const OPERATION_IDS: Record<string, string> = {
   'SuppressionService.List': 'listSuppressions',
   'SuppressionService.Add': 'addSuppression',
   'SuppressionService.Remove': 'removeSuppression',
+  'SuppressionService.Lift': 'liftSuppressions',
 }
 
 /** The operation of one method. Throws when the method has no comment or no example: the reference would be empty. */

@@ -88,7 +88,8 @@ export interface ReplyReading {
   row: string
   /** Absent for a refusal that proves nothing about the mailbox. */
   kind?: Kind
-  decidedBy: DecidedBy
+  /** Absent where no reply decided. */
+  decidedBy?: DecidedBy
   /** The phrase of the reply that decided, where words decided. */
   words?: string
 }

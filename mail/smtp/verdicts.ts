@@ -40,7 +40,7 @@ export interface SharedRefusal {
 /** The server was not asked for this recipient alone. It says nothing about the recipient, so it has no kind. */
 const NOT_ASKED_ALONE: Pick<Verdict, 'outcome' | 'reading'> = {
   outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
-  reading: { subject: 'session', row: 'not asked alone', decidedBy: 'code' },
+  reading: { subject: 'session', row: 'not asked alone' },
 }
 
 /**

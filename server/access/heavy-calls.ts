@@ -70,10 +70,11 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
     methods: [
       SuppressionService.method.import,
       SuppressionService.method.undoImport,
+      SuppressionService.method.lift,
       ImportService.method.startImport,
       ImportService.method.addPart,
     ],
-    what: 'imports of addresses',
+    what: 'imports and lifts of addresses',
     atOnce: 4,
     maxWaiting: 16,
     waitMs: 10_000,

@@ -1,5 +1,9 @@
+import type { JsonValue } from '@bufbuild/protobuf'
+import { EvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { EventKind } from './event-kinds.ts'
+import { decidedByNames } from './outcome-names.ts'
 import type { events } from './schema.ts'
+import { readStored } from './stored-json.ts'
 
 type EventRow = typeof events.$inferSelect
 
@@ -51,8 +55,24 @@ export function evidenceOf(smtp: unknown): PayloadEvidence | null {
 }
 
 /** A later report about a recipient. `status` is the outcome that the recipient had before it. */
-export interface FeedbackEvent extends EventFields, Pick<EventRow, 'feedback' | 'detail'> {
+export interface FeedbackEvent extends EventFields, Pick<EventRow, 'feedback' | 'detail' | 'isMember'> {
   event: 'email.feedback'
+  smtp: ReportEvidence | null
+}
+
+export interface ReportEvidence {
+  code?: number
+  enhanced?: string
+  reply?: string
+  decided_by?: string
+  words?: string
+}
+
+/** The part of a report's evidence, JSON of `verdict.v1.Evidence`, that payloads carry. null when it has nothing. */
+export function reportEvidenceOf(stored: JsonValue): ReportEvidence | null {
+  const { code, enhanced, reply, decidedBy, words } = readStored(EvidenceSchema, stored) ?? {}
+  const evidence = { code, enhanced, reply, decided_by: decidedBy ? decidedByNames.name(decidedBy) : undefined, words }
+  return Object.values(evidence).some((field) => field !== undefined) ? evidence : null
 }
 
 interface ByKind {

@@ -322,6 +322,9 @@ export const events = pgTable(
     /** What a feedback event reports, and the text of the report. null for a delivery event. */
     feedback: text({ enum: FEEDBACK_KINDS }),
     detail: text(),
+    /** How the report was read, and whether another mailbox failed: see `feedback`. */
+    evidence: json().$type<JsonValue>(),
+    isMember: boolean('is_member').notNull().default(false),
     /** The version of the event's webhook payload: see webhooks/payload.ts. */
     payload: smallint().notNull().default(1),
     createdAt: at('created_at').notNull(),
@@ -618,6 +621,8 @@ export const suppressions = pgTable(
     /** The message whose bounce or complaint created the entry. */
     messageId: uuid('message_id'),
     detail: text(),
+    /** What the entry rests on, as JSON of `verdict.v1.Evidence`. null for one that no reply or report made. */
+    evidence: json().$type<JsonValue>(),
     createdAt: at('created_at').notNull().defaultNow(),
     /** null for an entry that does not expire. */
     expiresAt: at('expires_at'),
@@ -667,13 +672,17 @@ export const feedback = pgTable(
     reason: text({ enum: REASONS }),
     /** The text of the report. */
     detail: text(),
+    /** How the report was read, as JSON of `verdict.v1.Evidence`. null for one that an earlier version stored. */
+    evidence: json().$type<JsonValue>(),
+    /** Another mailbox failed than that of the recipient. */
+    isMember: boolean('is_member').notNull().default(false),
     /** The circuit breaker counts it. */
     counted: boolean().notNull().default(true),
     reportedAt: at('reported_at').notNull().defaultNow(),
   },
   (t) => [
     // A report that arrives twice is stored once.
-    uniqueIndex('feedback_report').on(t.messageId, sql.raw(matchingSql('recipient')), t.kind),
+    uniqueIndex('feedback_report').on(t.messageId, sql.raw(matchingSql('recipient')), t.kind, t.isMember),
     index('feedback_reported').on(t.reportedAt),
     checkOneOf(t.kind),
     checkOneOf(t.reason),

@@ -69,7 +69,7 @@ export const PLACES: readonly AddressPlace[] = [
   },
   {
     table: 'events',
-    columns: { recipient: 'mailbox', metadata: 'json', tag: 'text', detail: 'text' },
+    columns: { recipient: 'mailbox', metadata: 'json', tag: 'text', detail: 'text', evidence: 'json' },
     account: OWN_ACCOUNT,
     erase: withDetailOf('recipient'),
     candidates: ({ address }, _, parameter) =>
@@ -82,13 +82,13 @@ export const PLACES: readonly AddressPlace[] = [
   },
   {
     table: 'feedback',
-    columns: { recipient: 'mailbox', detail: 'text' },
+    columns: { recipient: 'mailbox', detail: 'text', evidence: 'json' },
     account: OWN_ACCOUNT,
     erase: withDetailOf('recipient'),
   },
   {
     table: 'suppressions',
-    columns: { email: 'mailbox', detail: 'text', replaced: 'json' },
+    columns: { email: 'mailbox', detail: 'text', evidence: 'json', replaced: 'json' },
     account: OWN_ACCOUNT,
     // The entry that an import replaced names the person too. The undoing of that import then removes the entry.
     erase: (row, wanted, erased) => ({
@@ -161,15 +161,21 @@ export const mentions = (place: AddressPlace, row: Fields, wanted: Wanted): bool
 /** A report or a reply about the address itself goes as a whole: it may name the person in other words. */
 function withDetailOf(addressColumn: string): AddressPlace['erase'] {
   return (row, wanted, replaced) => {
-    const isAboutIt = wanted.isIt(row[addressColumn] as string)
-    return isAboutIt && row.detail !== null ? { ...replaced, detail: ERASED_TEXT } : replaced
+    if (!wanted.isIt(row[addressColumn] as string)) return replaced
+    const detail = row.detail === null ? null : ERASED_TEXT
+    return { ...replaced, detail, evidence: row.evidence === null ? null : withoutWords(row.evidence as Fields) }
   }
 }
 
 /** The evidence of the address's own server: hosts and texts may name the person, codes and times do not. */
 function bareEvidence(smtp: unknown): unknown {
   if (smtp === null) return null
-  const { mx, ip, tried, detail, reply, ...rest } = smtp as Fields
+  const { mx, ip, tried, detail, ...rest } = smtp as Fields
+  return withoutWords(rest)
+}
+
+/** What a server or a reporter said goes, and how it was read stays. */
+function withoutWords({ reply, words, ...rest }: Fields): Fields {
   return reply === undefined ? rest : { ...rest, reply: ERASED_TEXT }
 }
 

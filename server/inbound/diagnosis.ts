@@ -1,4 +1,4 @@
-import type { BounceReason, Kind, Reply } from '../../mail/smtp/attempt.ts'
+import type { BounceReason, DecidedBy, Kind, Reply } from '../../mail/smtp/attempt.ts'
 import { classify } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
@@ -25,8 +25,14 @@ export interface Diagnosis {
   readAs?: string
   /** What the evidence says about the address. */
   kind?: Kind
+  /** What of the evidence decided, and its phrase where words did. */
+  decidedBy?: DecidedBy
+  words?: string
   /** The enhanced status code. */
   enhanced?: string
+  /** The reply that the bounce quotes: its code and its text. Absent when it quotes none. */
+  code?: number
+  reply?: string
   /** Reply code, enhanced status code and text, as far as the bounce has them. */
   detail: string
 }
@@ -91,8 +97,10 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
   const hasWords = /\p{L}{2}/u.test(reply.text)
   const isEvidence = phrase !== undefined && (!NO_EVIDENCE.has(phrase) || (quoted !== undefined && hasWords))
-  if (outcome.kind !== 'bounced' || !isEvidence) return { detail, enhanced }
-  return { reason: outcome.reason, readAs: phrase, kind: reading?.kind, enhanced, detail }
+  const told = { ...(quoted && { code, reply: reply.text }), enhanced, detail }
+  if (outcome.kind !== 'bounced' || !isEvidence) return told
+  const { kind, decidedBy, words } = reading!
+  return { reason: outcome.reason, readAs: phrase, kind, decidedBy, words, ...told }
 }
 
 /**

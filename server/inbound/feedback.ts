@@ -1,3 +1,4 @@
+import { DecidedBy, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { lowerAscii, matchingFormOf, parseMailbox } from '../../mail/address.ts'
 import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
 import { inTime } from '../async/timeout.ts'
@@ -7,16 +8,16 @@ import type { Database } from '../db/connect.ts'
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { newId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
+import { decidedByNames } from '../db/outcome-names.ts'
 import { isExpired } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
-import type { ENTRY } from '../ledger/rows.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
-import { createDueEntries } from '../reputation/due-entries.ts'
-import { bounceEntry, type DueEntry } from '../reputation/incidents.ts'
+import { bounceEntry, type Read, storedEvidence } from '../reputation/evidence.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
+import { createStandings } from '../reputation/standings.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { mailboxOf } from './member.ts'
@@ -51,6 +52,7 @@ const ROW = {
   kind: 'text',
   reason: 'text null',
   detail: 'text null',
+  evidence: 'json',
   provider: 'text',
   refusal: 'text null',
   address: 'text',
@@ -75,24 +77,26 @@ export const KEEP = `
   ),
   late as materialized (
     select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
-      detail, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
+      detail, evidence, is_member, provider, refusal, address, entry, in_statistics, reported_at, id as event_id,
       in_statistics and not is_member and not ${isToSimulator('recipient')}
         and row_number() over (partition by in_statistics, is_member, ${isToSimulator('recipient')} order by id) = 1
         and most_counted > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
     from input i
     where not exists (
       select from feedback f
-      where f.message_id = i.message_id and ${matchingSql('f.recipient')} = ${matchingSql('i.recipient')} and f.kind = i.kind)
+      where f.message_id = i.message_id and ${matchingSql('f.recipient')} = ${matchingSql('i.recipient')} and f.kind = i.kind
+        and (i.is_member or not f.is_member))
   ),
   kept_feedback as (
-    insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)
-    select id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at from late
+    insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, evidence, is_member, counted,
+      reported_at)
+    select id, message_id, account_id, recipient, kind, reason, detail, evidence, is_member, counted, reported_at from late
   ),
   event as (
     insert into events (id, message_id, account_id, event, status, reason, recipient, kind, tenant_id, sandbox, tag,
-      metadata, feedback, detail, payload, created_at)
+      metadata, feedback, detail, evidence, is_member, payload, created_at)
     select id, message_id, account_id, 'email.feedback', status, reason, recipient, recipient_kind, tenant_id, false, tag,
-      metadata, kind, detail, ${PAYLOAD_VERSION}, reported_at
+      metadata, kind, detail, evidence, is_member, ${PAYLOAD_VERSION}, reported_at
     from late
   ),
   ${originalDispatches({ event: 'email.feedback', from: 'late', leaseMs: 'null', traceparent: 'null' })},
@@ -131,7 +135,7 @@ const SHARED_COMPLAINT_DAYS = 30
 
 /** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
 export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClock }) {
-  const findDue = createDueEntries({ db, clock })
+  const findStandings = createStandings({ db, clock })
 
   function store(firstId: string, rows: RowOf<typeof ROW>[]): Promise<object[]> {
     const storing = db.$client.begin(async (tx) => {
@@ -141,11 +145,11 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     return inTime(storing, STATEMENT_MS)
   }
 
-  /** The entries that bounces of a message's recipients make due, by their addresses. */
-  function dueOf({ id, accountId, tenantId }: ReportedMessage, feedback: readonly Feedback[]) {
+  /** What is known of the recipients of a message that bounced, by their addresses. */
+  function standingsOf({ id, accountId, tenantId }: ReportedMessage, feedback: readonly Feedback[]) {
     const ofMessage = feedback.filter(({ messageId }) => messageId === id)
     const kinds = new Map(ofMessage.flatMap(({ address, refusal }) => (refusal ? [[address, refusal] as const] : [])))
-    return findDue({ accountId, tenantId, messageId: id, kinds })
+    return findStandings({ accountId, tenantId, messageId: id, kinds })
   }
 
   return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
@@ -159,13 +163,16 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     const feedback = feedbackOf(report, concerned)
     if (feedback.length === 0) return 'no_recipient'
     const atMs = Math.floor(clock.now())
-    const due = new Map(
-      await Promise.all(messages.map(async (message) => [message.id, await dueOf(message, feedback)] as const)),
+    const standings = new Map(
+      await Promise.all(messages.map(async (message) => [message.id, await standingsOf(message, feedback)] as const)),
     )
-    const rows = feedback.map(({ messageId, isMember, ...each }): RowOf<typeof ROW> => {
+    const rows = feedback.map(({ messageId, isMember, read, ...each }): RowOf<typeof ROW> => {
       const message = messages.find(({ id }) => id === messageId)!
+      const standing = standings.get(messageId)!.get(each.address) ?? {}
+      const kind = each.kind === 'complaint' ? each.kind : each.refusal
       return {
         ...each,
+        evidence: storedEvidence(read, kind, standing.lastDeliveredMs),
         id: newId(atMs),
         message_id: messageId,
         account_id: message.accountId,
@@ -173,7 +180,7 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
         domain: parseMailbox(message.from)!.domain,
         tag: message.tag,
         metadata: message.metadata,
-        entry: entryOf(each, due.get(messageId)!, concerned.isShared),
+        entry: each.kind === 'complaint' ? complaintEntry(each.recipient, concerned) : bounceEntry(standing, read),
         is_member: isMember,
         in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
         most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
@@ -184,15 +191,17 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
   }
 }
 
-/** The entry that a row of feedback makes due. */
-function entryOf(
-  { kind, recipient, address }: Pick<Feedback, 'kind' | 'recipient' | 'address'>,
-  due: ReadonlyMap<string, DueEntry>,
-  isShared: boolean,
-): RowOf<typeof ENTRY> | undefined {
-  if (kind === 'late_bounce') return bounceEntry(due.get(address))
-  return isSimulated(recipient) ? undefined : { reason: 'complaint', days: isShared ? SHARED_COMPLAINT_DAYS : null }
-}
+/** The entry that a complaint makes. The simulator's addresses get none. */
+const complaintEntry = (recipient: string, { isShared }: Concerned) =>
+  isSimulated(recipient)
+    ? undefined
+    : {
+        reason: 'complaint',
+        days: isShared ? SHARED_COMPLAINT_DAYS : null,
+        evidence: storedEvidence(COMPLAINT, 'complaint'),
+      }
+
+const COMPLAINT: Read = { decidedBy: DecidedBy.REPORT }
 
 interface Feedback {
   messageId: string
@@ -204,6 +213,7 @@ interface Feedback {
   kind: 'complaint' | 'late_bounce'
   reason: string | null
   detail: string | null
+  read: Read
   /** What a bounce counts against the address. The simulator's addresses have none. */
   refusal: Kind | undefined
   /** Another mailbox failed than that of the recipient. */
@@ -221,7 +231,17 @@ function complaintOf(addresses: string[], type: string, { find }: Concerned): Fe
   const recipient = find(addresses)
   return recipient === undefined
     ? []
-    : [{ kind: 'complaint', reason: null, detail: type, refusal: undefined, isMember: false, ...fieldsOf(recipient) }]
+    : [
+        {
+          ...fieldsOf(recipient),
+          kind: 'complaint',
+          reason: null,
+          detail: type,
+          read: COMPLAINT,
+          refusal: undefined,
+          isMember: false,
+        },
+      ]
 }
 
 function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): Feedback[] {
@@ -237,7 +257,7 @@ function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): 
   for (const { failure, recipient } of [...found.filter(isNamed), ...found]) {
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
-  return [...failures].map(([recipient, { reason, kind, detail, failedAddress }]) => {
+  return [...failures].map(([recipient, { reason, kind, detail, failedAddress, ...read }]) => {
     const mailbox = failedAddress === undefined ? 'same' : mailboxOf(failedAddress, recipient.email)
     const isMember = mailbox === 'member'
     const isDoubtful = isShared || mailbox === 'inside'
@@ -246,11 +266,18 @@ function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): 
       ...fieldsOf(recipient),
       reason: reason ?? null,
       detail: detail || null,
+      read: lateRead(read),
       refusal: isMember || isSimulated(recipient.email) ? undefined : asBelieved(kind, isDoubtful),
       isMember,
     }
   })
 }
+
+const lateRead = ({ code, enhanced, reply, readAs, decidedBy, words }: Omit<FailedRecipient, 'detail'>): Read => ({
+  ...{ code, enhanced, reply, readAs, words },
+  decidedBy: decidedBy && decidedByNames.value(decidedBy),
+  phase: SmtpPhase.LATE,
+})
 
 /** A report that may be about another mailbox, or by another recipient, is not believed to its full strength. */
 const asBelieved = (kind: Kind | undefined, isDoubtful: boolean) =>

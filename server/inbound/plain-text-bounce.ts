@@ -41,7 +41,9 @@ function diagnosisOf(recipient: string, lines: string[], ours: readonly string[]
   const diagnosis = read(own)
   // A gateway may have added a paragraph that speaks of something else.
   const found = [diagnosis, ...paragraphsOf(own).map(read)].find(isEvidence)
-  return found ?? { detail: diagnosis.detail, enhanced: diagnosis.enhanced }
+  if (found) return found
+  const { detail, enhanced, code, reply } = diagnosis
+  return { detail, enhanced, code, reply }
 }
 
 const isEvidence = ({ detail, readAs = '' }: Diagnosis) => /^[45]\d\d\b/.test(detail) || ABOUT_RECIPIENT.test(readAs)

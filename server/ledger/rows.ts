@@ -43,8 +43,8 @@ export const OUTCOME = {
   entry: 'json null',
 } as const satisfies Columns
 
-/** An entry that suppresses an address; without `days` for good. */
-export const ENTRY = { reason: 'text', days: 'int null' } as const satisfies Columns
+/** An entry that suppresses an address; without `days` for good. `evidence` is JSON of `verdict.v1.Evidence`. */
+export const ENTRY = { reason: 'text', days: 'int null', evidence: 'json' } as const satisfies Columns
 
 /** How a whole message ends. `digest` is the SHA-256, in hex, of what went out. `outcomes` is a list of OUTCOME. */
 export const ENDING = {

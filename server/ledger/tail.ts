@@ -185,17 +185,18 @@ export const SUPPRESSIONS = `
     order by o.message_id, o.address, o.event_id
   ),
   suppression as (
-    insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+    insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, evidence,
+      expires_at)
     select distinct on (m.account_id, o.address, coalesce(m.tenant_id, ''))
       o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, e.reason, o.message_id,
-      coalesce(o.smtp ->> 'reply', o.reason), now() + e.days * interval '1 day'
+      coalesce(o.smtp ->> 'reply', o.reason), e.evidence, now() + e.days * interval '1 day'
     from outcome o join message m on m.id = o.message_id
     cross join lateral json_to_record(o.entry) as e(${recordset(ENTRY)})
     where o.entry is not null
     order by m.account_id, o.address, coalesce(m.tenant_id, ''), e.days desc nulls first
     on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
-      message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at,
-      import_id = null, replaced = null
+      message_id = excluded.message_id, detail = excluded.detail, evidence = excluded.evidence, created_at = now(),
+      expires_at = excluded.expires_at, import_id = null, replaced = null
     where kept.expires_at < coalesce(excluded.expires_at, 'infinity')
       or (kept.import_id is not null and excluded.expires_at is null)
   )`

@@ -26,9 +26,6 @@ export interface DueEntry {
   days: number | null
 }
 
-/** The entry as a bounce makes it: see ENTRY of ledger/rows.ts. */
-export const bounceEntry = (due: DueEntry | undefined) => due && { reason: 'bounce', days: due.days }
-
 interface Rule extends DueEntry {
   /** The incident at which the address is suppressed, of those of this kind or a stronger one in the days before. */
   incident: number

@@ -1,8 +1,10 @@
 import type { SQL } from 'drizzle-orm'
+import { type EvidenceKind, EvidenceKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
-import { and, desc, eq, gt, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
-import { newId } from '../db/ids.ts'
+import { and, desc, eq, gt, gte, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
+import { firstIdAt, newId } from '../db/ids.ts'
+import { recipientDomainSql } from '../db/matching-sql.ts'
 import { EVERYBODY, refusals, suppressions } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 
@@ -27,6 +29,7 @@ const ADD = `
       reason = case when s.expires_at is null then s.reason else excluded.reason end,
       message_id = case when s.expires_at is null then s.message_id end,
       detail = case when s.expires_at is null then s.detail end,
+      evidence = case when s.expires_at is null then s.evidence end,
       created_at = case when s.expires_at is null then s.created_at else excluded.created_at end,
       expires_at = null,
       import_id = case when s.expires_at is null then null else excluded.import_id end,
@@ -87,6 +90,13 @@ export interface SuppressionFilters {
   addresses?: readonly string[]
   reason?: SuppressionRow['reason']
   tenantId?: string
+  /** When the entry was created, in Unix milliseconds: from, and before. */
+  fromMs?: number
+  toMs?: number
+  /** The domain of the address. */
+  domain?: string
+  /** What the evidence says. */
+  kind?: EvidenceKind
   /** The id of the previous page's last entry. */
   after?: string
 }
@@ -95,7 +105,7 @@ export interface SuppressionFilters {
 export async function listSuppressions(
   db: Database,
   accountId: string,
-  { addresses, reason, tenantId, after }: SuppressionFilters,
+  filters: SuppressionFilters,
   limit: number,
 ): Promise<SuppressionRow[]> {
   return db
@@ -103,12 +113,8 @@ export async function listSuppressions(
     .from(suppressions)
     .where(
       and(
-        inArray(suppressions.accountId, addresses === undefined ? [accountId] : [accountId, EVERYBODY]),
-        isInForce(),
-        addresses && inArray(suppressions.email, [...addresses]),
-        reason && eq(suppressions.reason, reason),
-        tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
-        after === undefined ? undefined : lt(suppressions.id, after),
+        inArray(suppressions.accountId, filters.addresses === undefined ? [accountId] : [accountId, EVERYBODY]),
+        matchingFilters(filters),
       ),
     )
     .orderBy(desc(suppressions.id))
@@ -153,6 +159,29 @@ function isOn(
 ): SQL | undefined {
   return and(eq(of.accountId, accountId), inArray(of.email, [...addresses]), eq(of.tenantId, tenantId))
 }
+
+/** Which entries in force match every filter. */
+export function matchingFilters(filters: SuppressionFilters): SQL | undefined {
+  const { addresses, reason, tenantId, fromMs, toMs, domain, kind, after } = filters
+  const { id, createdAt } = suppressions
+  return and(
+    isInForce(),
+    addresses && inArray(suppressions.email, [...addresses]),
+    reason && eq(suppressions.reason, reason),
+    tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
+    // The index has the ids, whose time is about that of the entry.
+    fromMs === undefined ? undefined : and(gte(id, firstIdAt(fromMs - ID_SLACK_MS)), gte(createdAt, new Date(fromMs))),
+    toMs === undefined ? undefined : and(lt(id, firstIdAt(toMs + ID_SLACK_MS)), lt(createdAt, new Date(toMs))),
+    domain === undefined ? undefined : sql`${sql.raw(recipientDomainSql('email'))} = ${domain}`,
+    kind === undefined ? undefined : sql`${suppressions.evidence} ->> 'kind' = ${evidenceKindJson(kind)}`,
+    after === undefined ? undefined : lt(id, after),
+  )
+}
+
+const ID_SLACK_MS = 3_600_000
+
+/** A kind as stored evidence has it. */
+const evidenceKindJson = (kind: EvidenceKind) => EvidenceKindSchema.value[kind]!.name
 
 function isInForce(): SQL | undefined {
   return or(isNull(suppressions.expiresAt), gt(suppressions.expiresAt, sql`now()`))

@@ -17,7 +17,7 @@ const UNDO = `
     where r.account_id = h.account_id and r.email = h.email and r.tenant_id = h.tenant_id and h.is_kept is not true),
   restored as (
     update suppressions s set id = o.id, reason = o.reason, message_id = o.message_id, detail = o.detail,
-      created_at = o.created_at, expires_at = o.expires_at, import_id = null, replaced = null
+      evidence = o.evidence, created_at = o.created_at, expires_at = o.expires_at, import_id = null, replaced = null
     from held h cross join lateral json_populate_record(null::suppressions, h.replaced) o
     where s.id = h.id and h.is_kept returning s.id)
   select (select count(*)::int from removed) as removed, (select count(*)::int from restored) as restored`

@@ -6,21 +6,19 @@ import {
   RecipientOutcomeSchema,
   SmtpEvidenceSchema,
   SmtpPhase,
-  SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { lowerAscii } from '../../mail/address.ts'
 import type { Kind, SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
-import { enumNames } from '../db/enum-names.ts'
-import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
+import { decidedByNames, kindNames, phaseNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
-import { bounceEntry, type DueEntry, kindOfReading } from '../reputation/incidents.ts'
+import { bounceEntry } from '../reputation/evidence.ts'
+import { kindOfReading } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { isSimulated } from '../reputation/simulated.ts'
+import type { AddressStanding } from '../reputation/standings.ts'
 import type { Recipient } from './recipients.ts'
-
-const phaseNames = enumNames(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>
 
@@ -103,6 +101,8 @@ function evidenceOf(attempt: SmtpAttempt, dns?: number): Evidence {
     tls: attempt.tls ?? undefined,
     durationMs: Math.max(0, Math.round(attempt.durationMs)),
     readAs: attempt.reading && readAs(attempt.reading),
+    decidedBy: attempt.reading?.decidedBy && decidedByNames.value(attempt.reading.decidedBy),
+    words: attempt.reading?.words,
     detail: attempt.detail,
     timings: inTenths({ dns, ...attempt.timings }),
     reused: attempt.reused,
@@ -123,10 +123,10 @@ export function inTenths(timings: Timings): Timings {
  */
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
-  const { ip, code, phase, tls, durationMs, timings, reused, readAs, transaction } = outcome.smtp
+  const { ip, code, phase, tls, durationMs, timings, reused, readAs, decidedBy, transaction } = outcome.smtp
   const detail = 'the text of the reply could not be stored'
   const tried = outcome.smtp.tried.map(({ ip, phase }) => ({ ip, phase, detail }))
-  const numbers = { ip, code, phase, tls, durationMs, timings, reused, readAs, transaction }
+  const numbers = { ip, code, phase, tls, durationMs, timings, reused, readAs, decidedBy, transaction }
   return { ...outcome, smtp: create(SmtpEvidenceSchema, { ...numbers, detail, tried }) }
 }
 
@@ -156,9 +156,10 @@ export function refusedAddresses(outcomes: readonly RecipientOutcome[]): Map<str
 }
 
 /** One recipient's outcome as its row in history, with what it does to its address. */
-function outcomeRow(outcome: RecipientOutcome, position: number, due: ReadonlyMap<string, DueEntry>): OutcomeRow {
+function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Standings): OutcomeRow {
   const refusal = refusalOf(outcome)
   const address = lowerAscii(outcome.email)
+  const standing = standings?.get(address)
   return {
     position,
     status: statusNames.name(outcome.status),
@@ -170,7 +171,7 @@ function outcomeRow(outcome: RecipientOutcome, position: number, due: ReadonlyMa
     provider: mailboxProvider(outcome.smtp?.mx ?? outcome.smtp?.tried.find(({ mx }) => mx)?.mx),
     refusal: refusal ?? null,
     address,
-    entry: refusal && bounceEntry(due.get(address)),
+    entry: refusal && standing && bounceEntry(standing, outcome.smtp!),
   }
 }
 
@@ -184,19 +185,21 @@ export interface SentContent {
 /** Whether the whole message went out to the recipient's server: the final dot was sent. */
 const wentOut = ({ smtp }: RecipientOutcome) => smtp?.phase === SmtpPhase.DOT || smtp?.phase === SmtpPhase.AFTER_DOT
 
-const NONE_DUE: ReadonlyMap<string, DueEntry> = new Map()
+type Standings = ReadonlyMap<string, AddressStanding>
 
 /**
  * The outcomes of a whole message, as the row that ends it, with the entries that are due. Without content, nothing was
  * built.
+ *
+ * @param standings what is known of the refused addresses
  */
-export function endingRow(outcomes: RecipientOutcome[], content?: SentContent, due = NONE_DUE): EndingRow {
+export function endingRow(outcomes: RecipientOutcome[], content?: SentContent, standings?: Standings): EndingRow {
   const { status, reason } = summarise(outcomes)
   return {
     status: statusNames.name(status),
     reason: reason === undefined ? null : reasonNames.name(reason),
     size_bytes: content?.sizeBytes ?? 0,
     digest: outcomes.some(wentOut) ? content?.digest : null,
-    outcomes: outcomes.map((outcome, position) => outcomeRow(outcome, position, due)),
+    outcomes: outcomes.map((outcome, position) => outcomeRow(outcome, position, standings)),
   }
 }

@@ -11,7 +11,7 @@ import { isKeyTaken } from '../ledger/recipient-keys.ts'
 import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
-import { createDueEntries } from '../reputation/due-entries.ts'
+import { createStandings } from '../reputation/standings.ts'
 import { endingRow, refusedAddresses, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
 
@@ -35,14 +35,14 @@ export function createRecordUntilStored(
   firstAttempts: FirstAttempts,
 ): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = createRecord(db, firstAttempts)
-  const findDue = createDueEntries({ db, clock })
+  const findStandings = createStandings({ db, clock })
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
     const kinds = refusedAddresses(complete)
     return tryUntil(leaseUntilMs, async () => {
-      const due = kinds.size === 0 ? undefined : await findDue({ ...claim, kinds })
+      const standings = kinds.size === 0 ? undefined : await findStandings({ ...claim, kinds })
       try {
-        if (await record(claim, endingRow(outcomes, content, due))) return outcomes
+        if (await record(claim, endingRow(outcomes, content, standings))) return outcomes
       } catch (error) {
         // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
         // outcome.

@@ -9,6 +9,7 @@ import {
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
+import { EvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { accountOf, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
@@ -16,6 +17,7 @@ import { publicId, timeOfId } from '../db/ids.ts'
 import { feedbackNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients, retries } from '../db/schema.ts'
+import { readStored } from '../db/stored-json.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readSendRequest } from '../sending/message.ts'
@@ -152,12 +154,24 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     text: request.text,
     autoText: request.auto_text,
     raw: request.raw,
-    feedback: reports.map(({ kind, reason, reportedAt, recipient, detail }) => ({
+    feedback: withoutReplaced(reports).map(({ kind, reason, reportedAt, recipient, detail, isMember, evidence }) => ({
       kind: feedbackNames.value(kind),
       reason: reason === null ? undefined : reasonNames.value(reason),
       reportedAt: timestampFromMs(reportedAt.getTime()),
       recipient,
       detail: detail ?? undefined,
+      member: isMember || undefined,
+      evidence: readStored(EvidenceSchema, evidence),
     })),
   })
 }
+
+/** A report about the recipient itself replaces one of its kind about a member. */
+const withoutReplaced = (reports: (typeof feedback.$inferSelect)[]) =>
+  reports.filter(
+    (report) =>
+      !report.isMember ||
+      !reports.some(
+        ({ isMember, kind, recipient }) => !isMember && kind === report.kind && recipient === report.recipient,
+      ),
+  )

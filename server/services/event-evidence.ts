@@ -1,5 +1,5 @@
-import type { JsonValue } from '@bufbuild/protobuf'
-import { type SmtpEvidence, SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { create, type JsonValue } from '@bufbuild/protobuf'
+import { EvidenceSchema, type SmtpEvidence, SmtpEvidenceSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { type EventKind, NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
@@ -22,6 +22,14 @@ export interface EventEvidence {
   smtp?: SmtpEvidence
   retryable?: boolean
   inDoubt?: boolean
+}
+
+/** What a report quotes and how it was read, in place of the evidence for an outcome. */
+export function evidenceOfReport(stored: JsonValue): SmtpEvidence | undefined {
+  const evidence = readStored(EvidenceSchema, stored)
+  if (!evidence) return undefined
+  const { code, enhanced, reply, readAs, decidedBy, words } = evidence
+  return create(SmtpEvidenceSchema, { phase: SmtpPhase.LATE, code, enhanced, reply, readAs, decidedBy, words })
 }
 
 /**

@@ -6,7 +6,7 @@ import { publicId } from '../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { events } from '../db/schema.ts'
 import { type DispatchSummary, summariesOf } from './event-dispatches.ts'
-import { type EventEvidence, evidencesOf } from './event-evidence.ts'
+import { type EventEvidence, evidenceOfReport, evidencesOf } from './event-evidence.ts'
 
 export type EventRow = typeof events.$inferSelect
 
@@ -42,6 +42,8 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchS
     detail: row.detail ?? undefined,
     tag: row.tag ?? undefined,
     metadata: row.metadata ?? {},
+    member: row.isMember || undefined,
+    smtp: evidenceOfReport(row.evidence),
     ...evidence,
   }
 }

@@ -26,9 +26,9 @@ export const MOST_SUBJECT_CHARACTERS = 200
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
 
-export function readLimit(limit: number = DEFAULT_LIMIT): number {
-  if (limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw refuse('limit', `must be a whole number from 1 to ${MAX_LIMIT}`)
+export function readLimit(limit: number = DEFAULT_LIMIT, most = MAX_LIMIT): number {
+  if (limit >= 1 && limit <= most) return limit
+  throw refuse('limit', `must be a whole number from 1 to ${most.toLocaleString('en')}`)
 }
 
 /** Returns the short name of an enum value. Throws for an unknown value: a gRPC request may carry any number. */

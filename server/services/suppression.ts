@@ -1,11 +1,13 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { EvidenceKind, EvidenceSchema, SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import {
   type SuppressionEntry,
   SuppressionEntrySchema,
   type SuppressionService,
+  type SuppressionServiceLiftRequest,
+  type SuppressionServiceListRequest,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
@@ -15,9 +17,12 @@ import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
+import { evidenceKindNames } from '../db/outcome-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
+import { readStored } from '../db/stored-json.ts'
 import { fail, failFields } from '../errors.ts'
 import { spellingsOf } from '../reputation/erasure-key.ts'
+import { type LiftFilters, liftStep, previewLift } from '../reputation/lift.ts'
 import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppression.ts'
 import {
   addSuppressions,
@@ -33,11 +38,14 @@ import {
   notAnAddress,
   pageOf,
   readCursor,
+  readDomain,
   readEnum,
   readLimit,
   readTenant,
   readTenantFilter,
+  readTime,
   refuse,
+  refuseReversed,
 } from './listing.ts'
 import { matchingForms } from './matching-forms.ts'
 import { undoImport } from './undo-import.ts'
@@ -99,11 +107,11 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
     },
 
     async list(request, context) {
-      const limit = readLimit(request.limit)
+      const limit = readLimit(request.limit, MAX_ENTRIES)
       const filters = {
         addresses: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
         reason: readReason(request.reason),
-        tenantId: readTenantFilter(request.tenantId),
+        ...readLiftFilters(request),
         after: readCursor(SuppressionServiceListRequestSchema, request),
       }
       const rows = await listSuppressions(db, accountOf(context), filters, limit + 1)
@@ -140,12 +148,71 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, spellings)
       throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
     },
+
+    async lift(request, context) {
+      const requester = requesterOf(context.values)
+      const { accountId } = requester
+      if (!request.createdFrom) throw refuse('created_from', 'is required')
+      if (!request.createdTo) throw refuse('created_to', 'is required')
+      const filters = readLiftFilters(request)
+      if (filters.kind === EvidenceKind.COMPLAINT)
+        throw refuse('kind', 'must not be complaint: only what bounces made is lifted')
+      if (request.dryRun) {
+        const { lifted, rows } = await previewLift(db, accountId, filters, SHOWN_LIFTED)
+        return { lifted, entries: rows.map(entryOfRow) }
+      }
+      let lifted = 0
+      const entries: SuppressionEntry[] = []
+      for (;;) {
+        const rows = await changeAs(db, requester, async (tx, author) => {
+          const rows = await liftStep(tx, accountId, filters)
+          const target = `${rows.length} ${rows.length === 1 ? 'address' : 'addresses'}`
+          const change = { action: 'suppression.lift', target, after: recordedLift(filters) } as const
+          if (rows.length > 0) await record(tx, { ...author, ...change })
+          return rows
+        })
+        lifted += rows.length
+        entries.push(...rows.slice(0, SHOWN_LIFTED - entries.length).map(entryOfRow))
+        if (rows.length === 0) return { lifted, entries }
+      }
+    },
   }
+}
+
+/** The most entries of a page. */
+export const MAX_ENTRIES = 1_000
+/** The entries that the response to a lift shows. */
+const SHOWN_LIFTED = 100
+
+/** The filters that a list and a lift share. */
+function readLiftFilters({
+  createdFrom,
+  createdTo,
+  domain,
+  kind,
+  tenantId,
+}: SuppressionServiceListRequest | SuppressionServiceLiftRequest): LiftFilters {
+  const fromMs = readTime('created_from', createdFrom)
+  const toMs = readTime('created_to', createdTo)
+  refuseReversed(fromMs, toMs, 'created_')
+  readEnum('kind', kind, evidenceKindNames)
+  return { fromMs, toMs, domain: readDomain(domain), kind, tenantId: readTenantFilter(tenantId) }
 }
 
 /** What the audit log shows of an entry. */
 function recorded({ tenantId }: SuppressionList, reason: SuppressionRow['reason']) {
   return { tenant_id: tenantId, reason }
+}
+
+/** What the audit log shows of a lift: its time and filters. */
+function recordedLift({ fromMs, toMs, domain, kind, tenantId }: LiftFilters) {
+  return {
+    created_from: new Date(fromMs!).toISOString(),
+    created_to: new Date(toMs!).toISOString(),
+    domain,
+    kind: kind && evidenceKindNames.name(kind),
+    tenant_id: tenantId,
+  }
 }
 
 const GLOBAL = 'This account has no such entry. A global one holds for the address: only the operator can remove it.'
@@ -171,5 +238,6 @@ function entryOfRow(row: SuppressionRow): SuppressionEntry {
     detail: row.detail === null || row.accountId === EVERYBODY ? undefined : row.detail,
     createdAt: timestampFromDate(row.createdAt),
     expiresAt: row.expiresAt ? timestampFromDate(row.expiresAt) : undefined,
+    evidence: row.accountId === EVERYBODY ? undefined : readStored(EvidenceSchema, row.evidence),
   })
 }

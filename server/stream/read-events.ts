@@ -46,8 +46,8 @@ const CREATED_MS = '(extract(epoch from e.created_at) * 1000)::float8'
 
 const COLUMNS = `
   e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient, e.kind,
-  e.tenant_id as "tenantId", e.sandbox, e.tag, e.metadata, e.feedback, e.detail, e.payload, ${CREATED_MS} as "createdMs",
-  e.stream_order::float8 as "streamOrder", ${TIMELINE} as timeline`
+  e.tenant_id as "tenantId", e.sandbox, e.tag, e.metadata, e.feedback, e.detail, e.evidence, e.is_member as "isMember",
+  e.payload, ${CREATED_MS} as "createdMs", e.stream_order::float8 as "streamOrder", ${TIMELINE} as timeline`
 
 /** The most events that are read at a time for one cursor. */
 export const PAGE = 100

@@ -1,6 +1,7 @@
+import type { JsonValue } from '@bufbuild/protobuf'
 import { createCollector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
+import { evidenceOf, reportEvidenceOf, type StoredEvent } from '../db/delivery-event.ts'
 import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
@@ -107,8 +108,8 @@ export async function undoBegin(db: Database, { dispatchId, number }: NextAttemp
 // The parameters are those of `idsAndBounds`, of the events and of their messages.
 export const EVENTS = `
   select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
-    e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.payload, r.smtp,
-    r.in_doubt as "inDoubt", r.retryable, (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
+    e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.evidence, e.is_member as "isMember",
+    e.payload, r.smtp, r.in_doubt as "inDoubt", r.retryable, (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
   from events e
   left join recipients r on r.message_id = any($4::uuid[]) and r.message_id between $5 and $6
     and r.message_id = e.message_id and r.event_id = e.id
@@ -116,6 +117,7 @@ export const EVENTS = `
 
 type EventRow = StoredEvent & {
   smtp: unknown
+  evidence: JsonValue
   /** null without a row of the recipient. */
   inDoubt: boolean | null
 }
@@ -136,12 +138,17 @@ export function createReadEvent(db: Database): (key: EventKey) => Promise<Stored
       const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))
       const parameters = [...ids, ...messageIds]
       const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
-      const byId = new Map(rows.filter(isWhole).map((row) => [row.id, { ...row, smtp: evidenceOf(row.smtp) }]))
+      const byId = new Map(rows.filter(isWhole).map((row) => [row.id, eventOf(row)]))
       return requests.map(({ eventId }) => byId.get(eventId))
     },
     { note: db.noteBatch('read_events') },
   )
   return ({ eventId, messageId }) => read({ eventId, messageId, json: eventId })
+}
+
+function eventOf(row: EventRow): StoredEvent {
+  const smtp = row.event === 'email.feedback' ? reportEvidenceOf(row.evidence) : evidenceOf(row.smtp)
+  return { ...row, smtp } as StoredEvent
 }
 
 /** Whether the event's rows have all of its payload. */

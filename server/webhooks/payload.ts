@@ -34,8 +34,15 @@ function deliveryFields(event: DeliveryEvent): object {
 }
 
 function feedbackFields(event: FeedbackEvent): object {
-  const { feedback, detail } = event
-  return { ...commonFields(event), feedback, detail: detail ?? undefined, ...senderFields(event) }
+  const { feedback, detail, smtp, isMember } = event
+  return {
+    ...commonFields(event),
+    feedback,
+    detail: detail ?? undefined,
+    smtp: smtp ?? undefined,
+    member: isMember || undefined,
+    ...senderFields(event),
+  }
 }
 
 const commonFields = ({ event, id, messageId, status, reason, createdAtMs, recipient }: StoredEvent) => ({

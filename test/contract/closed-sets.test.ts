@@ -6,6 +6,7 @@ import { emails } from '../../cli/email-list.ts'
 import { type StoredEvent, statusOf } from '../../cli/event-text.ts'
 import { events } from '../../cli/events.ts'
 import { PHASES as EXPLAINED_PHASES, explain } from '../../cli/explain.ts'
+import { suppression } from '../../cli/suppression.ts'
 import { webhook } from '../../cli/webhook.ts'
 import type { Event } from '../../client/gen/contract.ts'
 import type { WebhookEvent } from '../../client/verify-webhook.ts'
@@ -13,20 +14,23 @@ import { EVENT_KINDS as SHOWN_KINDS } from '../../dashboard/events/event-kinds.t
 import { stepsOf } from '../../dashboard/messages/conversation-steps.ts'
 import { sentenceOf } from '../../dashboard/messages/sentences.ts'
 import { TROUBLES as SHOWN_TROUBLES } from '../../dashboard/settings/notifications/words.ts'
+import { KINDS as SHOWN_EVIDENCE } from '../../dashboard/suppressions/evidence-words.ts'
 import { contractComments } from '../../dev/openapi/contract.ts'
 import { openApiDocument } from '../../dev/openapi/document.ts'
 import { TroubleKindSchema } from '../../gen/verdict/admin/v1/notifications_pb.ts'
 import { ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { AttemptOutcomeSchema } from '../../gen/verdict/v1/events_pb.ts'
 import {
+  DecidedBySchema,
   DeliveryStatus,
+  EvidenceKindSchema,
   ReasonSchema,
   type RecipientOutcome,
   type SmtpEvidence,
   SmtpPhaseSchema,
   SmtpTimingsSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { BOUNCE_REASONS, TIMED_PHASES } from '../../mail/smtp/attempt.ts'
+import { BOUNCE_REASONS, type DecidedBy, KINDS, TIMED_PHASES } from '../../mail/smtp/attempt.ts'
 import { PUBLIC_SERVICES } from '../../server/access/scopes.ts'
 import { shortNames } from '../../server/db/enum-names.ts'
 import { EVENT_KINDS, type EventKind } from '../../server/db/event-kinds.ts'
@@ -169,7 +173,7 @@ test('the reasons are the same everywhere', () => {
 const WITHOUT_REPLY = ['dns', 'connect', 'starttls']
 
 test('the phases of a conversation are the same everywhere', () => {
-  expectEverywhere([...TIMED_PHASES, 'after_dot'], ofEnum(SmtpPhaseSchema))
+  expectEverywhere([...TIMED_PHASES, 'after_dot', 'late'], ofEnum(SmtpPhaseSchema))
   const values = SmtpPhaseSchema.values.filter(({ number }) => number !== 0)
   const steps = values.flatMap(({ number }) => stepsOf({ phase: number } as SmtpEvidence))
   expectEverywhere(TIMED_PHASES, {
@@ -179,6 +183,23 @@ test('the phases of a conversation are the same everywhere', () => {
     'verdict explain': [...EXPLAINED_PHASES.filter((phase) => phase !== 'late'), ...WITHOUT_REPLY],
   })
   expect(choicesOf(explain(print), 'phase')).toEqual({ 'verdict explain --phase': EXPLAINED_PHASES })
+})
+
+test('the kinds of evidence are the same everywhere', () => {
+  const kinds = ['complaint', ...KINDS]
+  expectEverywhere(kinds, {
+    ...ofEnum(EvidenceKindSchema),
+    'the dashboard': SHOWN_EVIDENCE.map(([, name]) => name),
+    'verdict suppression list --kind': choicesOf(suppression(print), 'kind')['verdict list --kind']!,
+    'docs/suppression.md': kinds.filter((word) => guide('suppression').includes(`| \`${word}\``)),
+  })
+  expect(choicesOf(suppression(print), 'kind')['verdict lift --kind']).toEqual(KINDS)
+})
+
+test('what decides is the same everywhere', () => {
+  const words = ['words', 'status', 'code'] satisfies DecidedBy[]
+  true satisfies Same<DecidedBy, (typeof words)[number]>
+  expectEverywhere([...words, 'report'], ofEnum(DecidedBySchema))
 })
 
 test('the outcomes of an attempt are the same everywhere', () => {

@@ -86,7 +86,7 @@ const OTHERS: Record<string, string> = {
     'action search recipient recipient_domain bounced_by token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +
     'ListEventsRequest.tenant_id after StreamEventsRequest.tag StreamEventsRequest.tenant_id ListChangesRequest.tag ' +
     'ListChangesRequest.tenant_id GetStatsRequest.tenant_id SuppressionServiceListRequest.tenant_id ' +
-    'SuppressionServiceRemoveRequest.tenant_id ReplayFilter.tag ReplayFilter.tenant_id',
+    'SuppressionServiceRemoveRequest.tenant_id SuppressionServiceLiftRequest.tenant_id ReplayFilter.tag ReplayFilter.tenant_id',
   'secrets are not shown': 'password',
   'content of the mail and data of the caller may have them, and is shown with them made visible':
     'subject html text headers metadata',

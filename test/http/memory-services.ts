@@ -146,6 +146,7 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
       list: async () => ({ entries: [suppressed()] }),
       add: async () => suppressed(),
       remove: async () => ({}),
+      lift: async () => ({ lifted: 1, entries: [suppressed()] }),
     }),
     createServiceImplSpec<typeof LimitsService>(LimitsService, {
       getLimits: async () => ({

@@ -108,7 +108,14 @@ test('webhooks have a tag of their own: generators create one class for each tag
 })
 
 const STORED = newEvent('01a1fdad-841e-72dd-baea-c02b7820cbac')
-const FEEDBACK: FeedbackEvent = { ...STORED, event: 'email.feedback', feedback: 'late_bounce', detail: '550 5.1.1' }
+const FEEDBACK: FeedbackEvent = {
+  ...STORED,
+  event: 'email.feedback',
+  feedback: 'late_bounce',
+  detail: '550 5.1.1',
+  smtp: null,
+  isMember: false,
+}
 const SENDER = { tag: 'order', metadata: { order: '7' }, tenantId: 'shop-1' }
 const SMTP = { mx: 'mx.example.net', code: 250, enhanced: '2.0.0', reply: '2.0.0 Ok' }
 
@@ -118,7 +125,8 @@ test.each<[operation: string, event: StoredEvent]>([
   ['emailDelivery', { ...STORED, status: 'bounced', reason: 'temporary_failure', retryable: true, sandbox: true }],
   ['emailDelivery', { ...STORED, status: 'bounced', reason: 'connection_timeout', inDoubt: true }],
   ['emailFeedback', { ...FEEDBACK, ...SENDER, reason: 'mailbox_full' }],
-  ['emailFeedback', { ...FEEDBACK, feedback: 'complaint', detail: null }],
+  ['emailFeedback', { ...FEEDBACK, feedback: 'complaint', detail: null, smtp: { decided_by: 'report' } }],
+  ['emailFeedback', { ...FEEDBACK, isMember: true, smtp: { code: 550, enhanced: '5.1.1', reply: 'No', words: 'No' } }],
 ])('the payload of %s matches the document, and has no field that the document lacks: %j', (operation, event) => {
   const payload = JSON.parse(payloadOf(event).toString())
   const schema = document.webhooks[operation].post.requestBody.content['application/json'].schema

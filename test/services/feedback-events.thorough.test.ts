@@ -41,9 +41,22 @@ const follow = async (query: string) => {
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 const DETAIL = '550 5.1.1 <ann@example.net>: no such user'
+const QUOTED = { code: 550, enhanced: '5.1.1', reply: '5.1.1 <ann@example.net>: no such user', words: 'no such user' }
+/** How the report was read, as events show it. */
+const READ = { ...QUOTED, decided_by: 'words' }
 const bounceOf = (email: string): Report => ({
   kind: 'bounce',
-  failures: [{ addresses: [email], reason: 'mailbox_does_not_exist', enhanced: '5.1.1', detail: DETAIL }],
+  failures: [
+    {
+      ...QUOTED,
+      addresses: [email],
+      reason: 'mailbox_does_not_exist',
+      readAs: 'mailbox (unknown)',
+      kind: 'unknown',
+      decidedBy: 'words',
+      detail: DETAIL,
+    },
+  ],
 })
 const complaintOf = (email: string): Report => ({ kind: 'complaint', type: 'abuse', addresses: [email] })
 const keep = (messageId: string, report: Report) =>
@@ -71,16 +84,24 @@ test('a late bounce and a complaint are events of their message, and its outcome
   const [complaint, bounce, outcome] = await list(`message_id=${messageId}`)
   const common = { message_id: messageId, status: 'delivered', timestamp: TIME, recipient: email, sandbox: false }
   const unsent = { event_id: expect.stringMatching(/^evt_/), attempts: 0, event: 'email.feedback', kind: 'to' }
-  expect(complaint).toEqual({ ...common, ...unsent, ...SENT, feedback: 'complaint', detail: 'abuse' })
-  const late = { feedback: 'late_bounce', reason: 'mailbox_does_not_exist', detail: DETAIL }
-  expect(bounce).toEqual({ ...common, ...unsent, ...SENT, ...late })
+  const late = { phase: 'late', tls: null, duration_ms: 0 }
+  const complained = { feedback: 'complaint', detail: 'abuse', smtp: { ...late, decided_by: 'report' } }
+  expect(complaint).toEqual({ ...common, ...unsent, ...SENT, ...complained })
+  const read = { ...READ, read_as: 'mailbox (unknown)' }
+  const bounced = {
+    feedback: 'late_bounce',
+    reason: 'mailbox_does_not_exist',
+    detail: DETAIL,
+    smtp: { ...late, ...read },
+  }
+  expect(bounce).toEqual({ ...common, ...unsent, ...SENT, ...bounced })
   expect(outcome).toMatchObject({ ...common, ...SENT, event: 'email.delivery', smtp: { code: 250 } })
   expect((await api.call('GET', `/api/v1/events/${bounce.event_id}`)).json).toEqual({ ...bounce, dispatches: [] })
   const { feedback, ...after } = (await api.call('GET', `/api/v1/emails/${messageId}`)).json
   expect({ ...after, feedback: [] }).toEqual(before)
   expect(feedback).toMatchObject([
-    { kind: 'late_bounce', reported_at: bounce.timestamp },
-    { kind: 'complaint', reported_at: complaint.timestamp },
+    { kind: 'late_bounce', reported_at: bounce.timestamp, evidence: { kind: 'unknown', ...read, phase: 'late' } },
+    { kind: 'complaint', reported_at: complaint.timestamp, evidence: { kind: 'complaint', decided_by: 'report' } },
   ])
 })
 
@@ -188,6 +209,7 @@ test('the payload says what was reported, with the same bytes in a replay', asyn
     recipient: email,
     feedback: 'late_bounce',
     detail: DETAIL,
+    smtp: READ,
     ...SENT,
   })
 })

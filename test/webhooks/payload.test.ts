@@ -71,7 +71,15 @@ test.each([
 })
 
 const { smtp: _, inDoubt: __, retryable: ___, ...common } = event
-const feedback: FeedbackEvent = { ...common, event: 'email.feedback', feedback: 'complaint', detail: 'abuse' }
+const ofFeedback = { smtp: null, isMember: false }
+const feedback: FeedbackEvent = {
+  ...common,
+  ...ofFeedback,
+  event: 'email.feedback',
+  feedback: 'complaint',
+  detail: 'abuse',
+}
+const READ = { code: 550, enhanced: '5.1.1', reply: '5.1.1 No such user', decided_by: 'words', words: 'No such user' }
 
 test.each([
   [
@@ -81,6 +89,10 @@ test.each([
   [
     { ...SENT, feedback: 'late_bounce', reason: 'mailbox_full', detail: null },
     '{"event":"email.feedback","message_id":"msg_01m7ytv10yeacvnq634fey98m8","status":"delivered","reason":"mailbox_full","timestamp":1795257600,"event_id":"evt_01m7ytv10yeap952rhxem2gkb7","recipient":"ann@example.net","feedback":"late_bounce","tag":"orders \\"1\\"","metadata":{"9":"💌","10":"ten","b":"x"},"tenant_id":"shop-1"}',
+  ],
+  [
+    { feedback: 'late_bounce', reason: 'mailbox_does_not_exist', detail: '550 5.1.1', smtp: READ, isMember: true },
+    '{"event":"email.feedback","message_id":"msg_01m7ytv10yeacvnq634fey98m8","status":"delivered","reason":"mailbox_does_not_exist","timestamp":1795257600,"event_id":"evt_01m7ytv10yeap952rhxem2gkb7","recipient":"ann@example.net","feedback":"late_bounce","detail":"550 5.1.1","smtp":{"code":550,"enhanced":"5.1.1","reply":"5.1.1 No such user","decided_by":"words","words":"No such user"},"member":true}',
   ],
 ] as [Partial<FeedbackEvent>, string][])('the payload of feedback is these bytes, for ever: %j', (change, bytes) => {
   expect(payloadOf({ ...feedback, ...change }).toString()).toBe(bytes)

@@ -16,6 +16,7 @@ const WORDS: Record<string, string> = {
   'webhook.rotate_secret': 'Replaced the secret of',
   'suppression.add': 'Suppressed',
   'suppression.remove': 'Removed the suppression of',
+  'suppression.lift': 'Lifted the suppressions of bounces,',
   'suppression.import': 'Imported suppressions',
   'suppression.undo_import': 'Undid an import of suppressions',
   'address.erase': 'Erased an address, now',

@@ -15,7 +15,84 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/outcomes.proto.
  */
 export const file_verdict_v1_outcomes: GenFile = /*@__PURE__*/
-  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIkAKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIEg8KAmJ5GAMgASgJSACIAQFCBQoDX2J5IpsCCgtTbXRwVGltaW5ncxIQCgNkbnMYASABKAFIAIgBARIUCgdjb25uZWN0GAIgASgBSAGIAQESFQoIZ3JlZXRpbmcYAyABKAFIAogBARIRCgRlaGxvGAQgASgBSAOIAQESFQoIc3RhcnR0bHMYBSABKAFIBIgBARIRCgRtYWlsGAYgASgBSAWIAQESEQoEcmNwdBgHIAEoAUgGiAEBEhEKBGRhdGEYCCABKAFIB4gBARIQCgNkb3QYCSABKAFICIgBAUIGCgRfZG5zQgoKCF9jb25uZWN0QgsKCV9ncmVldGluZ0IHCgVfZWhsb0ILCglfc3RhcnR0bHNCBwoFX21haWxCBwoFX3JjcHRCBwoFX2RhdGFCBgoEX2RvdCJlCglUcmllZEhvc3QSCgoCbXgYASABKAkSDwoCaXAYAiABKAlIAIgBARIkCgVwaGFzZRgDIAEoDjIVLnZlcmRpY3QudjEuU210cFBoYXNlEg4KBmRldGFpbBgEIAEoCUIFCgNfaXAi9wMKDFNtdHBFdmlkZW5jZRIPCgJteBgBIAEoCUgAiAEBEg8KAmlwGAIgASgJSAGIAQESEQoEY29kZRgDIAEoDUgCiAEBEhUKCGVuaGFuY2VkGAQgASgJSAOIAQESEgoFcmVwbHkYBSABKAlIBIgBARIkCgVwaGFzZRgGIAEoDjIVLnZlcmRpY3QudjEuU210cFBoYXNlEiQKA3RscxgHIAEoCzIPLnZlcmRpY3QudjEuVGxzQgaKtRgCGAESIAoLZHVyYXRpb25fbXMYCCABKA1SC2R1cmF0aW9uX21zEhMKBmRldGFpbBgJIAEoCUgFiAEBEigKB3RpbWluZ3MYCiABKAsyFy52ZXJkaWN0LnYxLlNtdHBUaW1pbmdzEhMKBnJldXNlZBgLIAEoCEgGiAEBEiwKBXRyaWVkGAwgAygLMhUudmVyZGljdC52MS5UcmllZEhvc3RCBoq1GAIQARIdCgdyZWFkX2FzGA0gASgJSAdSB3JlYWRfYXOIAQESGAoLdHJhbnNhY3Rpb24YDiABKA1ICIgBAUIFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCQoHX2RldGFpbEIJCgdfcmV1c2VkQgoKCF9yZWFkX2FzQg4KDF90cmFuc2FjdGlvbiKTAQoLU3VwcHJlc3Npb24SKwoFc2NvcGUYASABKA4yHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2NvcGUSLAoFY2F1c2UYAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL0AgoQUmVjaXBpZW50T3V0Y29tZRINCgVlbWFpbBgBIAEoCRIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgDIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESJgoEc210cBgEIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgFIAEoCEgBiAEBEh8KCGluX2RvdWJ0GAYgASgISAJSCGluX2RvdWJ0iAEBEiwKC3N1cHByZXNzaW9uGAcgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhITCgZkZXRhaWwYCCABKAlIA4gBARInCgRraW5kGAkgASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCQoHX2RldGFpbCqLAQoORGVsaXZlcnlTdGF0dXMSHwobREVMSVZFUllfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHQoZREVMSVZFUllfU1RBVFVTX0RFTElWRVJFRBABEhsKF0RFTElWRVJZX1NUQVRVU19CT1VOQ0VEEAISHAoYREVMSVZFUllfU1RBVFVTX1JFSkVDVEVEEAMqvQIKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIXChNSRUFTT05fTUFJTEJPWF9GVUxMEAESIQodUkVBU09OX01BSUxCT1hfRE9FU19OT1RfRVhJU1QQAhIXChNSRUFTT05fTk9fTVhfUkVDT1JEEAMSHQoZUkVBU09OX0NPTk5FQ1RJT05fVElNRU9VVBAEEhcKE1JFQVNPTl9QT0xJQ1lfQkxPQ0sQBRIXChNSRUFTT05fU1BBTV9CTE9DS0VEEAYSHAoYUkVBU09OX1RFTVBPUkFSWV9GQUlMVVJFEAcSGwoXUkVBU09OX1NVUFBSRVNTSU9OX0xJU1QQCBIaChZSRUFTT05fSU5WQUxJRF9BRERSRVNTEAkSHgoaUkVBU09OX0RPTUFJTl9OT1RfVkVSSUZJRUQQCip1Cg1SZWNpcGllbnRLaW5kEh4KGlJFQ0lQSUVOVF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRUkVDSVBJRU5UX0tJTkRfVE8QARIVChFSRUNJUElFTlRfS0lORF9DQxACEhYKElJFQ0lQSUVOVF9LSU5EX0JDQxADKmkKDEZlZWRiYWNrS2luZBIdChlGRUVEQkFDS19LSU5EX1VOU1BFQ0lGSUVEEAASHQoZRkVFREJBQ0tfS0lORF9MQVRFX0JPVU5DRRABEhsKF0ZFRURCQUNLX0tJTkRfQ09NUExBSU5UEAIqhwIKCVNtdHBQaGFzZRIaChZTTVRQX1BIQVNFX1VOU1BFQ0lGSUVEEAASEgoOU01UUF9QSEFTRV9ETlMQARIWChJTTVRQX1BIQVNFX0NPTk5FQ1QQAhIXChNTTVRQX1BIQVNFX0dSRUVUSU5HEAMSEwoPU01UUF9QSEFTRV9FSExPEAQSFwoTU01UUF9QSEFTRV9TVEFSVFRMUxAFEhMKD1NNVFBfUEhBU0VfTUFJTBAGEhMKD1NNVFBfUEhBU0VfUkNQVBAHEhMKD1NNVFBfUEhBU0VfREFUQRAIEhIKDlNNVFBfUEhBU0VfRE9UEAkSGAoUU01UUF9QSEFTRV9BRlRFUl9ET1QQCiqQAQoQU3VwcHJlc3Npb25TY29wZRIhCh1TVVBQUkVTU0lPTl9TQ09QRV9VTlNQRUNJRklFRBAAEhwKGFNVUFBSRVNTSU9OX1NDT1BFX0dMT0JBTBABEh0KGVNVUFBSRVNTSU9OX1NDT1BFX0FDQ09VTlQQAhIcChhTVVBQUkVTU0lPTl9TQ09QRV9URU5BTlQQAyq2AQoRU3VwcHJlc3Npb25SZWFzb24SIgoeU1VQUFJFU1NJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASHQoZU1VQUFJFU1NJT05fUkVBU09OX0JPVU5DRRABEiAKHFNVUFBSRVNTSU9OX1JFQVNPTl9DT01QTEFJTlQQAhIdChlTVVBQUkVTU0lPTl9SRUFTT05fSU1QT1JUEAMSHQoZU1VQUFJFU1NJT05fUkVBU09OX01BTlVBTBAEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_v1_options]);
+  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIswDCghFdmlkZW5jZRIrCgRraW5kGAEgASgOMhgudmVyZGljdC52MS5FdmlkZW5jZUtpbmRIAIgBARI6CgpkZWNpZGVkX2J5GAIgASgOMhUudmVyZGljdC52MS5EZWNpZGVkQnlIAVIKZGVjaWRlZF9ieYgBARISCgV3b3JkcxgDIAEoCUgCiAEBEhEKBGNvZGUYBCABKA1IA4gBARIVCghlbmhhbmNlZBgFIAEoCUgEiAEBEhIKBXJlcGx5GAYgASgJSAWIAQESHQoHcmVhZF9hcxgHIAEoCUgGUgdyZWFkX2FziAEBEikKBXBoYXNlGAggASgOMhUudmVyZGljdC52MS5TbXRwUGhhc2VIB4gBARJNChFsYXN0X2RlbGl2ZXJlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICFIRbGFzdF9kZWxpdmVyZWRfYXSIAQFCBwoFX2tpbmRCDQoLX2RlY2lkZWRfYnlCCAoGX3dvcmRzQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCgoIX3JlYWRfYXNCCAoGX3BoYXNlQhQKEl9sYXN0X2RlbGl2ZXJlZF9hdCJACgNUbHMSDwoHdmVyc2lvbhgBIAEoCRIQCgh2ZXJpZmllZBgCIAEoCBIPCgJieRgDIAEoCUgAiAEBQgUKA19ieSKbAgoLU210cFRpbWluZ3MSEAoDZG5zGAEgASgBSACIAQESFAoHY29ubmVjdBgCIAEoAUgBiAEBEhUKCGdyZWV0aW5nGAMgASgBSAKIAQESEQoEZWhsbxgEIAEoAUgDiAEBEhUKCHN0YXJ0dGxzGAUgASgBSASIAQESEQoEbWFpbBgGIAEoAUgFiAEBEhEKBHJjcHQYByABKAFIBogBARIRCgRkYXRhGAggASgBSAeIAQESEAoDZG90GAkgASgBSAiIAQFCBgoEX2Ruc0IKCghfY29ubmVjdEILCglfZ3JlZXRpbmdCBwoFX2VobG9CCwoJX3N0YXJ0dGxzQgcKBV9tYWlsQgcKBV9yY3B0QgcKBV9kYXRhQgYKBF9kb3QiZQoJVHJpZWRIb3N0EgoKAm14GAEgASgJEg8KAmlwGAIgASgJSACIAQESJAoFcGhhc2UYAyABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIOCgZkZXRhaWwYBCABKAlCBQoDX2lwIuAECgxTbXRwRXZpZGVuY2USDwoCbXgYASABKAlIAIgBARIPCgJpcBgCIAEoCUgBiAEBEhEKBGNvZGUYAyABKA1IAogBARIVCghlbmhhbmNlZBgEIAEoCUgDiAEBEhIKBXJlcGx5GAUgASgJSASIAQESJAoFcGhhc2UYBiABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIkCgN0bHMYByABKAsyDy52ZXJkaWN0LnYxLlRsc0IGirUYAhgBEiAKC2R1cmF0aW9uX21zGAggASgNUgtkdXJhdGlvbl9tcxITCgZkZXRhaWwYCSABKAlIBYgBARIoCgd0aW1pbmdzGAogASgLMhcudmVyZGljdC52MS5TbXRwVGltaW5ncxITCgZyZXVzZWQYCyABKAhIBogBARIsCgV0cmllZBgMIAMoCzIVLnZlcmRpY3QudjEuVHJpZWRIb3N0QgaKtRgCEAESHQoHcmVhZF9hcxgNIAEoCUgHUgdyZWFkX2FziAEBEhgKC3RyYW5zYWN0aW9uGA4gASgNSAiIAQESOgoKZGVjaWRlZF9ieRgPIAEoDjIVLnZlcmRpY3QudjEuRGVjaWRlZEJ5SAlSCmRlY2lkZWRfYnmIAQESEgoFd29yZHMYECABKAlICogBAUIFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCQoHX2RldGFpbEIJCgdfcmV1c2VkQgoKCF9yZWFkX2FzQg4KDF90cmFuc2FjdGlvbkINCgtfZGVjaWRlZF9ieUIICgZfd29yZHMikwEKC1N1cHByZXNzaW9uEisKBXNjb3BlGAEgASgOMhwudmVyZGljdC52MS5TdXBwcmVzc2lvblNjb3BlEiwKBWNhdXNlGAIgASgOMh0udmVyZGljdC52MS5TdXBwcmVzc2lvblJlYXNvbhIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi9AIKEFJlY2lwaWVudE91dGNvbWUSDQoFZW1haWwYASABKAkSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEiYKBHNtdHAYBCABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYBSABKAhIAYgBARIfCghpbl9kb3VidBgGIAEoCEgCUghpbl9kb3VidIgBARIsCgtzdXBwcmVzc2lvbhgHIAEoCzIXLnZlcmRpY3QudjEuU3VwcHJlc3Npb24SEwoGZGV0YWlsGAggASgJSAOIAQESJwoEa2luZBgJIAEoDjIZLnZlcmRpY3QudjEuUmVjaXBpZW50S2luZEIJCgdfcmVhc29uQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QgkKB19kZXRhaWwqiwEKDkRlbGl2ZXJ5U3RhdHVzEh8KG0RFTElWRVJZX1NUQVRVU19VTlNQRUNJRklFRBAAEh0KGURFTElWRVJZX1NUQVRVU19ERUxJVkVSRUQQARIbChdERUxJVkVSWV9TVEFUVVNfQk9VTkNFRBACEhwKGERFTElWRVJZX1NUQVRVU19SRUpFQ1RFRBADKr0CCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASFwoTUkVBU09OX01BSUxCT1hfRlVMTBABEiEKHVJFQVNPTl9NQUlMQk9YX0RPRVNfTk9UX0VYSVNUEAISFwoTUkVBU09OX05PX01YX1JFQ09SRBADEh0KGVJFQVNPTl9DT05ORUNUSU9OX1RJTUVPVVQQBBIXChNSRUFTT05fUE9MSUNZX0JMT0NLEAUSFwoTUkVBU09OX1NQQU1fQkxPQ0tFRBAGEhwKGFJFQVNPTl9URU1QT1JBUllfRkFJTFVSRRAHEhsKF1JFQVNPTl9TVVBQUkVTU0lPTl9MSVNUEAgSGgoWUkVBU09OX0lOVkFMSURfQUREUkVTUxAJEh4KGlJFQVNPTl9ET01BSU5fTk9UX1ZFUklGSUVEEAoqdQoNUmVjaXBpZW50S2luZBIeChpSRUNJUElFTlRfS0lORF9VTlNQRUNJRklFRBAAEhUKEVJFQ0lQSUVOVF9LSU5EX1RPEAESFQoRUkVDSVBJRU5UX0tJTkRfQ0MQAhIWChJSRUNJUElFTlRfS0lORF9CQ0MQAyppCgxGZWVkYmFja0tpbmQSHQoZRkVFREJBQ0tfS0lORF9VTlNQRUNJRklFRBAAEh0KGUZFRURCQUNLX0tJTkRfTEFURV9CT1VOQ0UQARIbChdGRUVEQkFDS19LSU5EX0NPTVBMQUlOVBACKpwCCglTbXRwUGhhc2USGgoWU01UUF9QSEFTRV9VTlNQRUNJRklFRBAAEhIKDlNNVFBfUEhBU0VfRE5TEAESFgoSU01UUF9QSEFTRV9DT05ORUNUEAISFwoTU01UUF9QSEFTRV9HUkVFVElORxADEhMKD1NNVFBfUEhBU0VfRUhMTxAEEhcKE1NNVFBfUEhBU0VfU1RBUlRUTFMQBRITCg9TTVRQX1BIQVNFX01BSUwQBhITCg9TTVRQX1BIQVNFX1JDUFQQBxITCg9TTVRQX1BIQVNFX0RBVEEQCBISCg5TTVRQX1BIQVNFX0RPVBAJEhgKFFNNVFBfUEhBU0VfQUZURVJfRE9UEAoSEwoPU01UUF9QSEFTRV9MQVRFEAsqgAEKCURlY2lkZWRCeRIaChZERUNJREVEX0JZX1VOU1BFQ0lGSUVEEAASFAoQREVDSURFRF9CWV9XT1JEUxABEhUKEURFQ0lERURfQllfU1RBVFVTEAISEwoPREVDSURFRF9CWV9DT0RFEAMSFQoRREVDSURFRF9CWV9SRVBPUlQQBCqyAQoMRXZpZGVuY2VLaW5kEh0KGUVWSURFTkNFX0tJTkRfVU5TUEVDSUZJRUQQABIbChdFVklERU5DRV9LSU5EX0NPTVBMQUlOVBABEhkKFUVWSURFTkNFX0tJTkRfVU5LTk9XThACEhgKFEVWSURFTkNFX0tJTkRfU1RBVFVTEAMSGQoVRVZJREVOQ0VfS0lORF9SRUZVU0VEEAQSFgoSRVZJREVOQ0VfS0lORF9GVUxMEAUqkAEKEFN1cHByZXNzaW9uU2NvcGUSIQodU1VQUFJFU1NJT05fU0NPUEVfVU5TUEVDSUZJRUQQABIcChhTVVBQUkVTU0lPTl9TQ09QRV9HTE9CQUwQARIdChlTVVBQUkVTU0lPTl9TQ09QRV9BQ0NPVU5UEAISHAoYU1VQUFJFU1NJT05fU0NPUEVfVEVOQU5UEAMqtgEKEVN1cHByZXNzaW9uUmVhc29uEiIKHlNVUFBSRVNTSU9OX1JFQVNPTl9VTlNQRUNJRklFRBAAEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9CT1VOQ0UQARIgChxTVVBQUkVTU0lPTl9SRUFTT05fQ09NUExBSU5UEAISHQoZU1VQUFJFU1NJT05fUkVBU09OX0lNUE9SVBADEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9NQU5VQUwQBGIGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_v1_options]);
+
+/**
+ * What an entry of the suppression list, or a later report, rests on.
+ *
+ * @generated from message verdict.v1.Evidence
+ */
+export type Evidence = Message<"verdict.v1.Evidence"> & {
+  /**
+   * What it says against the address. Absent when it says nothing against it.
+   *
+   * @generated from field: optional verdict.v1.EvidenceKind kind = 1;
+   */
+  kind?: EvidenceKind | undefined;
+
+  /**
+   * What decided. Absent when nothing could be read.
+   *
+   * @generated from field: optional verdict.v1.DecidedBy decided_by = 2 [json_name = "decided_by"];
+   */
+  decidedBy?: DecidedBy | undefined;
+
+  /**
+   * The phrase that decided, as the reply or report has it. Present when words decided.
+   *
+   * @generated from field: optional string words = 3;
+   */
+  words?: string | undefined;
+
+  /**
+   * SMTP reply code. Absent when no reply is quoted.
+   *
+   * @generated from field: optional uint32 code = 4;
+   */
+  code?: number | undefined;
+
+  /**
+   * Enhanced status code (RFC 3463), such as `5.1.1`.
+   *
+   * @generated from field: optional string enhanced = 5;
+   */
+  enhanced?: string | undefined;
+
+  /**
+   * Text of the reply in one line, at most 1,024 bytes. Absent when no reply is quoted.
+   *
+   * @generated from field: optional string reply = 6;
+   */
+  reply?: string | undefined;
+
+  /**
+   * How the service read it: see `SmtpEvidence`.
+   *
+   * @generated from field: optional string read_as = 7 [json_name = "read_as"];
+   */
+  readAs?: string | undefined;
+
+  /**
+   * Phase that the reply belongs to, `late` for a report. Absent for a complaint.
+   *
+   * @generated from field: optional verdict.v1.SmtpPhase phase = 8;
+   */
+  phase?: SmtpPhase | undefined;
+
+  /**
+   * When the account last delivered an email to the address, in the 90 days before. Absent when it did not.
+   *
+   * @generated from field: optional google.protobuf.Timestamp last_delivered_at = 9 [json_name = "last_delivered_at"];
+   */
+  lastDeliveredAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.Evidence.
+ * Use `create(EvidenceSchema)` to create a new message.
+ */
+export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_outcomes, 0);
 
 /**
  * TLS session that carried a message.
@@ -52,7 +129,7 @@ export type Tls = Message<"verdict.v1.Tls"> & {
  * Use `create(TlsSchema)` to create a new message.
  */
 export const TlsSchema: GenMessage<Tls> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 0);
+  messageDesc(file_verdict_v1_outcomes, 1);
 
 /**
  * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
@@ -131,7 +208,7 @@ export type SmtpTimings = Message<"verdict.v1.SmtpTimings"> & {
  * Use `create(SmtpTimingsSchema)` to create a new message.
  */
 export const SmtpTimingsSchema: GenMessage<SmtpTimings> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 1);
+  messageDesc(file_verdict_v1_outcomes, 2);
 
 /**
  * A try that did not decide.
@@ -175,7 +252,7 @@ export type TriedHost = Message<"verdict.v1.TriedHost"> & {
  * Use `create(TriedHostSchema)` to create a new message.
  */
 export const TriedHostSchema: GenMessage<TriedHost> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 2);
+  messageDesc(file_verdict_v1_outcomes, 3);
 
 /**
  * What the recipient's server said: the evidence for an outcome.
@@ -286,6 +363,21 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
    * @generated from field: optional uint32 transaction = 14;
    */
   transaction?: number | undefined;
+
+  /**
+   * What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that the
+   * server was not asked about alone.
+   *
+   * @generated from field: optional verdict.v1.DecidedBy decided_by = 15 [json_name = "decided_by"];
+   */
+  decidedBy?: DecidedBy | undefined;
+
+  /**
+   * The phrase of the reply that decided. Present when words decided.
+   *
+   * @generated from field: optional string words = 16;
+   */
+  words?: string | undefined;
 };
 
 /**
@@ -293,7 +385,7 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
  * Use `create(SmtpEvidenceSchema)` to create a new message.
  */
 export const SmtpEvidenceSchema: GenMessage<SmtpEvidence> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 3);
+  messageDesc(file_verdict_v1_outcomes, 4);
 
 /**
  * The suppression entry that blocked a recipient.
@@ -328,7 +420,7 @@ export type Suppression = Message<"verdict.v1.Suppression"> & {
  * Use `create(SuppressionSchema)` to create a new message.
  */
 export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 4);
+  messageDesc(file_verdict_v1_outcomes, 5);
 
 /**
  * Outcome of one recipient of a message.
@@ -408,7 +500,7 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
  * Use `create(RecipientOutcomeSchema)` to create a new message.
  */
 export const RecipientOutcomeSchema: GenMessage<RecipientOutcome> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 5);
+  messageDesc(file_verdict_v1_outcomes, 6);
 
 /**
  * Terminal state of a message or of one recipient. There are no other states, and a terminal state never changes.
@@ -734,6 +826,13 @@ export const SmtpPhase = {
    * @generated from enum value: SMTP_PHASE_AFTER_DOT = 10;
    */
   AFTER_DOT: 10,
+
+  /**
+   * None: a report came back after the conversation. Only evidence for a report has this phase.
+   *
+   * @generated from enum value: SMTP_PHASE_LATE = 11;
+   */
+  LATE: 11,
 } as const;
 
 /**
@@ -748,6 +847,125 @@ export type SmtpPhase = (typeof SmtpPhase)[keyof typeof SmtpPhase] | UnknownEnum
  */
 export const SmtpPhaseSchema: GenEnum<SmtpPhase> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 4);
+
+/**
+ * What of a reply or report decided how it was read.
+ *
+ * @generated from enum verdict.v1.DecidedBy
+ */
+export const DecidedBy = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: DECIDED_BY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Its words: see `words`.
+   *
+   * @generated from enum value: DECIDED_BY_WORDS = 1;
+   */
+  WORDS: 1,
+
+  /**
+   * Its enhanced status code.
+   *
+   * @generated from enum value: DECIDED_BY_STATUS = 2;
+   */
+  STATUS: 2,
+
+  /**
+   * Nothing but its reply code.
+   *
+   * @generated from enum value: DECIDED_BY_CODE = 3;
+   */
+  CODE: 3,
+
+  /**
+   * Its being a complaint.
+   *
+   * @generated from enum value: DECIDED_BY_REPORT = 4;
+   */
+  REPORT: 4,
+} as const;
+
+/**
+ * What of a reply or report decided how it was read.
+ *
+ * @generated from enum verdict.v1.DecidedBy
+ */
+export type DecidedBy = (typeof DecidedBy)[keyof typeof DecidedBy] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.DecidedBy.
+ */
+export const DecidedBySchema: GenEnum<DecidedBy> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 5);
+
+/**
+ * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
+ * how long it then is, depends on the kind and on what was delivered before.
+ *
+ * @generated from enum verdict.v1.EvidenceKind
+ */
+export const EvidenceKind = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: EVIDENCE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The recipient complained.
+   *
+   * @generated from enum value: EVIDENCE_KIND_COMPLAINT = 1;
+   */
+  COMPLAINT: 1,
+
+  /**
+   * Without doubt there is no such mailbox or user.
+   *
+   * @generated from enum value: EVIDENCE_KIND_UNKNOWN = 2;
+   */
+  UNKNOWN: 2,
+
+  /**
+   * The same by the status code alone, beside words that the service does not know.
+   *
+   * @generated from enum value: EVIDENCE_KIND_STATUS = 3;
+   */
+  STATUS: 3,
+
+  /**
+   * The mailbox does not take mail, and may exist.
+   *
+   * @generated from enum value: EVIDENCE_KIND_REFUSED = 4;
+   */
+  REFUSED: 4,
+
+  /**
+   * The mailbox has no space.
+   *
+   * @generated from enum value: EVIDENCE_KIND_FULL = 5;
+   */
+  FULL: 5,
+} as const;
+
+/**
+ * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
+ * how long it then is, depends on the kind and on what was delivered before.
+ *
+ * @generated from enum verdict.v1.EvidenceKind
+ */
+export type EvidenceKind = (typeof EvidenceKind)[keyof typeof EvidenceKind] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.EvidenceKind.
+ */
+export const EvidenceKindSchema: GenEnum<EvidenceKind> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 6);
 
 /**
  * Which sends a suppression entry applies to.
@@ -795,7 +1013,7 @@ export type SuppressionScope = (typeof SuppressionScope)[keyof typeof Suppressio
  * Describes the enum verdict.v1.SuppressionScope.
  */
 export const SuppressionScopeSchema: GenEnum<SuppressionScope> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_outcomes, 5);
+  enumDesc(file_verdict_v1_outcomes, 7);
 
 /**
  * What created a suppression entry.
@@ -850,5 +1068,5 @@ export type SuppressionReason = (typeof SuppressionReason)[keyof typeof Suppress
  * Describes the enum verdict.v1.SuppressionReason.
  */
 export const SuppressionReasonSchema: GenEnum<SuppressionReason> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_outcomes, 6);
+  enumDesc(file_verdict_v1_outcomes, 8);
 

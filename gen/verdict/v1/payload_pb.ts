@@ -8,7 +8,7 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_verdict_v1_options } from "./options_pb.ts";
-import type { DeliveryStatus, FeedbackKind, Reason } from "./outcomes_pb.ts";
+import type { DecidedBy, DeliveryStatus, FeedbackKind, Reason } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/payload.proto.
  */
 export const file_verdict_v1_payload: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL3BheWxvYWQucHJvdG8SCnZlcmRpY3QudjEizgQKFEVtYWlsRGVsaXZlcnlQYXlsb2FkEg0KBWV2ZW50GAEgASgJEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YBCABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXRpbWVzdGFtcBgFIAEoDRIaCghldmVudF9pZBgGIAEoCVIIZXZlbnRfaWQSEQoJcmVjaXBpZW50GAcgASgJEhQKB3NhbmRib3gYCCABKAhIAYgBARIpCgRzbXRwGAkgASgLMhsudmVyZGljdC52MS5QYXlsb2FkRXZpZGVuY2USHwoIaW5fZG91YnQYCiABKAhIAlIIaW5fZG91YnSIAQESFgoJcmV0cnlhYmxlGAsgASgISAOIAQESEAoDdGFnGAwgASgJSASIAQESSAoIbWV0YWRhdGEYDSADKAsyLi52ZXJkaWN0LnYxLkVtYWlsRGVsaXZlcnlQYXlsb2FkLk1ldGFkYXRhRW50cnlCBoq1GAIQARIhCgl0ZW5hbnRfaWQYDiABKAlIBVIJdGVuYW50X2lkiAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgoKCF9zYW5kYm94QgsKCV9pbl9kb3VidEIMCgpfcmV0cnlhYmxlQgYKBF90YWdCDAoKX3RlbmFudF9pZCKHAQoPUGF5bG9hZEV2aWRlbmNlEg8KAm14GAEgASgJSACIAQESEQoEY29kZRgCIAEoDUgBiAEBEhUKCGVuaGFuY2VkGAMgASgJSAKIAQESEgoFcmVwbHkYBCABKAlIA4gBAUIFCgNfbXhCBwoFX2NvZGVCCwoJX2VuaGFuY2VkQggKBl9yZXBseSL5AwoURW1haWxGZWVkYmFja1BheWxvYWQSDQoFZXZlbnQYASABKAkSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJdGltZXN0YW1wGAUgASgNEhoKCGV2ZW50X2lkGAYgASgJUghldmVudF9pZBIRCglyZWNpcGllbnQYByABKAkSKgoIZmVlZGJhY2sYCCABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZBITCgZkZXRhaWwYCSABKAlIAYgBARIQCgN0YWcYCiABKAlIAogBARJICghtZXRhZGF0YRgLIAMoCzIuLnZlcmRpY3QudjEuRW1haWxGZWVkYmFja1BheWxvYWQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiEKCXRlbmFudF9pZBgMIAEoCUgDUgl0ZW5hbnRfaWSIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19yZWFzb25CCQoHX2RldGFpbEIGCgRfdGFnQgwKCl90ZW5hbnRfaWQiUgoSV2ViaG9va1Rlc3RQYXlsb2FkEg0KBWV2ZW50GAEgASgJEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIRCgl0aW1lc3RhbXAYAyABKA1iBnByb3RvMw", [file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chh2ZXJkaWN0L3YxL3BheWxvYWQucHJvdG8SCnZlcmRpY3QudjEizgQKFEVtYWlsRGVsaXZlcnlQYXlsb2FkEg0KBWV2ZW50GAEgASgJEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YBCABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXRpbWVzdGFtcBgFIAEoDRIaCghldmVudF9pZBgGIAEoCVIIZXZlbnRfaWQSEQoJcmVjaXBpZW50GAcgASgJEhQKB3NhbmRib3gYCCABKAhIAYgBARIpCgRzbXRwGAkgASgLMhsudmVyZGljdC52MS5QYXlsb2FkRXZpZGVuY2USHwoIaW5fZG91YnQYCiABKAhIAlIIaW5fZG91YnSIAQESFgoJcmV0cnlhYmxlGAsgASgISAOIAQESEAoDdGFnGAwgASgJSASIAQESSAoIbWV0YWRhdGEYDSADKAsyLi52ZXJkaWN0LnYxLkVtYWlsRGVsaXZlcnlQYXlsb2FkLk1ldGFkYXRhRW50cnlCBoq1GAIQARIhCgl0ZW5hbnRfaWQYDiABKAlIBVIJdGVuYW50X2lkiAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgoKCF9zYW5kYm94QgsKCV9pbl9kb3VidEIMCgpfcmV0cnlhYmxlQgYKBF90YWdCDAoKX3RlbmFudF9pZCKHAQoPUGF5bG9hZEV2aWRlbmNlEg8KAm14GAEgASgJSACIAQESEQoEY29kZRgCIAEoDUgBiAEBEhUKCGVuaGFuY2VkGAMgASgJSAKIAQESEgoFcmVwbHkYBCABKAlIA4gBAUIFCgNfbXhCBwoFX2NvZGVCCwoJX2VuaGFuY2VkQggKBl9yZXBseSLDBAoURW1haWxGZWVkYmFja1BheWxvYWQSDQoFZXZlbnQYASABKAkSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJdGltZXN0YW1wGAUgASgNEhoKCGV2ZW50X2lkGAYgASgJUghldmVudF9pZBIRCglyZWNpcGllbnQYByABKAkSKgoIZmVlZGJhY2sYCCABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZBITCgZkZXRhaWwYCSABKAlIAYgBARIQCgN0YWcYCiABKAlIAogBARJICghtZXRhZGF0YRgLIAMoCzIuLnZlcmRpY3QudjEuRW1haWxGZWVkYmFja1BheWxvYWQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiEKCXRlbmFudF9pZBgMIAEoCUgDUgl0ZW5hbnRfaWSIAQESKAoEc210cBgNIAEoCzIaLnZlcmRpY3QudjEuUmVwb3J0RXZpZGVuY2USEwoGbWVtYmVyGA4gASgISASIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19yZWFzb25CCQoHX2RldGFpbEIGCgRfdGFnQgwKCl90ZW5hbnRfaWRCCQoHX21lbWJlciLXAQoOUmVwb3J0RXZpZGVuY2USEQoEY29kZRgBIAEoDUgAiAEBEhUKCGVuaGFuY2VkGAIgASgJSAGIAQESEgoFcmVwbHkYAyABKAlIAogBARI6CgpkZWNpZGVkX2J5GAQgASgOMhUudmVyZGljdC52MS5EZWNpZGVkQnlIA1IKZGVjaWRlZF9ieYgBARISCgV3b3JkcxgFIAEoCUgEiAEBQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCDQoLX2RlY2lkZWRfYnlCCAoGX3dvcmRzIlIKEldlYmhvb2tUZXN0UGF5bG9hZBINCgVldmVudBgBIAEoCRIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSEQoJdGltZXN0YW1wGAMgASgNYgZwcm90bzM", [file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay,
@@ -263,6 +263,20 @@ export type EmailFeedbackPayload = Message<"verdict.v1.EmailFeedbackPayload"> & 
    * @generated from field: optional string tenant_id = 12 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
+
+  /**
+   * What the report quotes, and how it was read. Absent when it quotes nothing that could be read.
+   *
+   * @generated from field: verdict.v1.ReportEvidence smtp = 13;
+   */
+  smtp?: ReportEvidence | undefined;
+
+  /**
+   * True when another mailbox failed than that of the recipient: see `Feedback`.
+   *
+   * @generated from field: optional bool member = 14;
+   */
+  member?: boolean | undefined;
 };
 
 /**
@@ -271,6 +285,55 @@ export type EmailFeedbackPayload = Message<"verdict.v1.EmailFeedbackPayload"> & 
  */
 export const EmailFeedbackPayloadSchema: GenMessage<EmailFeedbackPayload> = /*@__PURE__*/
   messageDesc(file_verdict_v1_payload, 2);
+
+/**
+ * The part of a report's evidence that a payload carries.
+ *
+ * @generated from message verdict.v1.ReportEvidence
+ */
+export type ReportEvidence = Message<"verdict.v1.ReportEvidence"> & {
+  /**
+   * SMTP reply code. Absent when the report quotes no reply.
+   *
+   * @generated from field: optional uint32 code = 1;
+   */
+  code?: number | undefined;
+
+  /**
+   * Enhanced status code (RFC 3463), such as `5.1.1`.
+   *
+   * @generated from field: optional string enhanced = 2;
+   */
+  enhanced?: string | undefined;
+
+  /**
+   * Text of the reply in one line, at most 1,024 bytes. Absent when the report quotes no reply.
+   *
+   * @generated from field: optional string reply = 3;
+   */
+  reply?: string | undefined;
+
+  /**
+   * What decided how the report was read. Always `report` for a complaint.
+   *
+   * @generated from field: optional verdict.v1.DecidedBy decided_by = 4 [json_name = "decided_by"];
+   */
+  decidedBy?: DecidedBy | undefined;
+
+  /**
+   * The phrase that decided. Present when words decided.
+   *
+   * @generated from field: optional string words = 5;
+   */
+  words?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.ReportEvidence.
+ * Use `create(ReportEvidenceSchema)` to create a new message.
+ */
+export const ReportEvidenceSchema: GenMessage<ReportEvidence> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_payload, 3);
 
 /**
  * Body of a test event, which the test of the endpoint sends.
@@ -305,5 +368,5 @@ export type WebhookTestPayload = Message<"verdict.v1.WebhookTestPayload"> & {
  * Use `create(WebhookTestPayloadSchema)` to create a new message.
  */
 export const WebhookTestPayloadSchema: GenMessage<WebhookTestPayload> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_payload, 3);
+  messageDesc(file_verdict_v1_payload, 4);
 

@@ -10,7 +10,7 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_verdict_v1_options } from "./options_pb.ts";
-import type { SuppressionReason, SuppressionScope } from "./outcomes_pb.ts";
+import type { Evidence, EvidenceKind, SuppressionReason, SuppressionScope } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/suppression.proto.
  */
 export const file_verdict_v1_suppression: GenFile = /*@__PURE__*/
-  fileDesc("Chx2ZXJkaWN0L3YxL3N1cHByZXNzaW9uLnByb3RvEgp2ZXJkaWN0LnYxIpYCCh9TdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXF1ZXN0EicKBmVtYWlscxgBIAMoCUIXirUYEzoRImFubkBleGFtcGxlLmNvbSISIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBARIyCgZyZWFzb24YAyABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESHQoHZHJ5X3J1bhgEIAEoCEgCUgdkcnlfcnVuiAEBEiEKCWltcG9ydF9pZBgFIAEoCUgDUglpbXBvcnRfaWSIAQFCDAoKX3RlbmFudF9pZEIJCgdfcmVhc29uQgoKCF9kcnlfcnVuQgwKCl9pbXBvcnRfaWQisQIKIFN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlEhAKCGltcG9ydGVkGAEgASgNEi4KEmFscmVhZHlfc3VwcHJlc3NlZBgCIAEoDVISYWxyZWFkeV9zdXBwcmVzc2VkEg8KB2ludmFsaWQYAyABKA0SDQoFdG90YWwYBCABKA0SMgoGZXJyb3JzGAUgAygLMiIudmVyZGljdC52MS5TdXBwcmVzc2lvbkltcG9ydEVycm9yEiEKCWltcG9ydF9pZBgGIAEoCUgAUglpbXBvcnRfaWSIAQESOgoHcHJldmlldxgHIAEoCzIkLnZlcmRpY3QudjEuU3VwcHJlc3Npb25JbXBvcnRQcmV2aWV3SAGIAQFCDAoKX2ltcG9ydF9pZEIKCghfcHJldmlldyI4ChhTdXBwcmVzc2lvbkltcG9ydFByZXZpZXcSDQoFYWRkZWQYASADKAkSDQoFa25vd24YAiADKAkiQwojU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlcXVlc3QSHAoJaW1wb3J0X2lkGAEgASgJUglpbXBvcnRfaWQiSQokU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlEg8KB3JlbW92ZWQYASABKA0SEAoIcmVzdG9yZWQYAiABKA0iRQoWU3VwcHJlc3Npb25JbXBvcnRFcnJvchINCgVpbmRleBgBIAEoDRINCgVlbWFpbBgCIAEoCRINCgVlcnJvchgDIAEoCSL1AQodU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QSEgoFZW1haWwYASABKAlIAIgBARIyCgZyZWFzb24YAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESIQoJdGVuYW50X2lkGAMgASgJSAJSCXRlbmFudF9pZIgBARIcCgVsaW1pdBgEIAEoDUIIirUYBEABSGRIA4gBARITCgZjdXJzb3IYBSABKAlIBIgBAUIICgZfZW1haWxCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQggKBl9saW1pdEIJCgdfY3Vyc29yIqIBCh5TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeRIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBARIaCghoYXNfbW9yZRgDIAEoCFIIaGFzX21vcmVCDgoMX25leHRfY3Vyc29yIrYBChxTdXBwcmVzc2lvblNlcnZpY2VBZGRSZXF1ZXN0EiYKBWVtYWlsGAEgASgJQheKtRgTOhEiYW5uQGV4YW1wbGUuY29tIhIhCgl0ZW5hbnRfaWQYAiABKAlIAFIJdGVuYW50X2lkiAEBEjIKBnJlYXNvbhgDIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb25IAYgBAUIMCgpfdGVuYW50X2lkQgkKB19yZWFzb24iYQofU3VwcHJlc3Npb25TZXJ2aWNlUmVtb3ZlUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIhCgl0ZW5hbnRfaWQYAiABKAlIAFIJdGVuYW50X2lkiAEBQgwKCl90ZW5hbnRfaWQiIgogU3VwcHJlc3Npb25TZXJ2aWNlUmVtb3ZlUmVzcG9uc2UijgMKEFN1cHByZXNzaW9uRW50cnkSDQoFZW1haWwYASABKAkSKwoFc2NvcGUYAiABKA4yHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2NvcGUSIQoJdGVuYW50X2lkGAMgASgJSABSCXRlbmFudF9pZIgBARItCgZyZWFzb24YBCABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uEiMKCm1lc3NhZ2VfaWQYBSABKAlIAVIKbWVzc2FnZV9pZIgBARITCgZkZXRhaWwYBiABKAlIAogBARI6CgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBI/CgpleHBpcmVzX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDUgpleHBpcmVzX2F0iAEBQgwKCl90ZW5hbnRfaWRCDQoLX21lc3NhZ2VfaWRCCQoHX2RldGFpbEINCgtfZXhwaXJlc19hdDKkBgoSU3VwcHJlc3Npb25TZXJ2aWNlEp8BCgZJbXBvcnQSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlIjqStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh86ASoiGi9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0ErUBCgpVbmRvSW1wb3J0Ei8udmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VVbmRvSW1wb3J0UmVxdWVzdBowLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlIkSStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAikqJy9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0cy97aW1wb3J0X2lkfRKOAQoETGlzdBIpLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QaKi52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXNwb25zZSIvkrUYEHN1cHByZXNzaW9uLnJlYWSC0+STAhUSEy9hcGkvdjEvc3VwcHJlc3Npb24SggEKA0FkZBIoLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlQWRkUmVxdWVzdBocLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeSIzkrUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIYOgEqIhMvYXBpL3YxL3N1cHByZXNzaW9uEp0BCgZSZW1vdmUSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlc3BvbnNlIjiStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh0qGy9hcGkvdjEvc3VwcHJlc3Npb24ve2VtYWlsfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chx2ZXJkaWN0L3YxL3N1cHByZXNzaW9uLnByb3RvEgp2ZXJkaWN0LnYxIpYCCh9TdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXF1ZXN0EicKBmVtYWlscxgBIAMoCUIXirUYEzoRImFubkBleGFtcGxlLmNvbSISIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBARIyCgZyZWFzb24YAyABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESHQoHZHJ5X3J1bhgEIAEoCEgCUgdkcnlfcnVuiAEBEiEKCWltcG9ydF9pZBgFIAEoCUgDUglpbXBvcnRfaWSIAQFCDAoKX3RlbmFudF9pZEIJCgdfcmVhc29uQgoKCF9kcnlfcnVuQgwKCl9pbXBvcnRfaWQisQIKIFN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlEhAKCGltcG9ydGVkGAEgASgNEi4KEmFscmVhZHlfc3VwcHJlc3NlZBgCIAEoDVISYWxyZWFkeV9zdXBwcmVzc2VkEg8KB2ludmFsaWQYAyABKA0SDQoFdG90YWwYBCABKA0SMgoGZXJyb3JzGAUgAygLMiIudmVyZGljdC52MS5TdXBwcmVzc2lvbkltcG9ydEVycm9yEiEKCWltcG9ydF9pZBgGIAEoCUgAUglpbXBvcnRfaWSIAQESOgoHcHJldmlldxgHIAEoCzIkLnZlcmRpY3QudjEuU3VwcHJlc3Npb25JbXBvcnRQcmV2aWV3SAGIAQFCDAoKX2ltcG9ydF9pZEIKCghfcHJldmlldyI4ChhTdXBwcmVzc2lvbkltcG9ydFByZXZpZXcSDQoFYWRkZWQYASADKAkSDQoFa25vd24YAiADKAkiQwojU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlcXVlc3QSHAoJaW1wb3J0X2lkGAEgASgJUglpbXBvcnRfaWQiSQokU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlEg8KB3JlbW92ZWQYASABKA0SEAoIcmVzdG9yZWQYAiABKA0iRQoWU3VwcHJlc3Npb25JbXBvcnRFcnJvchINCgVpbmRleBgBIAEoDRINCgVlbWFpbBgCIAEoCRINCgVlcnJvchgDIAEoCSLIAwodU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QSEgoFZW1haWwYASABKAlIAIgBARIyCgZyZWFzb24YAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQESIQoJdGVuYW50X2lkGAMgASgJSAJSCXRlbmFudF9pZIgBARIdCgVsaW1pdBgEIAEoDUIJirUYBUABSOgHSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQESPgoMY3JlYXRlZF9mcm9tGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIMY3JlYXRlZF9mcm9tEjoKCmNyZWF0ZWRfdG8YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX3RvEhMKBmRvbWFpbhgIIAEoCUgFiAEBEisKBGtpbmQYCSABKA4yGC52ZXJkaWN0LnYxLkV2aWRlbmNlS2luZEgGiAEBQggKBl9lbWFpbEIJCgdfcmVhc29uQgwKCl90ZW5hbnRfaWRCCAoGX2xpbWl0QgkKB19jdXJzb3JCCQoHX2RvbWFpbkIHCgVfa2luZCKiAQoeU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlc3BvbnNlEi0KB2VudHJpZXMYASADKAsyHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uRW50cnkSJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQESGgoIaGFzX21vcmUYAyABKAhSCGhhc19tb3JlQg4KDF9uZXh0X2N1cnNvciK2AQocU3VwcHJlc3Npb25TZXJ2aWNlQWRkUmVxdWVzdBImCgVlbWFpbBgBIAEoCUIXirUYEzoRImFubkBleGFtcGxlLmNvbSISIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBARIyCgZyZWFzb24YAyABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uSAGIAQFCDAoKX3RlbmFudF9pZEIJCgdfcmVhc29uImEKH1N1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlcXVlc3QSDQoFZW1haWwYASABKAkSIQoJdGVuYW50X2lkGAIgASgJSABSCXRlbmFudF9pZIgBAUIMCgpfdGVuYW50X2lkIiIKIFN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlc3BvbnNlIokDCh1TdXBwcmVzc2lvblNlcnZpY2VMaWZ0UmVxdWVzdBJcCgxjcmVhdGVkX2Zyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhyKtRgYOhYiMjAyNi0xMS0wMVQxMjowMDowMFoiUgxjcmVhdGVkX2Zyb20SWAoKY3JlYXRlZF90bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCHIq1GBg6FiIyMDI2LTExLTAxVDE4OjAwOjAwWiJSCmNyZWF0ZWRfdG8SEwoGZG9tYWluGAMgASgJSACIAQESKwoEa2luZBgEIAEoDjIYLnZlcmRpY3QudjEuRXZpZGVuY2VLaW5kSAGIAQESIQoJdGVuYW50X2lkGAUgASgJSAJSCXRlbmFudF9pZIgBARIdCgdkcnlfcnVuGAYgASgISANSB2RyeV9ydW6IAQFCCQoHX2RvbWFpbkIHCgVfa2luZEIMCgpfdGVuYW50X2lkQgoKCF9kcnlfcnVuIl8KHlN1cHByZXNzaW9uU2VydmljZUxpZnRSZXNwb25zZRIOCgZsaWZ0ZWQYASABKA0SLQoHZW50cmllcxgCIAMoCzIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeSK2AwoQU3VwcHJlc3Npb25FbnRyeRINCgVlbWFpbBgBIAEoCRIrCgVzY29wZRgCIAEoDjIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TY29wZRIhCgl0ZW5hbnRfaWQYAyABKAlIAFIJdGVuYW50X2lkiAEBEi0KBnJlYXNvbhgEIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb24SIwoKbWVzc2FnZV9pZBgFIAEoCUgBUgptZXNzYWdlX2lkiAEBEhMKBmRldGFpbBgGIAEoCUgCiAEBEjoKCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Ej8KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSCmV4cGlyZXNfYXSIAQESJgoIZXZpZGVuY2UYCSABKAsyFC52ZXJkaWN0LnYxLkV2aWRlbmNlQgwKCl90ZW5hbnRfaWRCDQoLX21lc3NhZ2VfaWRCCQoHX2RldGFpbEINCgtfZXhwaXJlc19hdDK+BwoSU3VwcHJlc3Npb25TZXJ2aWNlEp8BCgZJbXBvcnQSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlIjqStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh86ASoiGi9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0ErUBCgpVbmRvSW1wb3J0Ei8udmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VVbmRvSW1wb3J0UmVxdWVzdBowLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlVW5kb0ltcG9ydFJlc3BvbnNlIkSStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAikqJy9hcGkvdjEvc3VwcHJlc3Npb24vaW1wb3J0cy97aW1wb3J0X2lkfRKOAQoETGlzdBIpLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlTGlzdFJlcXVlc3QaKi52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXNwb25zZSIvkrUYEHN1cHByZXNzaW9uLnJlYWSC0+STAhUSEy9hcGkvdjEvc3VwcHJlc3Npb24SggEKA0FkZBIoLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlQWRkUmVxdWVzdBocLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeSIzkrUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIYOgEqIhMvYXBpL3YxL3N1cHByZXNzaW9uEp0BCgZSZW1vdmUSKy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlcXVlc3QaLC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZVJlbW92ZVJlc3BvbnNlIjiStRgRc3VwcHJlc3Npb24ud3JpdGWC0+STAh0qGy9hcGkvdjEvc3VwcHJlc3Npb24ve2VtYWlsfRKXAQoETGlmdBIpLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlTGlmdFJlcXVlc3QaKi52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpZnRSZXNwb25zZSI4krUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIdOgEqIhgvYXBpL3YxL3N1cHByZXNzaW9uL2xpZnRiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * The addresses to import, and their list.
@@ -273,7 +273,7 @@ export type SuppressionServiceListRequest = Message<"verdict.v1.SuppressionServi
   tenantId?: string | undefined;
 
   /**
-   * Number of entries on a page, 1 to 100. Default: 50.
+   * Number of entries on a page, 1 to 1,000. Default: 50.
    *
    * @generated from field: optional uint32 limit = 4;
    */
@@ -285,6 +285,35 @@ export type SuppressionServiceListRequest = Message<"verdict.v1.SuppressionServi
    * @generated from field: optional string cursor = 5;
    */
   cursor?: string | undefined;
+
+  /**
+   * Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+   *
+   * @generated from field: google.protobuf.Timestamp created_from = 6 [json_name = "created_from"];
+   */
+  createdFrom?: Timestamp | undefined;
+
+  /**
+   * Only entries whose `created_at` is earlier than this. It has the format of `created_from`.
+   *
+   * @generated from field: google.protobuf.Timestamp created_to = 7 [json_name = "created_to"];
+   */
+  createdTo?: Timestamp | undefined;
+
+  /**
+   * Only entries of addresses of this domain.
+   *
+   * @generated from field: optional string domain = 8;
+   */
+  domain?: string | undefined;
+
+  /**
+   * Only entries whose evidence has this kind.
+   *
+   * @generated from field: optional verdict.v1.EvidenceKind kind = 9;
+   */
+  kind?: EvidenceKind | undefined;
 };
 
 /**
@@ -408,6 +437,91 @@ export const SuppressionServiceRemoveResponseSchema: GenMessage<SuppressionServi
   messageDesc(file_verdict_v1_suppression, 10);
 
 /**
+ * The time in which bounces made the entries to remove, and filters. An entry is removed when it matches all of them.
+ *
+ * @generated from message verdict.v1.SuppressionServiceLiftRequest
+ */
+export type SuppressionServiceLiftRequest = Message<"verdict.v1.SuppressionServiceLiftRequest"> & {
+  /**
+   * Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+   *
+   * @generated from field: google.protobuf.Timestamp created_from = 1 [json_name = "created_from"];
+   */
+  createdFrom?: Timestamp | undefined;
+
+  /**
+   * Only entries whose `created_at` is earlier than this. It has the format of `created_from`.
+   *
+   * @generated from field: google.protobuf.Timestamp created_to = 2 [json_name = "created_to"];
+   */
+  createdTo?: Timestamp | undefined;
+
+  /**
+   * Only entries of addresses of this domain.
+   *
+   * @generated from field: optional string domain = 3;
+   */
+  domain?: string | undefined;
+
+  /**
+   * Only entries whose evidence has this kind, which is not `complaint`. By default also those without evidence.
+   *
+   * @generated from field: optional verdict.v1.EvidenceKind kind = 4;
+   */
+  kind?: EvidenceKind | undefined;
+
+  /**
+   * Only entries of this tenant. By default those of the account and of all its tenants.
+   *
+   * @generated from field: optional string tenant_id = 5 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * Only show what would be removed.
+   *
+   * @generated from field: optional bool dry_run = 6 [json_name = "dry_run"];
+   */
+  dryRun?: boolean | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.SuppressionServiceLiftRequest.
+ * Use `create(SuppressionServiceLiftRequestSchema)` to create a new message.
+ */
+export const SuppressionServiceLiftRequestSchema: GenMessage<SuppressionServiceLiftRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_suppression, 11);
+
+/**
+ * What the call removed, or would remove.
+ *
+ * @generated from message verdict.v1.SuppressionServiceLiftResponse
+ */
+export type SuppressionServiceLiftResponse = Message<"verdict.v1.SuppressionServiceLiftResponse"> & {
+  /**
+   * Number of entries.
+   *
+   * @generated from field: uint32 lifted = 1;
+   */
+  lifted: number;
+
+  /**
+   * The first 100 of them.
+   *
+   * @generated from field: repeated verdict.v1.SuppressionEntry entries = 2;
+   */
+  entries: SuppressionEntry[];
+};
+
+/**
+ * Describes the message verdict.v1.SuppressionServiceLiftResponse.
+ * Use `create(SuppressionServiceLiftResponseSchema)` to create a new message.
+ */
+export const SuppressionServiceLiftResponseSchema: GenMessage<SuppressionServiceLiftResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_suppression, 12);
+
+/**
  * One suppressed address.
  *
  * @generated from message verdict.v1.SuppressionEntry
@@ -449,7 +563,7 @@ export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
   messageId?: string | undefined;
 
   /**
-   * Evidence for the entry, such as the reply of the recipient's server.
+   * Text behind the entry, such as the reply of the recipient's server.
    *
    * @generated from field: optional string detail = 6;
    */
@@ -468,6 +582,14 @@ export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
    * @generated from field: optional google.protobuf.Timestamp expires_at = 8 [json_name = "expires_at"];
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * What the entry rests on: the kind of the rule that suppressed the address, and the last reply or report. Absent for
+   * an entry of an import or added by hand, for a global one, and for one that an earlier version made.
+   *
+   * @generated from field: verdict.v1.Evidence evidence = 9;
+   */
+  evidence?: Evidence | undefined;
 };
 
 /**
@@ -475,7 +597,7 @@ export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
  * Use `create(SuppressionEntrySchema)` to create a new message.
  */
 export const SuppressionEntrySchema: GenMessage<SuppressionEntry> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_suppression, 11);
+  messageDesc(file_verdict_v1_suppression, 13);
 
 /**
  * Suppressed addresses. A send to one is `rejected` with `suppression_list`, and nothing leaves the service. An address
@@ -555,6 +677,21 @@ export const SuppressionService: GenService<{
     methodKind: "unary";
     input: typeof SuppressionServiceRemoveRequestSchema;
     output: typeof SuppressionServiceRemoveResponseSchema;
+  },
+  /**
+   * Removes the entries that bounces made in a time, for example while a mailbox provider refused addresses that
+   * exist. What counted against their addresses goes too. Entries of complaints and imports, and those added by hand,
+   * stay.
+   *
+   * With `dry_run` it only shows what it would remove. Many entries are removed in steps; repeat the call when it was
+   * interrupted. Lifts count among the four imports that an account runs at a time.
+   *
+   * @generated from rpc verdict.v1.SuppressionService.Lift
+   */
+  lift: {
+    methodKind: "unary";
+    input: typeof SuppressionServiceLiftRequestSchema;
+    output: typeof SuppressionServiceLiftResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_verdict_v1_suppression, 0);

@@ -16,6 +16,7 @@ export const ACTIONS = [
   'webhook.rotate_secret',
   'suppression.add',
   'suppression.remove',
+  'suppression.lift',
   'suppression.import',
   'suppression.undo_import',
   'address.erase',

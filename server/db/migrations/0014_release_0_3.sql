@@ -258,6 +258,11 @@ ALTER TABLE "open_messages" ADD COLUMN "quota_month" date;--> statement-breakpoi
 ALTER TABLE "open_messages" ADD COLUMN "quota_emails" integer;--> statement-breakpoint
 ALTER TABLE "suppressions" ADD COLUMN "import_id" uuid;--> statement-breakpoint
 ALTER TABLE "suppressions" ADD COLUMN "replaced" json;--> statement-breakpoint
+ALTER TABLE "suppressions" ADD COLUMN "evidence" json;--> statement-breakpoint
+ALTER TABLE "feedback" ADD COLUMN "evidence" json;--> statement-breakpoint
+ALTER TABLE "feedback" ADD COLUMN "is_member" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+ALTER TABLE "events" ADD COLUMN "evidence" json;--> statement-breakpoint
+ALTER TABLE "events" ADD COLUMN "is_member" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "suppression_imports" DROP CONSTRAINT "suppression_imports_state";--> statement-breakpoint
 ALTER TABLE "suppression_imports" ADD CONSTRAINT "suppression_imports_state" CHECK (state in ('running', 'finished', 'cancelled', 'undone'));--> statement-breakpoint
 ALTER TABLE "sessions" ALTER COLUMN "confirmed_at" SET DEFAULT now();--> statement-breakpoint
@@ -339,7 +344,7 @@ CREATE INDEX "open_dispatches_unassigned" ON "open_dispatches" USING btree ("end
 CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_endpoints_first" ON "webhook_endpoints" USING btree ("account_id") WHERE first;--> statement-breakpoint
 CREATE INDEX "events_recipient" ON "events" USING btree ("account_id",lower(recipient collate "C"),"id");--> statement-breakpoint
-CREATE UNIQUE INDEX "feedback_report" ON "feedback" USING btree ("message_id",lower(recipient collate "C"),"kind");--> statement-breakpoint
+CREATE UNIQUE INDEX "feedback_report" ON "feedback" USING btree ("message_id",lower(recipient collate "C"),"kind","is_member");--> statement-breakpoint
 CREATE INDEX "recipients_email" ON "recipients" USING btree ("account_id",lower(email collate "C"),"message_id");--> statement-breakpoint
 CREATE INDEX "recipients_domain" ON "recipients" USING btree ("account_id",lower(split_part(email, '@', -1) collate "C"),"message_id");--> statement-breakpoint
 CREATE INDEX "suppressions_import" ON "suppressions" USING btree ("account_id","import_id","email") WHERE import_id is not null;--> statement-breakpoint

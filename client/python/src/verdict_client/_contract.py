@@ -293,6 +293,12 @@ class SmtpEvidence(TypedDict):
     transaction and share its fate from DATA on, unless a refusal named one of them. Present when the message has
     several recipients and the server was asked for a transaction.
     """
+    decided_by: NotRequired[DecidedBy]
+    """What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that
+    the server was not asked about alone.
+    """
+    words: NotRequired[str]
+    """The phrase of the reply that decided. Present when words decided."""
 
 
 SmtpPhase = Literal[
@@ -306,6 +312,7 @@ SmtpPhase = Literal[
     "data",
     "dot",
     "after_dot",
+    "late",
 ]
 """Phase that the conversation with the recipient's server had reached when the outcome was known.
 
@@ -319,6 +326,7 @@ SmtpPhase = Literal[
 - `data`: DATA and the content.
 - `dot`: Reply to the final dot.
 - `after_dot`: The final dot was sent and no reply to it was read: the outcome is in doubt.
+- `late`: None: a report came back after the conversation. Only evidence for a report has this phase.
 """
 
 
@@ -377,6 +385,16 @@ class TriedHost(TypedDict):
     as `ECONNREFUSED 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message
     or transaction turned out to be closed or spent; the same host is then tried again.
     """
+
+
+DecidedBy = Literal["words", "status", "code", "report"]
+"""What of a reply or report decided how it was read.
+
+- `words`: Its words: see `words`.
+- `status`: Its enhanced status code.
+- `code`: Nothing but its reply code.
+- `report`: Its being a complaint.
+"""
 
 
 @final
@@ -1058,6 +1076,12 @@ class Feedback(TypedDict):
     """Address of the recipient that the report is about."""
     detail: NotRequired[str]
     """Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint."""
+    member: NotRequired[bool]
+    """True when another mailbox failed than that of the recipient, such as a member of a list or alias. Such a
+    failure says nothing of the recipient and never suppresses it.
+    """
+    evidence: NotRequired[Evidence]
+    """How the report was read. Absent for a report that an earlier version stored."""
 
 
 FeedbackKind = Literal["late_bounce", "complaint"]
@@ -1065,6 +1089,41 @@ FeedbackKind = Literal["late_bounce", "complaint"]
 
 - `late_bounce`: A mail server accepted the email and then could not deliver it.
 - `complaint`: The recipient complained, for example by marking the email as spam.
+"""
+
+
+class Evidence(TypedDict):
+    """What an entry of the suppression list, or a later report, rests on."""
+
+    kind: NotRequired[EvidenceKind]
+    """What it says against the address. Absent when it says nothing against it."""
+    decided_by: NotRequired[DecidedBy]
+    """What decided. Absent when nothing could be read."""
+    words: NotRequired[str]
+    """The phrase that decided, as the reply or report has it. Present when words decided."""
+    code: NotRequired[int]
+    """SMTP reply code. Absent when no reply is quoted."""
+    enhanced: NotRequired[str]
+    """Enhanced status code (RFC 3463), such as `5.1.1`."""
+    reply: NotRequired[str]
+    """Text of the reply in one line, at most 1,024 bytes. Absent when no reply is quoted."""
+    read_as: NotRequired[str]
+    """How the service read it: see `SmtpEvidence`."""
+    phase: NotRequired[SmtpPhase]
+    """Phase that the reply belongs to, `late` for a report. Absent for a complaint."""
+    last_delivered_at: NotRequired[str]
+    """When the account last delivered an email to the address, in the 90 days before. Absent when it did not."""
+
+
+EvidenceKind = Literal["complaint", "unknown", "status", "refused", "full"]
+"""What a reply or report says against an address. How often it must be said before the address is suppressed, and
+for how long it then is, depends on the kind and on what was delivered before.
+
+- `complaint`: The recipient complained.
+- `unknown`: Without doubt there is no such mailbox or user.
+- `status`: The same by the status code alone, beside words that the service does not know.
+- `refused`: The mailbox does not take mail, and may exist.
+- `full`: The mailbox has no space.
 """
 
 
@@ -1130,11 +1189,16 @@ class EventDelivered(TypedDict):
     metadata: NotRequired[dict[str, str]]
     """Metadata given with the send."""
     smtp: NotRequired[SmtpEvidence]
-    """Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event."""
+    """Evidence for the outcome. Absent when neither a server nor its DNS was asked. Of a feedback event, what the
+    report quotes and how it was read: `code`, `enhanced`, `reply`, `decided_by` and `words`, with the phase
+    `late`.
+    """
     next_attempt_at: NotRequired[str]
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    member: NotRequired[bool]
+    """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
 
 
 @final
@@ -1174,7 +1238,10 @@ class EventBounced(TypedDict):
     metadata: NotRequired[dict[str, str]]
     """Metadata given with the send."""
     smtp: NotRequired[SmtpEvidence]
-    """Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event."""
+    """Evidence for the outcome. Absent when neither a server nor its DNS was asked. Of a feedback event, what the
+    report quotes and how it was read: `code`, `enhanced`, `reply`, `decided_by` and `words`, with the phase
+    `late`.
+    """
     retryable: NotRequired[bool]
     """True when you may send the message again as a new send: see `RecipientOutcome`."""
     in_doubt: NotRequired[bool]
@@ -1183,6 +1250,8 @@ class EventBounced(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    member: NotRequired[bool]
+    """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
 
 
 @final
@@ -1222,11 +1291,16 @@ class EventRejected(TypedDict):
     metadata: NotRequired[dict[str, str]]
     """Metadata given with the send."""
     smtp: NotRequired[SmtpEvidence]
-    """Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event."""
+    """Evidence for the outcome. Absent when neither a server nor its DNS was asked. Of a feedback event, what the
+    report quotes and how it was read: `code`, `enhanced`, `reply`, `decided_by` and `words`, with the phase
+    `late`.
+    """
     next_attempt_at: NotRequired[str]
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    member: NotRequired[bool]
+    """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
 
 
 @final
@@ -1275,6 +1349,8 @@ class EventFeedback(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    member: NotRequired[bool]
+    """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
 
 
 Event = EventDelivered | EventBounced | EventRejected | EventFeedback
@@ -2316,11 +2392,15 @@ class SuppressionEntry(TypedDict):
     message_id: NotRequired[str]
     """Message whose bounce or complaint created the entry."""
     detail: NotRequired[str]
-    """Evidence for the entry, such as the reply of the recipient's server."""
+    """Text behind the entry, such as the reply of the recipient's server."""
     created_at: str
     """When the address was suppressed."""
     expires_at: NotRequired[str]
     """When the entry expires. Absent for a permanent entry."""
+    evidence: NotRequired[Evidence]
+    """What the entry rests on: the kind of the rule that suppressed the address, and the last reply or report.
+    Absent for an entry of an import or added by hand, for a global one, and for one that an earlier version made.
+    """
 
 
 class SuppressionServiceAddRequest(TypedDict):
@@ -2336,6 +2416,36 @@ class SuppressionServiceAddRequest(TypedDict):
 
 class SuppressionServiceRemoveResponse(TypedDict):
     """The response has no fields."""
+
+
+class SuppressionServiceLiftRequest(TypedDict):
+    """The time in which bounces made the entries to remove, and filters. An entry is removed when it matches all of
+    them.
+    """
+
+    created_from: str
+    """Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+    `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+    """
+    created_to: str
+    """Only entries whose `created_at` is earlier than this. It has the format of `created_from`."""
+    domain: NotRequired[str | None]
+    """Only entries of addresses of this domain."""
+    kind: NotRequired[EvidenceKind | None]
+    """Only entries whose evidence has this kind, which is not `complaint`. By default also those without evidence."""
+    tenant_id: NotRequired[str | None]
+    """Only entries of this tenant. By default those of the account and of all its tenants."""
+    dry_run: NotRequired[bool | None]
+    """Only show what would be removed."""
+
+
+class SuppressionServiceLiftResponse(TypedDict):
+    """What the call removed, or would remove."""
+
+    lifted: int
+    """Number of entries."""
+    entries: list[SuppressionEntry]
+    """The first 100 of them."""
 
 
 class GetLimitsResponse(TypedDict):
@@ -2601,6 +2711,25 @@ class EmailFeedbackPayload(TypedDict):
     """Metadata given with the send."""
     tenant_id: NotRequired[str]
     """Tenant given with the send."""
+    smtp: NotRequired[ReportEvidence]
+    """What the report quotes, and how it was read. Absent when it quotes nothing that could be read."""
+    member: NotRequired[bool]
+    """True when another mailbox failed than that of the recipient: see `Feedback`."""
+
+
+class ReportEvidence(TypedDict):
+    """The part of a report's evidence that a payload carries."""
+
+    code: NotRequired[int]
+    """SMTP reply code. Absent when the report quotes no reply."""
+    enhanced: NotRequired[str]
+    """Enhanced status code (RFC 3463), such as `5.1.1`."""
+    reply: NotRequired[str]
+    """Text of the reply in one line, at most 1,024 bytes. Absent when the report quotes no reply."""
+    decided_by: NotRequired[DecidedBy]
+    """What decided how the report was read. Always `report` for a complaint."""
+    words: NotRequired[str]
+    """The phrase that decided. Present when words decided."""
 
 
 class WebhookTestPayload(TypedDict):
@@ -2832,9 +2961,19 @@ class ListSuppressionsQuery(TypedDict):
     tenant_id: NotRequired[str]
     """Only entries of this tenant."""
     limit: NotRequired[int]
-    """Number of entries on a page, 1 to 100. Default: 50."""
+    """Number of entries on a page, 1 to 1,000. Default: 50."""
     cursor: NotRequired[str]
     """`next_cursor` of the previous page. Send the same filters with it."""
+    created_from: NotRequired[str | datetime | date]
+    """Only entries whose `created_at` is this time or later. In JSON it is a time with an offset, such as
+    `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day.
+    """
+    created_to: NotRequired[str | datetime | date]
+    """Only entries whose `created_at` is earlier than this. It has the format of `created_from`."""
+    domain: NotRequired[str]
+    """Only entries of addresses of this domain."""
+    kind: NotRequired[EvidenceKind]
+    """Only entries whose evidence has this kind."""
 
 
 class RemoveSuppressionQuery(TypedDict):
@@ -2881,6 +3020,7 @@ ROUTES: dict[str, tuple[str, str, bool]] = {
     "listSuppressions": ("GET", "/api/v1/suppression", False),
     "addSuppression": ("POST", "/api/v1/suppression", False),
     "removeSuppression": ("DELETE", "/api/v1/suppression/{email}", False),
+    "liftSuppressions": ("POST", "/api/v1/suppression/lift", False),
     "getLimits": ("GET", "/api/v1/limits", False),
 }
 """The method and path of each call, and whether it takes an `Idempotency-Key`."""

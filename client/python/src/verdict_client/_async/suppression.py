@@ -11,6 +11,8 @@ from .._contract import (
     SuppressionServiceAddRequest,
     SuppressionServiceImportRequest,
     SuppressionServiceImportResponse,
+    SuppressionServiceLiftRequest,
+    SuppressionServiceLiftResponse,
     SuppressionServiceListResponse,
     SuppressionServiceRemoveResponse,
     SuppressionServiceUndoImportResponse,
@@ -68,4 +70,11 @@ class AsyncSuppression:
         result: SuppressionServiceRemoveResponse = await self._call(
             "removeSuppression", path={"email": email}, query=query, timeout=timeout
         )
+        return result
+
+    async def lift(
+        self, filters: SuppressionServiceLiftRequest, *, timeout: float | None = None
+    ) -> SuppressionServiceLiftResponse:
+        """Removes the entries that bounces made in a time. With `dry_run` it only shows them."""
+        result: SuppressionServiceLiftResponse = await self._call("liftSuppressions", body=filters, timeout=timeout)
         return result

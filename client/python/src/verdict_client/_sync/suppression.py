@@ -13,6 +13,8 @@ from .._contract import (
     SuppressionServiceAddRequest,
     SuppressionServiceImportRequest,
     SuppressionServiceImportResponse,
+    SuppressionServiceLiftRequest,
+    SuppressionServiceLiftResponse,
     SuppressionServiceListResponse,
     SuppressionServiceRemoveResponse,
     SuppressionServiceUndoImportResponse,
@@ -70,4 +72,11 @@ class Suppression:
         result: SuppressionServiceRemoveResponse = self._call(
             "removeSuppression", path={"email": email}, query=query, timeout=timeout
         )
+        return result
+
+    def lift(
+        self, filters: SuppressionServiceLiftRequest, *, timeout: float | None = None
+    ) -> SuppressionServiceLiftResponse:
+        """Removes the entries that bounces made in a time. With `dry_run` it only shows them."""
+        result: SuppressionServiceLiftResponse = self._call("liftSuppressions", body=filters, timeout=timeout)
         return result

@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
-import { csvLine } from '../../dashboard/export/csv.ts'
+import { csvLine } from '../../address-files/csv-line.ts'
 
 test('a line of CSV quotes its texts, and writes numbers and times as the API does', () => {
   const cells = ['a "quoted" text,\nof two lines', 7, true, undefined, timestampFromMs(Date.UTC(2026, 0, 31, 12))]

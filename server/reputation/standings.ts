@@ -12,7 +12,7 @@ import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './in
 
 /** The look-ups of this process at a time, for sends and reports. They must not keep the database from other sends. */
 const slots = createFairSlots({ slots: 8, perAccount: 2 })
-const AT_MOST_MS = 2_000
+const AT_MOST_MS = 5_000
 
 const REFUSALS = `
   select email, kind, (extract(epoch from created_at) * 1000)::float8 as "atMs"
@@ -30,7 +30,7 @@ export const LAST_DELIVERIES = `
       and r.message_id <> $5::uuid
       and not exists (
         select from feedback f
-        where f.message_id = r.message_id and f.kind = 'late_bounce' and ${matchingSql('f.recipient')} = given.email)
+        where f.message_id = r.message_id and f.kind = 'late_bounce' and not f.is_member and ${matchingSql('f.recipient')} = given.email)
     order by r.message_id desc limit 1) as delivered`
 
 /** Addresses that were refused, in their matching form, with what the refusals say. */
@@ -42,13 +42,21 @@ export interface Refused {
   kinds: ReadonlyMap<string, Kind>
 }
 
-/**
- * Which refused addresses are to be suppressed, and for how long. None where the database does not say in time: the
- * refusals are stored, and count at the next one.
- */
-export type FindDueEntries = (refused: Refused) => Promise<Map<string, DueEntry>>
+/** What is known of a refused address. */
+export interface AddressStanding {
+  /** The entry that suppresses it. */
+  due?: DueEntry
+  /** When the account last delivered to it, in the 90 days before, in Unix milliseconds. */
+  lastDeliveredMs?: number
+}
 
-export function createDueEntries({ db, clock }: { db: Database; clock: DatabaseClock }): FindDueEntries {
+/**
+ * Which refused addresses are to be suppressed, and for how long. Nothing is known of them where the database does not
+ * say in time: the refusals are stored, and count at the next one.
+ */
+export type FindStandings = (refused: Refused) => Promise<Map<string, AddressStanding>>
+
+export function createStandings({ db, clock }: { db: Database; clock: DatabaseClock }): FindStandings {
   async function historiesOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
     const histories = new Map<string, AddressHistory & { refusals: Refusal[] }>()
     for (const address of kinds.keys()) histories.set(address, { refusals: [] })
@@ -72,14 +80,14 @@ export function createDueEntries({ db, clock }: { db: Database; clock: DatabaseC
     return histories
   }
 
-  async function findDue(refused: Refused): Promise<Map<string, DueEntry>> {
+  async function find(refused: Refused): Promise<Map<string, AddressStanding>> {
     const nowMs = clock.now()
     const histories = await historiesOf(refused, nowMs)
-    const due = [...refused.kinds].flatMap(([address, kind]) => {
-      const entry = dueEntry(kind, histories.get(address)!, nowMs)
-      return entry ? [[address, entry] as const] : []
+    const standings = Array.from(refused.kinds, ([address, kind]) => {
+      const history = histories.get(address)!
+      return [address, { due: dueEntry(kind, history, nowMs), lastDeliveredMs: history.lastDeliveredMs }] as const
     })
-    return new Map(due)
+    return new Map(standings)
   }
 
   return async (refused) => {
@@ -87,7 +95,7 @@ export function createDueEntries({ db, clock }: { db: Database; clock: DatabaseC
     const untilMs = performance.now() + AT_MOST_MS
     const release = await slots.acquire({ accountId: refused.accountId, untilMs })
     try {
-      return release ? await inTime(findDue(refused), untilMs - performance.now()) : new Map()
+      return release ? await inTime(find(refused), untilMs - performance.now()) : new Map()
     } catch {
       return new Map()
     } finally {
