@@ -305,8 +305,8 @@ const MORE: [string, string, string, string][] = [
   ],
   [
     'a notice from no-reply with a plain subject',
-    'mailbox_full',
-    'full',
+    'none',
+    '-',
     plain(
       { from: 'no-reply@mail.carrier.example', subject: 'Mail' },
       'Your mail sent on: Sat, 21 Nov 2026 10:00:00 +0000\n     Could not be delivered to: <ann@example.net>\n     As their mailbox is full.\n',

@@ -250,7 +250,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'local delivery',
     verdict: 'mailbox_does_not_exist',
-    kind: 'unknown',
+    kind: 'refused',
     mail: dsn(
       head,
       '<ann@example.net>: unknown user: "ann"',
@@ -269,7 +269,7 @@ const OTHERS: LabelledReport[] = [
   {
     source: 'a mailbox in German words',
     verdict: 'mailbox_does_not_exist',
-    kind: 'unknown',
+    kind: 'refused',
     mail: plain(
       { from: 'postmaster@host.example', subject: 'Unzustellbar: Ihre Bestellung' },
       'Ihre Nachricht an ann@example.net konnte nicht zugestellt werden, da der Empfänger unbekannt ist.',
@@ -317,12 +317,15 @@ const OTHERS: LabelledReport[] = [
   },
 ]
 
+/** Calls its reports automatic replies: then words alone are no evidence. */
+const AUTOMATIC = 'IONOS'
+
 export function labelledReports(): LabelledReport[] {
   return [
     ...SHAPES.flatMap(([shape, write]) =>
       CAUSES.map((cause) => ({
         source: `${shape}: ${cause.reply || cause.words}`,
-        verdict: cause.verdict,
+        verdict: shape === AUTOMATIC && !cause.reply ? 'none' : cause.verdict,
         kind: cause.kind,
         mail: write(cause),
       })),

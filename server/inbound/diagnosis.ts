@@ -1,4 +1,4 @@
-import type { BounceReason, DecidedBy, Kind, Reply } from '../../mail/smtp/attempt.ts'
+import type { BounceReason, DecidedBy, Kind, Reply, ReplyReading } from '../../mail/smtp/attempt.ts'
 import { classify } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
@@ -49,10 +49,10 @@ export interface FailedRecipient extends Diagnosis {
 
 /**
  * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...`,
- * `#550 ...` and `returned '550 ...`.
+ * `#550 ...`, `550: ...` and `returned '550 ...`.
  */
 const REPLY_CODE =
-  /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
+  /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=:?[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 /** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
@@ -81,17 +81,13 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const code = quoted?.code ?? DEFAULT_CODES[status[0] ?? ''] ?? DEFAULT_CODE
   const reply = toReply({ kind: 'reply', code, lines: quoted?.lines ?? lines })
   const inText = quoted ? undefined : lines.map((line) => STATUS.exec(line)?.[1]).find((found) => found !== undefined)
-  // The bounce's own status counts only when it agrees with the code and says more.
-  const candidates = [reply.enhanced, status, inText]
-  const enhanced = candidates.find(
-    (each) => each && !VAGUE.test(each) && (each === reply.enhanced || !quoted || each[0] === String(code)[0]),
-  )
+  // The status of the reporter is no evidence for a reply that has none.
+  const candidates = quoted ? [reply.enhanced] : [reply.enhanced, status, inText]
+  const enhanced = candidates.find((each) => each && !VAGUE.test(each))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
   const { outcome, reading: read } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })
-  // The status of a reporter without a reply is its own, not that of the recipient's server.
-  const isReporters = quoted === undefined && read?.kind === 'unknown' && read.decidedBy === 'status'
-  const reading = isReporters ? { ...read, kind: 'status' as const, row: 'unknown by its status' } : read
+  const reading = quoted === undefined && read?.kind === 'unknown' ? asReporters(read) : read
   const phrase = reading && readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
@@ -102,6 +98,12 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const { kind, decidedBy, words } = reading!
   return { reason: outcome.reason, readAs: phrase, kind, decidedBy, words, ...told }
 }
+
+/** What a reporter without a reply says is its own: no server of the recipient said that the mailbox is unknown. */
+const asReporters = (reading: ReplyReading): ReplyReading =>
+  reading.decidedBy === 'words'
+    ? { ...reading, kind: 'refused', row: 'unknown, says the reporter' }
+    : { ...reading, kind: 'status', row: 'unknown by its status' }
 
 /**
  * The SMTP reply that a bounce quotes, from its code up to an empty line or a line with another code. Bounces join or
@@ -116,8 +118,8 @@ function quotedReply(lines: string[]): { code: number; lines: string[] } | undef
     const from = match.index + match[0].length - code.length
     const next = lines.findIndex((each, at) => at > i && (each === '' || beginsOtherReply(each, code)))
     const text = [line.slice(from), ...lines.slice(i + 1, next < 0 ? undefined : next)].join('\n')
-    // Some reporters put the words behind the code in quotes.
-    const unquoted = text.replace(/^(\d{3})[ -]['"]/, '$1 ')
+    // Some reporters put the words behind the code in quotes, or after a colon.
+    const unquoted = text.replace(/^(\d{3})(?::[ -]|[ -]['"])/, '$1 ')
     return { code: Number(code), lines: unquoted.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }
   }
   return undefined

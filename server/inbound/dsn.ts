@@ -33,7 +33,8 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     const passages = passagesOf(notice, (address) => ours.includes(address))
     const own = passages.filter(({ address }) => addresses.some((each) => lowerAscii(each) === address))
     const lines = own.length > 0 || failed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
-    const fromText = diagnose({ ...report, status: diagnosis.reason === undefined ? status : '', lines })
+    const isOwn = diagnosis.reason === undefined && diagnosis.code === undefined
+    const fromText = diagnose({ ...report, status: isOwn ? status : '', lines })
     const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
     return { ...(isBetter ? fromText : diagnosis), addresses, failedAddress }
   })
@@ -45,6 +46,9 @@ function failedAddressOf(fields: Field[]): string | undefined {
   const address = named.find((value) => /^(?:(?:rfc822|utf-8)\s{0,8};|[^;]*@)/i.test(value))
   return address === undefined ? undefined : bareValue(address)
 }
+
+/** `<mx.example.com #5.7.1 smtp; 550 5.7.1 ...>` */
+const SUPPLEMENT = /^<.{0,253}?#[245]\.\d{1,3}\.\d{1,3} smtp;\s?(.{1,1000}?)>?$/i
 
 const isSpecific = (readAs: string | undefined) => readAs !== undefined && readAs !== 'sender (not understood)'
 
@@ -65,12 +69,14 @@ const hasRecipient = (fields: Field[]) =>
   fields.some(({ name }) => name === 'final-recipient' || name === 'original-recipient' || name === 'status')
 
 /**
- * The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. Without one, the comment that some systems
- * write after the status.
+ * The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. Without one, what Exchange adds of the
+ * remote server, or the comment that some systems write after the status.
  */
 function diagnosticOf(fields: Field[]): string[] {
   const [first = '', ...more] = fieldLines(fields, 'diagnostic-code')
   const lines = [withoutType(first), ...more].filter((line) => line !== '')
+  const [, remote] = SUPPLEMENT.exec(fieldValue(fields, 'x-supplementary-info')) ?? []
+  if (lines.length === 0 && remote !== undefined) return [remote]
   const [, comment] = /^[\d.]{1,11}\s{1,8}\((.{1,400})\)$/.exec(fieldValue(fields, 'status')) ?? []
   return lines.length === 0 && comment !== undefined ? [comment] : lines
 }

@@ -19,10 +19,33 @@ const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 10
 const COPY = /^(?:message\/(?:rfc822|global)|text\/rfc822-headers|message\/global-headers)$/
 
+/** The parser throws on parts nested too deep, and on headers too large: then there is nothing to read. */
+const parse = (mail: Buffer) =>
+  PostalMime.parse(condense(mail), {
+    forceRfc822Attachments: true,
+    maxHeadersSize: MAX_HEADER_BYTES,
+    maxNestingDepth: MAX_DEPTH,
+  }).catch(() => undefined)
+
+/**
+ * The text of a mail and what is attached to it, decoded; and the same of attached messages, which may be encoded once
+ * more.
+ *
+ * @param depth how many attached messages may be one within the other
+ */
+export async function decodedTexts(mail: Buffer, depth = 2): Promise<string[]> {
+  const email = await parse(mail)
+  if (!email) return []
+  const texts = [email.text ?? '', email.html ?? '']
+  for (const { mimeType, content } of email.attachments) {
+    texts.push(textOf(content))
+    if (depth > 0 && COPY.test(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
+  }
+  return texts
+}
+
 export async function readParts(mail: Buffer): Promise<Parts | undefined> {
-  const options = { forceRfc822Attachments: true, maxHeadersSize: MAX_HEADER_BYTES, maxNestingDepth: MAX_DEPTH }
-  // The parser throws on parts nested too deep, and on headers too large.
-  const email = await PostalMime.parse(condense(mail), options).catch(() => undefined)
+  const email = await parse(mail)
   if (!email) return undefined
   const isEmpty = !email.text?.trim() && !email.html?.trim() && email.attachments.length === 0
   // A multipart whose boundary never comes has no parts: then the body itself is read.

@@ -1,4 +1,5 @@
 import { lowerAscii } from '../../mail/address.ts'
+import { isAtLeast } from '../../mail/smtp/attempt.ts'
 import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
@@ -10,7 +11,7 @@ const MAX_PARAGRAPHS = 10
 /** Words alone, without a reply, are evidence only for these rows. */
 const ABOUT_RECIPIENT = /^(?:mailbox|space|route) /
 /** What a notice says in general ("could not be reached") is evidence only where it leaves no doubt. */
-const BEYOND_DOUBT = new Set(['mailbox (unknown)', 'space (full)'])
+const BEYOND_DOUBT = new Set(['mailbox (unknown, says the reporter)', 'space (full)'])
 
 /** The recipients that the notice names, each with the reason that follows its address. */
 export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []): FailedRecipient[] {
@@ -39,12 +40,22 @@ function diagnosisOf(recipient: string, lines: string[], ours: readonly string[]
   const own = withoutAddressLine(lines)
   const read = (lines: string[]) => diagnose({ recipient, status: '', lines, mx, ours })
   const diagnosis = read(own)
-  // A gateway may have added a paragraph that speaks of something else.
-  const found = [diagnosis, ...paragraphsOf(own).map(read)].find(isEvidence)
+  const paragraphs = paragraphsOf(own).map(read)
+  // A gateway may have added a paragraph that speaks of something else. A reply decides, then what counts least: a
+  // heading says less than what happened.
+  const evidence = [diagnosis, ...paragraphs].filter(isEvidence)
+  const found =
+    evidence.find(({ code }) => code !== undefined) ?? weakestOf(evidence) ?? ofSentence(read(lines.slice(0, 1)))
   if (found) return found
   const { detail, enhanced, code, reply } = diagnosis
   return { detail, enhanced, code, reply }
 }
+
+/** The sentence that names the recipient may say anything of the message, as that of a group does. */
+const ofSentence = (diagnosis: Diagnosis) => (diagnosis.decidedBy === 'words' ? diagnosis : undefined)
+
+const weakestOf = (all: readonly Diagnosis[]) =>
+  all.find(({ kind }) => all.every((other) => isAtLeast(other.kind, kind)))
 
 const isEvidence = ({ detail, readAs = '' }: Diagnosis) => /^[45]\d\d\b/.test(detail) || ABOUT_RECIPIENT.test(readAs)
 

@@ -1,6 +1,7 @@
 import { findReturnPath, type ReturnPath } from '../domains/return-path.ts'
 import type { Addressee } from './addressee.ts'
 import type { FeedbackResult } from './feedback.ts'
+import { decodedTexts } from './mime-parts.ts'
 import { type Report, readReport } from './report.ts'
 
 export interface InboundMail extends Addressee {
@@ -19,6 +20,12 @@ export interface ReceivedMail {
 /** The pause after each mail, as a multiple of its processing time: many reports must not slow down sends. */
 const PAUSE_FACTOR = 2
 const MAX_PAUSE_MS = 1_000
+
+/** The return path of the message that a complaint quotes, as it is or encoded. */
+async function quotedReturnPath(keys: readonly Uint8Array[], content: Buffer): Promise<ReturnPath | undefined> {
+  const found = findReturnPath(keys, content.toString('latin1'))
+  return found ?? findReturnPath(keys, (await decodedTexts(content)).join('\n'))
+}
 
 /**
  * Processes received mails one at a time. The promise rejects when the report could not be stored, or not yet:
@@ -42,7 +49,7 @@ export function createReceiver({
     address,
   }: InboundMail): Promise<void> {
     // A complaint quotes the message, whose return path proves that the service sent it.
-    const returnPath = addressed ?? findReturnPath(returnPathKeys, content.toString('latin1'))
+    const returnPath = addressed ?? (await quotedReturnPath(returnPathKeys, content))
     const mailReport = returnPath && (await readReport(content, { hasNullSender, returnPath: address }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
     const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')

@@ -1,8 +1,8 @@
-import { domainOf } from '../../mail/address.ts'
+import { domainOf, lowerAscii } from '../../mail/address.ts'
 import { readComplaint } from './arf.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
-import { isAutoReply, isFromMailSystem, isNoFailure } from './marks.ts'
+import { isFromMailSystem, isNoFailure } from './marks.ts'
 import { type Parts, readParts } from './mime-parts.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
@@ -31,11 +31,21 @@ export async function readReport(
   if (complaint) return { kind: 'complaint', ...complaint }
   if (isOtherReport(parts)) return undefined
   const ours = ourNamesIn(mail, returnPath)
+  if (!hasNullSender) return undefined
   const failures = readDeliveryStatus(parts, ours)
   if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : undefined
-  if (!hasNullSender || isAutoReply(parts) || !isFromMailSystem(parts) || isNoFailure(parts)) return undefined
+  if (isNoFailure(parts)) return undefined
   const plainFailures = readPlainTextBounce(parts, ours)
+  if (!isFromMailSystem(parts) && !(plainFailures.some(isQuoted) && namesUs(parts, ours))) return undefined
   return plainFailures.length > 0 ? { kind: 'bounce', failures: plainFailures } : { kind: 'unread' }
+}
+
+const isQuoted = ({ code, addresses }: FailedRecipient) => code !== undefined && addresses.length > 0
+
+/** Whether the content names the address that the mail was sent to, as a copy of our message does. */
+function namesUs({ text, statements }: Parts, [returnPath]: readonly string[]): boolean {
+  const content = lowerAscii([text, ...statements].join('\n'))
+  return returnPath !== undefined && content.includes(lowerAscii(returnPath))
 }
 
 /** Feedback about something else than a complaint, and confirmations of reading. */
