@@ -33,8 +33,8 @@ export function judgeReply({ source, phase, reply, mx, line, reason, kind }: Lab
 
 export async function judgeReport({ source, verdict, kind, mail, hasSender }: LabelledReport): Promise<Judged> {
   const report = await readReport(Buffer.from(mail), { hasNullSender: !hasSender })
-  const [failure] = report?.kind === 'bounce' ? report.failures : []
-  const got = report?.kind === 'bounce' ? (failure!.reason ?? 'no reason') : (report?.kind ?? 'none')
+  const [failure] = report.kind === 'bounce' ? report.failures : []
+  const got = report.kind === 'bounce' ? (failure!.reason ?? 'no reason') : report.kind
   return {
     source,
     said: source,

@@ -1,6 +1,6 @@
 import { DecidedBy, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { lowerAscii, matchingFormOf, parseMailbox } from '../../mail/address.ts'
-import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
+import type { Kind } from '../../mail/smtp/attempt.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
@@ -20,7 +20,7 @@ import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulate
 import { createStandings } from '../reputation/standings.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
-import { mailboxOf } from './member.ts'
+import { kindAgainst, mailboxOf } from './member.ts'
 import type { Report } from './report.ts'
 import { type ReportedMessage, reportedMessages } from './reported.ts'
 
@@ -221,7 +221,7 @@ interface Feedback {
 }
 
 function feedbackOf(report: Report, concerned: Concerned): Feedback[] {
-  if (report.kind === 'unread') return []
+  if (report.kind === 'unread' || report.kind === 'none') return []
   return report.kind === 'complaint'
     ? complaintOf(report.addresses, report.type, concerned)
     : bouncesOf(report.failures, concerned)
@@ -259,16 +259,14 @@ function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): 
   }
   return [...failures].map(([recipient, { reason, kind, detail, failedAddress, ...read }]) => {
     const mailbox = failedAddress === undefined ? 'same' : mailboxOf(failedAddress, recipient.email)
-    const isMember = mailbox === 'member'
-    const isDoubtful = isShared || mailbox === 'inside'
     return {
       kind: 'late_bounce',
       ...fieldsOf(recipient),
       reason: reason ?? null,
       detail: detail || null,
       read: lateRead(read),
-      refusal: isMember || isSimulated(recipient.email) ? undefined : asBelieved(kind, isDoubtful),
-      isMember,
+      refusal: isSimulated(recipient.email) ? undefined : kindAgainst(kind, mailbox, isShared),
+      isMember: mailbox === 'member',
     }
   })
 }
@@ -278,10 +276,6 @@ const lateRead = ({ code, enhanced, reply, readAs, decidedBy, words }: Omit<Fail
   decidedBy: decidedBy && decidedByNames.value(decidedBy),
   phase: SmtpPhase.LATE,
 })
-
-/** A report that may be about another mailbox, or by another recipient, is not believed to its full strength. */
-const asBelieved = (kind: Kind | undefined, isDoubtful: boolean) =>
-  isDoubtful && isAtLeast(kind, 'refused') ? 'refused' : kind
 
 function fieldsOf({ messageId, email, status, kind, mx }: HistoryRecipient) {
   const provider = mailboxProvider(mx ?? undefined)

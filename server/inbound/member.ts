@@ -1,5 +1,6 @@
 import { getDomain, parse } from 'tldts'
 import { domainOf, lowerAscii, matchingFormOf } from '../../mail/address.ts'
+import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
 
 // Which mailbox of a recipient failed. An address that we send to may be an alias or a list, whose members fail without
 // harm to it.
@@ -18,6 +19,19 @@ export function mailboxOf(failed: string, recipient: string): 'same' | 'inside' 
   const host = domainOf(theirs)
   const isSameName = localOf(theirs) === localOf(ours)
   return isSameName && (isBelow(host, domainOf(ours)) || !parse(host).isIcann) ? 'inside' : 'member'
+}
+
+/**
+ * What a failure says against the recipient. That of a member says nothing; a report that may be about another mailbox,
+ * or by another recipient of the return path, is not believed to its full strength.
+ */
+export function kindAgainst(
+  kind: Kind | undefined,
+  mailbox: ReturnType<typeof mailboxOf>,
+  isShared = false,
+): Kind | undefined {
+  if (mailbox === 'member') return undefined
+  return (isShared || mailbox === 'inside') && isAtLeast(kind, 'refused') ? 'refused' : kind
 }
 
 const localOf = (address: string) => address.slice(0, address.lastIndexOf('@')).toLowerCase()

@@ -13,7 +13,7 @@ export interface InboundMail extends Addressee {
 /** A received mail: a report with its result, or no report. */
 export interface ReceivedMail {
   messageId?: string
-  report: Report['kind'] | 'none'
+  report: Report['kind']
   kept?: FeedbackResult
 }
 
@@ -53,7 +53,8 @@ export function createReceiver({
     const mailReport = returnPath && (await readReport(content, { hasNullSender, returnPath: address }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
     const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
-    const kept = isAccepted && mailReport.kind !== 'unread' ? await keep(returnPath!, mailReport) : undefined
+    const isKept = isAccepted && (mailReport.kind === 'bounce' || mailReport.kind === 'complaint')
+    const kept = isKept ? await keep(returnPath!, mailReport) : undefined
     if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
     report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
   }

@@ -12,6 +12,8 @@ export type Report =
   | { kind: 'complaint'; type: string; addresses: string[] }
   /** The notice of a mail system about a failure that it does not tell in a way we can read. */
   | { kind: 'unread' }
+  /** It reports no failure and no complaint, or is no report at all. `why` is for people. */
+  | { kind: 'none'; why: string }
 
 export interface ReportEnvelope {
   /** The mail has the null sender, as notices of mail systems have. */
@@ -20,25 +22,28 @@ export interface ReportEnvelope {
   returnPath?: string
 }
 
-/** The report in a mail; undefined when it reports no failure, or is no report. */
+/** The report in a mail. */
 export async function readReport(
   mail: Buffer,
   { hasNullSender, returnPath }: ReportEnvelope = { hasNullSender: true },
-): Promise<Report | undefined> {
+): Promise<Report> {
   const parts = await readParts(mail)
-  if (!parts) return undefined
+  if (!parts) return none('it cannot be read as mail')
   const complaint = readComplaint(parts)
   if (complaint) return { kind: 'complaint', ...complaint }
-  if (isOtherReport(parts)) return undefined
+  if (isOtherReport(parts)) return none('it reports neither a failure nor a complaint')
   const ours = ourNamesIn(mail, returnPath)
-  if (!hasNullSender) return undefined
+  if (!hasNullSender) return none('its envelope has a sender, and a bounce has none')
   const failures = readDeliveryStatus(parts, ours)
-  if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : undefined
-  if (isNoFailure(parts)) return undefined
+  if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : none('its status part names no failure')
+  if (isNoFailure(parts)) return none('it is about a delivery that succeeded, or that is not over')
   const plainFailures = readPlainTextBounce(parts, ours)
-  if (!isFromMailSystem(parts) && !(plainFailures.some(isQuoted) && namesUs(parts, ours))) return undefined
+  if (!isFromMailSystem(parts) && !(plainFailures.some(isQuoted) && namesUs(parts, ours)))
+    return none('no mail system wrote it, and it quotes no reply together with our return path')
   return plainFailures.length > 0 ? { kind: 'bounce', failures: plainFailures } : { kind: 'unread' }
 }
+
+const none = (why: string): Report => ({ kind: 'none', why })
 
 const isQuoted = ({ code, addresses }: FailedRecipient) => code !== undefined && addresses.length > 0
 

@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { run } from '../../cli/run.ts'
 import { SUPPRESSION_RULES } from '../../server/reputation/incidents.ts'
+import { arf, dsn } from '../inbound/report-forms.ts'
 
 const ORDINALS = ['', 'first', 'second', 'third']
 
@@ -39,6 +43,58 @@ test('explain says in JSON what decided', async () => {
 
 test('explain refuses what is no reply, and says why', async () => {
   await expect(run(['explain', 'hello'])).rejects.toThrow('reply: begins with no code')
+})
+
+const BOUNCE = dsn({
+  fields: [
+    'Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 User unknown',
+  ],
+})
+
+const inFile = (mail: string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'explain-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.eml')
+  writeFileSync(file, mail)
+  return file
+}
+
+test('explain reads a mail that came back, as the bounce port does', async () => {
+  const ours = await run(['explain', '--file', inFile(BOUNCE)])
+  const failure = {
+    recipient: 'ann@example.net',
+    kind: 'unknown',
+    decided_by: 'words',
+    words: 'User unknown',
+    code: 550,
+  }
+  expect(ours.json).toMatchObject({ report: 'bounce', failures: [failure] })
+  expect(ours.text).toContain(
+    'bounce of ann@example.net\nbounced/mailbox_does_not_exist\nread as: about mailbox (unknown)',
+  )
+
+  const ofList = await run(['explain', '--file', inFile(BOUNCE), '--to', 'list@example.org'])
+  expect(ofList.json).toMatchObject({
+    failures: [{ recipient: 'list@example.org', member: true, suppresses: 'never' }],
+  })
+  expect(ofList.text).toContain('another mailbox failed: ann@example.net')
+
+  const complaint = await run(['explain', '--file', inFile(arf({ fields: 'Original-Rcpt-To: ann@example.net\n' }))])
+  expect(complaint.json).toMatchObject({ report: 'complaint', type: 'abuse', recipients: ['ann@example.net'] })
+
+  const letter = await run([
+    'explain',
+    '--file',
+    inFile('From: ann@example.net\r\nSubject: Hi\r\n\r\nUser unknown\r\n'),
+  ])
+  expect(letter).toMatchObject({ json: { report: 'none', why: expect.stringContaining('no mail system wrote it') } })
+  expect(letter.exit ?? 'ok').toBe('ok')
+})
+
+test('explain takes a reply or a file, and says why it cannot read one', async () => {
+  await expect(run(['explain'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['explain', '550 no', '--file', inFile(BOUNCE)])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['explain', '--file', '/nowhere/bounce.eml'])).rejects.toMatchObject({ exit: 'usage' })
 })
 
 test('what explain says of a kind is what the rules of suppression say', async () => {

@@ -263,7 +263,7 @@ test.each([
   ['nothing', ''],
   ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n')],
 ])('mail that is neither a bounce nor a complaint: %s', async (_, mail) => {
-  expect(await read(mail)).toBeUndefined()
+  expect(await read(mail)).toMatchObject({ kind: 'none' })
 })
 
 test.each([
