@@ -1306,7 +1306,8 @@ select id from released;
 -- sweep
 -- Settles or releases the sends whose lease is over.
 with due as materialized (
-  select id from open_messages where lease_until < clock_timestamp() and true order by id limit 100
+  select id from open_messages where lease_until < clock_timestamp() and true
+    and not exists (select from leases where name = 'sweep_rest' and until > clock_timestamp()) order by id limit 100
   for update skip locked
 ),
 due_message as (

@@ -15,6 +15,7 @@ import { findUnopenedValues } from './db/lost-encryption-keys.ts'
 import { createTransactionWatch, streamsState } from './db/oldest-transaction.ts'
 import { readOn } from './db/replicas.ts'
 import { listen } from './http/listener/listen.ts'
+import { keepProbingWrites } from './ledger/probe-writes.ts'
 import { startBounces } from './process/bounces.ts'
 import { keepCertificate } from './process/certificate.ts'
 import { domainChecks } from './process/domain-checks.ts'
@@ -35,12 +36,16 @@ import {
   watchReadiness,
   watchResolver,
   watchTemporal,
+  watchWrites,
 } from './telemetry/watch-parts.ts'
 import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> SMTP front -> listen.
 
-await runProcess({ name: 'API', check: checkSourceAddresses, start })
+/** What waits for longer is tried again, beside the sends of others (db/collector.ts). */
+const LOCK_MS = 1_000
+
+await runProcess({ name: 'API', lockMs: LOCK_MS, check: checkSourceAddresses, start })
 
 async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<void> {
   const faults = await sourceAddressFaults(smtpSourceAddresses)
@@ -90,6 +95,13 @@ async function start(program: Program): Promise<object> {
 
   const publicUrl = () => config.publicUrl ?? listener.url
   const databaseState = createDatabaseReadiness(db)
+  const writes = await keepProbingWrites(db, {
+    now: clock.now,
+    onChange: (error) =>
+      error ? log.error({ err: error }, 'sends cannot be stored') : log.warn('sends can be stored again'),
+  })
+  ends.defer(() => writes.stop())
+  watchWrites(metrics, db, writes)
   const replicas = await openReplicas(program)
   const api = await createApi({
     db,
@@ -112,7 +124,15 @@ async function start(program: Program): Promise<object> {
     checks: async () => {
       const waits = streamsState(oldestTransaction)
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
-      return { ...checks, ...(replicas && { replica: replicas.state() }), ...health, event_streams: await waits }
+      const waitingMs = db.recording.waitingMs()
+      return {
+        ...checks,
+        writes: writes.state(),
+        ...(waitingMs > 0 && { record: `waiting for ${Math.floor(waitingMs / 1_000)} s` }),
+        ...(replicas && { replica: replicas.state() }),
+        ...health,
+        event_streams: await waits,
+      }
     },
     publicUrl,
     listenerUrl: () => listener.url,

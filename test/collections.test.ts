@@ -45,6 +45,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/sts-policies.ts': ['fetching'],
     'net/keyed-amounts.ts': ['amounts'],
     'server/telemetry/track-sends.ts': ['running'],
+    'server/db/recording.ts': ['unstored', 'waiting'],
     'server/stream/leases.ts': ['open', 'stale'],
     'server/stream/rights.ts': ['onLost', 'watched'],
     'server/stream/tail.ts': ['followers', 'groups'],

@@ -32,7 +32,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/time-text.ts': [],
   'server/caller.ts': ['server/db', 'tracing'],
   'server/config': [],
-  'server/db': ['gen', 'server/async', 'server/config', 'package.json'],
+  'server/db': ['gen', 'net', 'server/async', 'server/config', 'package.json'],
   'server/directory': ['server/db'],
   'server/access': [...SHARED, 'mail', 'server/caller.ts', 'server/directory'],
   'server/reputation': [...SHARED, 'mail'],

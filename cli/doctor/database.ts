@@ -6,12 +6,14 @@ import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../../server/db/c
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import { CREATE_DATABASE, textFault } from '../../server/db/encoding.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { INVALID_INDEXES } from '../../server/db/invalid-indexes.ts'
 import { findUnopenedValues, type UnopenedValues } from '../../server/db/lost-encryption-keys.ts'
 import { run } from '../../server/db/statement.ts'
+import { probeWrites } from '../../server/ledger/probe-writes.ts'
 import { countSecrets } from '../../server/process/stored-secrets.ts'
 import { wayOutOf } from '../database.ts'
 import type { Check, Finding } from './check.ts'
-import { failed, ok, onTables, skipped, warning } from './check.ts'
+import { failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 const OLDEST_POSTGRES = 15
 
@@ -52,6 +54,39 @@ const writable: Check = {
         'Turn default_transaction_read_only off, for the server, the database and the user.',
       )
     return ok('it takes writes')
+  }),
+}
+
+const writes: Check = {
+  name: 'writes',
+  about: 'the claim, the marker and the record of a send can be stored; what is stored is rolled back',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    try {
+      await probeWrites(db, await databaseTime(db))
+      return ok('a send can be stored')
+    } catch (error) {
+      const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error)
+      return failed(
+        `a send cannot be stored: ${message}`,
+        databaseFault(error)?.wayOut ??
+          'Look for locks in pg_locks, for triggers that are not ours, and for lost rights.',
+      )
+    }
+  }),
+}
+
+const indexes: Check = {
+  name: 'indexes',
+  about: 'every index was built to its end',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const rows = await run<{ name: string }>(db, `select c.relname as name ${INVALID_INDEXES}`)
+    if (rows.length === 0) return ok('all are valid')
+    return warning(
+      `${firstOf(rows.map(({ name }) => name))}: the build failed, so lists are slow, and each write pays for it`,
+      'Build it again: REINDEX INDEX CONCURRENTLY <name>',
+    )
   }),
 }
 
@@ -172,4 +207,4 @@ const settings: Check = {
 
 const UNSET = 'A pooler ignores them. If it pools transactions, add ?prepare=false to DATABASE_URL, or sends will fail.'
 
-export const DATABASE_CHECKS = [database, writable, encoding, migrations, settings, clock, secrets]
+export const DATABASE_CHECKS = [database, writable, writes, indexes, encoding, migrations, settings, clock, secrets]

@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../../net/bounded-map.ts'
 import { inTime } from '../async/timeout.ts'
 import { type Outage, throughOutage } from './outage.ts'
 
@@ -16,6 +17,9 @@ import { type Outage, throughOutage } from './outage.ts'
 // - Sends that are at a mail server bring no row soon, so they do not count (`away`).
 // - A wait must pay. After a wait in vain the next two rows go out at once, then four, and so on up to 64.
 //
+// A lock on the rows of one account must not hold up all others. A statement that gave up a lock runs again, each
+// account by itself. One that gives it up alone is held: its rows have a lane of their own until one of them is stored.
+//
 // Two more things make a statement cheap: it runs on the first connection that is free, so that at low load the same
 // few server processes run all (warm.ts), and claim and record have a short form for the usual send.
 
@@ -29,6 +33,16 @@ const MAX_BYTES = 4 * 1024 * 1024
 export const LANES = 3
 /** A statement that takes longer is slow, or its result was lost: pending rows go out in another lane. */
 const SLOW_MS = 20
+/** The lane of held rows, after those of the others. */
+const HELD_LANE = LANES
+/** The numbers of lanes that a statement may run in. */
+export const ALL_LANES = LANES + 1
+/** How long rows are held after the last one that gave up its lock. */
+const HELD_MS = 10_000
+const MAX_HELD = 10_000
+/** After this number of groups in a row that gave up their locks the table is locked: the others need not try. */
+const LOCKED_IN_A_ROW = 2
+
 /** How often a batch runs again after it has lost a deadlock or a serialisation race. */
 const MAX_RERUNS = 5
 /** Longer than any statement may take: after this time a lane whose result was lost is free again. */
@@ -39,7 +53,7 @@ const OTHERS_MS = 2
 /** The most rows that go out at once after waits in vain. */
 const MAX_AT_ONCE = 64
 
-interface CollectorOptions {
+interface CollectorOptions<Row> {
   lingerMs?: number
   /** The sends in flight, with the one whose row comes. Each may soon bring a row. */
   load?: Load
@@ -47,17 +61,20 @@ interface CollectorOptions {
   repeatable?: { outage: Outage }
   /** Called after each batch, with its rows and its duration. */
   note?: NoteBatch
+  /** Whose rows may be locked together: an account. */
+  groupOf?(row: Row): string
 }
 
 export type NoteBatch = (rows: number, seconds: number) => void
 
 /**
  * Shares one statement between the callers that need it at the same moment. `runBatch` takes many rows and returns one
- * result for each, in their order. Its second argument is its lane, 0 to LANES - 1: one lane runs one statement at a
- * time.
+ * result for each, in their order. Its second argument is its lane, 0 to ALL_LANES - 1: one lane runs one statement at
+ * a time.
  *
  * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
- * row is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row
+ * row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`, each
+ * group runs by itself, because the lock may be on the rows of one of them. Any other error reaches every row
  * of the batch; whether the batch was committed is then unknown. A `repeatable` batch first runs again, if its
  * connection was lost.
  *
@@ -66,9 +83,14 @@ export type NoteBatch = (rows: number, seconds: number) => void
  */
 export function createCollector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0, load, repeatable, note }: CollectorOptions = {},
+  { lingerMs = 0, load, repeatable, note, groupOf }: CollectorOptions<Row> = {},
 ): (row: Row) => Promise<Result> {
-  const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
+  type Pending = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
+  let pending: Pending[] = []
+  /** The rows of held groups, and until when each group is held. */
+  let heldPending: Pending[] = []
+  const held = createBoundedMap<number>({ maxEntries: MAX_HELD })
+  let isHeldLaneBusy = false
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
   let quickStatements = 0
   let waiting: NodeJS.Timeout | undefined
@@ -113,7 +135,32 @@ export function createCollector<Row extends { json: string }, Result>(
     if (pending.length > 0) openSoon()
   }
 
-  function takeBatch(): typeof pending {
+  const groupOfRow = ({ row }: Pending) => groupOf?.(row) ?? ''
+  const isHeld = (group: string) => performance.now() < (held.get(group) ?? 0)
+
+  /** From now on the group's rows wait for each other alone. */
+  function hold(group: string): void {
+    held.set(group, performance.now() + HELD_MS)
+    const isOfGroup = (waiter: Pending) => groupOfRow(waiter) === group
+    heldPending.push(...pending.filter(isOfGroup))
+    pending = pending.filter((waiter) => !isOfGroup(waiter))
+    void workOnHeld()
+  }
+
+  /** One group at a time, each with the rows that wait by then. */
+  async function workOnHeld(): Promise<void> {
+    if (isHeldLaneBusy) return
+    isHeldLaneBusy = true
+    while (heldPending.length > 0) {
+      const group = groupOfRow(heldPending[0]!)
+      const batch = heldPending.filter((waiter) => groupOfRow(waiter) === group).slice(0, MAX_ROWS)
+      heldPending = heldPending.filter((waiter) => !batch.includes(waiter))
+      if (await settle(batch, HELD_LANE)) held.delete(group)
+    }
+    isHeldLaneBusy = false
+  }
+
+  function takeBatch(): Pending[] {
     let rows = 0
     let bytes = 0
     while (rows < Math.min(pending.length, MAX_ROWS) && (rows === 0 || bytes < MAX_BYTES)) {
@@ -122,8 +169,10 @@ export function createCollector<Row extends { json: string }, Result>(
     return pending.splice(0, rows)
   }
 
-  async function settle(batch: typeof pending, lane: number): Promise<void> {
+  /** Returns false when the batch gave up a lock. */
+  async function settle(batch: Pending[], lane: number): Promise<boolean> {
     const startedMs = performance.now()
+    let isStored = true
     try {
       const results = await runAgainOnRace(
         batch.map((waiter) => waiter.row),
@@ -133,10 +182,25 @@ export function createCollector<Row extends { json: string }, Result>(
         waiter.resolve(results[i]!)
       })
     } catch (error) {
+      const groups = groupOf && isLocked(error) ? Map.groupBy(batch, groupOfRow) : undefined
       if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter], lane)
-      else for (const waiter of batch) waiter.reject(error)
+      else if (groups && groups.size > 1) await settleEach(groups, lane, error)
+      else {
+        isStored = !groups
+        for (const waiter of batch) waiter.reject(error)
+        for (const group of groups?.keys() ?? []) hold(group)
+      }
     }
     note?.(batch.length, (performance.now() - startedMs) / 1_000)
+    return isStored
+  }
+
+  async function settleEach(groups: Map<string, Pending[]>, lane: number, error: unknown): Promise<void> {
+    let locked = 0
+    for (const batch of groups.values()) {
+      if (locked === LOCKED_IN_A_ROW) for (const waiter of batch) waiter.reject(error)
+      else locked = (await settle(batch, lane)) ? 0 : locked + 1
+    }
   }
 
   async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
@@ -152,7 +216,13 @@ export function createCollector<Row extends { json: string }, Result>(
 
   return (row) =>
     new Promise((resolve, reject) => {
-      pending.push({ row, resolve, reject })
+      const waiter = { row, resolve, reject }
+      if (groupOf && isHeld(groupOf(row))) {
+        heldPending.push(waiter)
+        void workOnHeld()
+        return
+      }
+      pending.push(waiter)
       openSoon()
     })
 }
@@ -201,6 +271,14 @@ async function counted<T>(load: Load, change: number, work: () => Promise<T>): P
 
 /** Whether one row of the batch is poisonous; nothing of the batch was done. */
 export const isRowFault = (error: unknown) => /^2[23]/.test(sqlStateOf(error))
+
+/** Whether a statement gave up a lock: nothing of it was done. The query builder wraps the driver's errors. */
+export function isLocked(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { cause?: unknown }
+  return [error, cause].some((each) => sqlStateOf(each) === LOCK_NOT_AVAILABLE)
+}
+
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** The SQLSTATE of a PostgreSQL error; empty for any other error. */
 export function sqlStateOf(error: unknown): string {

@@ -8,6 +8,7 @@ import { drizzle } from './drizzle.ts'
 import type { Outage } from './outage.ts'
 import { createPrimary, type Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
+import { createRecording, type Recording } from './recording.ts'
 import * as schema from './schema.ts'
 import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
@@ -22,6 +23,7 @@ export interface Database extends PostgresJsDatabase<typeof schema> {
   warm: ReturnType<typeof createWarmConnections>
   health: DatabaseHealth
   outage: Outage
+  recording: Recording
   load: DatabaseLoad
   /** Returns the callback that notes the batches of a shared statement. */
   noteBatch(statement: string): NoteBatch | undefined
@@ -113,7 +115,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   }
   const noteBatch = (statement: string) => batchNotes?.(statement)
   const health = createHealth(client, primary.suspect)
-  return Object.assign(db, { warm, health, outage: primary, load, noteBatch })
+  return Object.assign(db, { warm, health, outage: primary, recording: createRecording(), load, noteBatch })
 }
 
 const sessionSettings = (statementMs: number, lockMs: number) => ({

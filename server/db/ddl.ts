@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sqlStateOf } from './collector.ts'
+import { isLocked } from './collector.ts'
 import { connect, type Database, type Transaction } from './connect.ts'
 import { run } from './statement.ts'
 
@@ -60,14 +60,6 @@ export async function alterTables<T>(
     }
   }
 }
-
-/** Whether a statement gave up a lock. */
-export const isLocked = (error: unknown): boolean => {
-  const { cause } = (error ?? {}) as { cause?: unknown }
-  return [error, cause].some((each) => sqlStateOf(each) === LOCK_NOT_AVAILABLE)
-}
-
-const LOCK_NOT_AVAILABLE = '55P03'
 
 export interface DdlSession {
   db: Database

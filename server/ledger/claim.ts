@@ -1,4 +1,4 @@
-import { createCollector, jsonArray } from '../db/collector.ts'
+import { createCollector, isLocked, jsonArray } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
@@ -260,6 +260,7 @@ type RowResult = ClaimResult | 'room_left' | 'quota_missing'
 interface ClaimingSend {
   json: string
   id: string
+  accountId: string
   isFree: boolean
   hasQuota: boolean
 }
@@ -277,7 +278,7 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
         const resultById = new Map(results.map(({ id, result }) => [id, result]))
         return rows.map(({ id }) => resultById.get(id)!)
       },
-      { load: db.load, note: db.noteBatch('claim') },
+      { load: db.load, note: db.noteBatch('claim'), groupOf: ({ accountId }) => accountId },
     )
   const commit = commitWith((rows) => {
     if (rows.every(({ isFree }) => isFree)) return CLAIM_FREE
@@ -289,26 +290,43 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
+    if (db.recording.waitingMs() > 0) throw new Error('outcomes of sends cannot be stored')
     await stepInTime(db, checkHistory(claim.createdAtMs + claim.leaseMs))
     const hasQuota = claim.quota !== undefined
     const isFree = claim.key === undefined && claim.warmUp === undefined && !hasQuota
-    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree, hasQuota }
-    for (;;) {
-      const committing = claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row)
-      const result = await stepInTime(db, committing).catch(retriedOrThrow)
-      if (result === 'quota_missing') throw new Error('the account has no row of the month in monthly_emails')
-      if (result !== 'room_left') return result
+    const row = {
+      json: JSON.stringify(claimRow(claim)),
+      id: claim.messageId,
+      accountId: claim.accountId,
+      isFree,
+      hasQuota,
     }
+    const committed = async () => {
+      for (;;) {
+        const result = await (claim.retry || claim.recipientKeys ? commitRetry(row) : commit(row)).catch(retriedOrThrow)
+        if (result !== 'room_left' && result !== 'locked') return result
+        if (isOver) throw new Error('the lock that a claim waits for is not free')
+      }
+    }
+    let isOver = false
+    const result = await stepInTime(db, committed()).finally(() => {
+      isOver = true
+    })
+    if (result === 'quota_missing') throw new Error('the account has no row of the month in monthly_emails')
+    return result
   }
 }
 
-function retriedOrThrow(error: unknown): 'retried' | 'key_taken' {
+function retriedOrThrow(error: unknown): 'retried' | 'key_taken' | 'locked' {
+  if (isLocked(error)) return 'locked'
   if (isKeyTaken(error)) return 'key_taken'
   if (isTaken(error)) return 'retried'
   throw error
 }
 
-function claimRow(claim: Claim): RowOf<typeof CLAIM_ROW & typeof QUOTA_ROW & typeof RETRIES & typeof RECIPIENT_KEYS> {
+export function claimRow(
+  claim: Claim,
+): RowOf<typeof CLAIM_ROW & typeof QUOTA_ROW & typeof RETRIES & typeof RECIPIENT_KEYS> {
   return {
     ...sendRow(claim),
     retries: retryRows(claim),

@@ -1,4 +1,4 @@
-import { createCollector, jsonArray } from '../db/collector.ts'
+import { createCollector, isLocked, isRowFault, jsonArray } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
@@ -32,16 +32,31 @@ export const MARK = `
   where o.message_id = i.message_id and o.position = i.position and o.claim = i.claim and o.lease_until > clock_timestamp()
   returning o.message_id, o.position`
 
+export const markerRow = (
+  messageId: string,
+  claimId: string,
+  positions: number[],
+  takenBack: number[] = [],
+): RowOf<typeof MARKER_ROW> => ({ message_id: messageId, claim: claimId, positions, taken_back: takenBack })
+
+export type Mark = (
+  messageId: string,
+  claimId: string,
+  positions: number[],
+  takenBack?: number[],
+  signal?: AbortSignal,
+) => Promise<boolean>
+
 /**
  * Marker, the second commit of a send: stores, just before the final dot, that these recipients may have the message.
  * The markers of those in `takenBack`, whose dot was refused, go in the same commit.
  * Returns false when the claim or its lease is no longer ours for any of them. A marker whose connection was lost is
- * set again, which changes nothing if it was stored. When it throws, the result is unknown. The dot may be sent only
- * after true.
+ * set again, which changes nothing if it was stored, and one that waits for a lock is tried again until `signal` is
+ * aborted. While this process cannot record sends, none is set but one a second, and none returns. When it throws, the
+ * result is unknown. The dot may be sent only after true.
  */
-export function createMarker(
-  db: Database,
-): (messageId: string, claimId: string, positions: number[], takenBack?: number[]) => Promise<boolean> {
+export function createMarker(db: Database): Mark {
+  const { recording } = db
   const commit = createCollector<Marker, boolean>(
     async (markers) => {
       const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
@@ -50,10 +65,24 @@ export function createMarker(
         positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
       )
     },
-    { load: db.load, repeatable: db, note: db.noteBatch('marker') },
+    { load: db.load, repeatable: db, note: db.noteBatch('marker'), groupOf: ({ messageId }) => messageId },
   )
-  return (messageId, claimId, positions, takenBack = []) => {
-    const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions, taken_back: takenBack }
-    return commit({ json: JSON.stringify(row), messageId, positions })
+  return async (messageId, claimId, positions, takenBack, signal) => {
+    const json = JSON.stringify(markerRow(messageId, claimId, positions, takenBack))
+    const step = recording.begin('marker')
+    for (;;) {
+      try {
+        await recording.untilTried(signal)
+        const isMarked = await commit({ json, messageId, positions })
+        step.stored()
+        await recording.untilStored(signal)
+        return isMarked
+      } catch (error) {
+        if (isLocked(error) && !signal?.aborted) continue
+        if (isRowFault(error)) step.refused()
+        else step.failed()
+        throw error
+      }
+    }
   }
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { createCollector, jsonArray, LANES } from '../db/collector.ts'
+import { ALL_LANES, createCollector, jsonArray } from '../db/collector.ts'
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import { type DeliveryEvent, evidenceOf, PAYLOAD_VERSION } from '../db/delivery-event.ts'
@@ -15,7 +15,7 @@ import { OF_REQUEST, type TailParts, tail } from './tail.ts'
  * Shards of the statistics, from 1: 0 has the hours that are over. Processes seldom share a shard, and then only wait
  * for each other.
  */
-const FIRST_SHARD = 1 + LANES * randomInt(16)
+const FIRST_SHARD = 1 + ALL_LANES * randomInt(16)
 const shardOf = (lane: number) => FIRST_SHARD + lane
 
 /** Parameters of these statements after their rows, as the tail takes them. */
@@ -64,16 +64,16 @@ export function createRecord(
   firstAttempts: FirstAttempts,
 ): (claim: Claim, ending: EndingRow) => Promise<boolean> {
   const end = createEndSends(db, 'record', statementFor, firstAttempts)
-  return (claim, ending) => {
-    const row = {
-      message_id: claim.messageId,
-      claim: claim.claimId,
-      ...ending,
-      traceparent: claim.traceparent,
-    } satisfies RowOf<typeof RECORD_ROW>
-    return end({ json: JSON.stringify(row), claim, outcomes: ending.outcomes, sandbox: false })
-  }
+  return (claim, ending) =>
+    end({ json: JSON.stringify(recordRow(claim, ending)), claim, outcomes: ending.outcomes, sandbox: false })
 }
+
+export const recordRow = (claim: Claim, ending: EndingRow): RowOf<typeof RECORD_ROW> => ({
+  message_id: claim.messageId,
+  claim: claim.claimId,
+  ...ending,
+  traceparent: claim.traceparent,
+})
 
 /** A send that ends: its row of the statement, and what its events say. */
 interface EndingSend {
@@ -110,7 +110,7 @@ export function createEndSends(
         return row !== undefined
       })
     },
-    { load: db.load, note: db.noteBatch(name) },
+    { load: db.load, note: db.noteBatch(name), groupOf: ({ claim }) => claim.accountId },
   )
 }
 

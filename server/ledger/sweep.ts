@@ -1,5 +1,6 @@
 import { runEvery } from '../async/run-every.ts'
 import { inTime } from '../async/timeout.ts'
+import { isRowFault } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { eventIdOf } from './event-ids.ts'
@@ -7,16 +8,23 @@ import { GIVE_BACK } from './idempotency-keys.ts'
 import { OF_REQUEST, tail } from './tail.ts'
 
 const EVERY_MS = 5_000
+/** How long no sweeper settles anything after a statement of one failed: what living processes know is stored first. */
+const REST_S = 15
+const REST = 'sweep_rest'
 const MESSAGES_PER_ROUND = 100
 /** A round that never hears from the database does not keep the next one from running. */
 const ROUND_MS = 60_000
 
-// One statement: no lock waits for a process that may be paused in its turn. The rows of the recipients are deleted
+const isDue = (which: string) => `lease_until < clock_timestamp() and ${which}
+      and not exists (select from leases where name = '${REST}' and until > clock_timestamp())`
+
+// One request: no lock waits for a process that may be paused in its turn. The rows of the recipients are deleted
 // before they are looked at: only what the delete returns shows a marker that was set a moment ago, and none can be set
 // any more.
+// It gives up a lock after a second, as records do.
 const sweepOf = (which: string) => `
   with due as materialized (
-    select id from open_messages where lease_until < clock_timestamp() and ${which} order by id limit ${MESSAGES_PER_ROUND}
+    select id from open_messages where ${isDue(which)} order by id limit ${MESSAGES_PER_ROUND}
     for update skip locked
   ),
   due_message as (
@@ -50,7 +58,14 @@ const sweepOf = (which: string) => `
   select null, null, null from released`
 
 export const SWEEP = sweepOf('true')
-export const SWEEP_ONE = sweepOf('id = $1::uuid')
+const sweepOne = (messageId: string) => sweepOf(`id = '${messageId}'::uuid`)
+
+const DUE = `select id from open_messages where ${isDue('true')} order by id limit ${MESSAGES_PER_ROUND}`
+
+const REST_NOW = `
+  insert into leases as l (name, holder, until)
+  values ('${REST}', gen_random_uuid(), clock_timestamp() + interval '${REST_S} seconds')
+  on conflict (name) do update set until = greatest(l.until, excluded.until)`
 
 export interface SweepResult {
   /** Messages with a marker: settled, the marked recipients in doubt, the others temporary failures. */
@@ -59,16 +74,52 @@ export interface SweepResult {
   released: number
 }
 
-/** Settles the messages whose lease is over: a crash or a pause left them behind. Never mails anything. */
+/**
+ * Settles the messages whose lease is over: a crash or a pause left them behind. Never mails anything. A message that
+ * PostgreSQL refuses to settle stays; the others are settled, and then its error is thrown.
+ */
 export async function sweep(db: Database): Promise<SweepResult> {
-  const rows = await run<{ id: string | null }>(db, SWEEP)
-  const settled = rows.filter(({ id }) => id !== null).length
-  return { settled, released: rows.length - settled }
+  try {
+    return await settleDue(db, SWEEP)
+  } catch (error) {
+    if (!isRowFault(error)) throw error
+  }
+  const swept = { settled: 0, released: 0 }
+  let fault: unknown
+  for (const { id } of await run<{ id: string }>(db, DUE)) {
+    try {
+      const { settled, released } = await settleDue(db, sweepOne(id))
+      swept.settled += settled
+      swept.released += released
+    } catch (error) {
+      if (!isRowFault(error)) throw error
+      fault = error
+    }
+  }
+  if (swept.settled + swept.released === 0) throw fault
+  return swept
 }
 
 /** Settles one message, for requests that wait for it. */
 export async function sweepMessage(db: Database, messageId: string): Promise<void> {
-  await run(db, SWEEP_ONE, [messageId])
+  if (!UUID.test(messageId)) throw new Error('not the id of a message')
+  await settleDue(db, sweepOne(messageId))
+}
+
+const UUID = /^[\da-f-]{36}$/
+
+/** Several statements in one request are one transaction, and take no parameters. */
+async function settleDue(db: Database, statement: string): Promise<SweepResult> {
+  try {
+    const results = await run<never>(db, `set local lock_timeout = '1s'; ${statement}`)
+    const rows = results.at(-1) as unknown as { id: string | null }[]
+    const settled = rows.filter(({ id }) => id !== null).length
+    return { settled, released: rows.length - settled }
+  } catch (error) {
+    // Nothing was settled. A row that is refused says nothing of others.
+    if (!isRowFault(error)) await run(db, REST_NOW).catch(() => {})
+    throw error
+  }
 }
 
 interface SweepingParts {

@@ -42,6 +42,9 @@ export interface Outbound {
   firstAttemptsStarted: Promise<void>
 }
 
+/** How long a shutdown waits for outcomes that cannot be stored. The sweeper settles the rest. */
+const UNSTORED_MS = 10_000
+
 interface Parts {
   sealer: Sealer
   resolver: WatchedResolver
@@ -95,6 +98,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
     suppressed: createSuppressionLookup(db, sealer),
   }
   const { send, idle } = trackSends(createSend(sendParts), { load: db.load, metrics })
+  ends.defer(() => db.recording.idle(UNSTORED_MS))
   ends.defer(idle)
   return { send, sendHouseMail: houseMail(config, sendParts), inbox, firstAttemptsStarted: dispatcher.started }
 }

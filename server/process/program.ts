@@ -34,6 +34,8 @@ export interface Program {
 export interface Process {
   /** For messages: "The API cannot start". */
   name: 'API' | 'worker'
+  /** The longest that its statements wait for a lock, in milliseconds; without a limit when absent. */
+  lockMs?: number
   /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
   /** Resolves when the process serves, to the message for its parent process. */
@@ -44,7 +46,7 @@ export interface Process {
  * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A
  * process that cannot start says why and exits with 1.
  */
-export async function runProcess({ name, check, start }: Process): Promise<void> {
+export async function runProcess({ name, lockMs, check, start }: Process): Promise<void> {
   surviveHangUp()
   const settings = readConfig(process.env)
   if ('faults' in settings) reportFaults(settings.faults)
@@ -63,7 +65,7 @@ export async function runProcess({ name, check, start }: Process): Promise<void>
     ends.defer(() => tracing.close())
     const limits = keepLimits({ log, ends }, config)
     const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
-    const db = connect(config.databaseUrl, { connections: 10, batchNotes: createBatchCounter(metrics) })
+    const db = connect(config.databaseUrl, { connections: 10, lockMs, batchNotes: createBatchCounter(metrics) })
     watchDatabase(metrics, db)
     ends.defer(() => db.$client.end({ timeout: 5 }))
     await waitForDatabase(db, (what) => log.warn(what))

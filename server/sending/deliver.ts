@@ -28,20 +28,21 @@ type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | '
 export async function deliver(
   engine: Engine,
   recipients: CheckedRecipient[],
-  mark: (positions: number[], takenBack: number[]) => Promise<boolean>,
+  mark: (positions: number[], takenBack: number[], signal: AbortSignal) => Promise<boolean>,
   { returnPath, ...delivery }: DeliveryParts,
   trace?: Trace,
 ): Promise<DeliveryResult> {
   let [isRefused, isWithoutLeave] = [false, false]
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
   const toAll = (i: number) => positions[i]!
-  const attempts = await engine.deliver({
+  const over = new AbortController()
+  const delivering = engine.deliver({
     ...delivery,
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted, refused) => {
       try {
-        return await mark(accepted.map(toAll), refused.map(toAll))
+        return await mark(accepted.map(toAll), refused.map(toAll), over.signal)
       } catch (error) {
         isRefused ||= refusalOf(error) !== undefined
         isWithoutLeave = true
@@ -51,6 +52,8 @@ export async function deliver(
     onPhase:
       trace && ((phase, host, fromMs, toMs) => trace.add(`smtp ${phase}`, fromMs, toMs, { 'server.address': host })),
   })
+  // A marker that still waits would say that a dot was sent.
+  const attempts = await delivering.finally(() => over.abort(new Error('the delivery is over')))
   const outcomes = recipients.map(
     (recipient, position) =>
       recipient.outcome ?? outcomeOfAttempt(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),

@@ -7,7 +7,7 @@ import { leaseOf, type OperatorLimits } from '../config/limits.ts'
 import { away, inFlight } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
-import { isLost, throughOutage } from '../db/outage.ts'
+import { isLost, stepInTime, throughOutage } from '../db/outage.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { poolOf } from '../domains/sending-pool.ts'
 import { fail, OutcomeUnknown } from '../errors.ts'
@@ -37,6 +37,7 @@ import {
 } from './checks.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
+import { createStoreEnding } from './endings.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
 import { createRetryLookup } from './retry.ts'
@@ -114,7 +115,8 @@ export function createSend(parts: SendParts): Send {
   const { db, engine, hasQuotas = true } = parts
   const claimSend = createClaim(db)
   const mark = createMarker(db)
-  const record = createRecordUntilStored(parts, parts.firstAttempts)
+  const storeEnding = createStoreEnding(db)
+  const record = createRecordUntilStored(parts, parts.firstAttempts, storeEnding)
   const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
   const findRetry = createRetryLookup(db, parts.clock)
 
@@ -198,8 +200,9 @@ export function createSend(parts: SendParts): Send {
       signal,
     }
     const { outcomes, fault, isWithoutLeave } = await step(trace, 'smtp', (smtp) => {
-      const markSend = (positions: number[], takenBack: number[]) =>
-        step(smtp, 'marker', () => inFlight(db.load, () => mark(claim.messageId, claim.claimId, positions, takenBack)))
+      const { messageId, claimId } = claim
+      const markSend = (positions: number[], takenBack: number[], signal: AbortSignal) =>
+        step(smtp, 'marker', () => inFlight(db.load, () => mark(messageId, claimId, positions, takenBack, signal)))
       return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
     if (fault) {
@@ -219,9 +222,12 @@ export function createSend(parts: SendParts): Send {
     throw (await undo(claim)) ? cause : new OutcomeUnknown({ cause })
   }
 
-  /** A release that fails leaves the claim to the sweeper; the caller's response stays the same. */
-  function undo({ messageId, claimId }: Claim, options?: { isUnsent: boolean }): Promise<boolean> {
-    return throughOutage(db, () => release(db, messageId, claimId, options)).catch(() => false)
+  /** A release that is not stored in time goes on without its caller, whose response stays the same. */
+  function undo(claim: Claim, options?: { isUnsent: boolean }): Promise<boolean> {
+    const { messageId, claimId, leaseMs } = claim
+    const untilMs = performance.now() + leaseMs
+    const released = storeEnding(claim, untilMs, () => release(db, messageId, claimId, options))
+    return stepInTime(db, released).catch(() => false)
   }
 }
 

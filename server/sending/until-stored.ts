@@ -12,6 +12,7 @@ import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
 import { createStandings } from '../reputation/standings.ts'
+import { createStoreEnding, LATE_MS } from './endings.ts'
 import { endingRow, refusedAddresses, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
 
@@ -25,34 +26,49 @@ export interface RecordedSend {
 }
 
 /**
- * Record, the last commit of a send: stores its outcomes. Repeats the commit until the end of the lease. Returns the
- * stored outcomes: ours, or those of the sweeper when it was there first. Throws `transient_failure` when the sweeper
- * removed the message because no marker was set, and OutcomeUnknown when the result is still unknown at the end of the
- * lease: the sweeper will settle it.
+ * Record, the last commit of a send: stores its outcomes. Repeats the commit until its result is known, also after the
+ * end of the lease. Returns the stored outcomes: ours, or those of the sweeper when it was there first. Throws
+ * `transient_failure` when the sweeper removed the message because no marker was set, and OutcomeUnknown when the
+ * result is still unknown at the end of the lease.
  */
 export function createRecordUntilStored(
   { db, clock }: { db: Database; clock: DatabaseClock },
   firstAttempts: FirstAttempts,
+  storeEnding = createStoreEnding(db),
 ): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = createRecord(db, firstAttempts)
   const findStandings = createStandings({ db, clock })
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
+    let cause: unknown
     const kinds = refusedAddresses(complete)
-    return tryUntil(leaseUntilMs, async () => {
+    const step = db.recording.begin('record')
+    const store = async () => {
       const standings = kinds.size === 0 ? undefined : await findStandings({ ...claim, kinds })
-      try {
-        if (await record(claim, endingRow(outcomes, content, standings))) return outcomes
-      } catch (error) {
-        // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
-        // outcome.
-        if (isRowFault(error)) outcomes = complete.map(withoutText)
-        throw error
-      }
+      const isOurs = await record(claim, endingRow(outcomes, content, standings))
+      step.stored()
+      if (isOurs) return outcomes
       const stored = await storedOutcomes(db, claim.messageId)
       if (stored.length > 0) return stored
       throw fail('transient_failure', 'The send took too long and was given up. Nothing was sent; it is safe to retry.')
+    }
+    const stored = storeEnding(claim, leaseUntilMs, store, (error) => {
+      cause = error
+      if (!isRowFault(error)) return
+      // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
+      // outcome.
+      outcomes = complete.map(withoutText)
+      step.refused()
     })
+    stored.catch(() => step.failed())
+    const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
+    return inTime(
+      stored.catch((error) => {
+        throw reasonOf(error) ? error : new OutcomeUnknown({ cause: error })
+      }),
+      untilMs - performance.now(),
+      () => new OutcomeUnknown({ cause }),
+    )
   }
 }
 
@@ -97,9 +113,6 @@ export function createSettleUntilStored(
     })
   }
 }
-
-/** A process that was paused past its lease asks once more all the same: the sweeper's outcome is better than none. */
-const LATE_MS = 5_000
 
 /**
  * Repeats `work` until it returns, and so the stored result is known. An error made by `fail` ends the repeats; after

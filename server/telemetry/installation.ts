@@ -1,6 +1,7 @@
 import { inTime } from '../async/timeout.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
+import { INVALID_INDEXES } from '../db/invalid-indexes.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
 import { FIRST_MISSING_DAY } from '../db/partitions.ts'
 import { run } from '../db/statement.ts'
@@ -19,7 +20,8 @@ export const READ_INSTALLATION = `
     (select coalesce(max(extract(epoch from clock_timestamp()) - (book->>'slowedSinceMs')::float8 / 1000), 0)
       from site_books where changed_at > now() - interval '10 minutes')::float8 as "slowedSite",
     (select greatest(reltuples, 0)::float8 from pg_class where oid = 'suppressions'::regclass) as suppressions,
-    pg_database_size(current_database())::float8 as "databaseBytes"
+    pg_database_size(current_database())::float8 as "databaseBytes",
+    (select count(*)::int ${INVALID_INDEXES}) as "invalidIndexes"
   from (
     select
       count(*) filter (where workflow_id is null and lease_until is not null)::int as "firstAttempt",
@@ -73,7 +75,8 @@ type Reading = Record<
   | 'halfOpen'
   | 'slowedSite'
   | 'suppressions'
-  | 'databaseBytes',
+  | 'databaseBytes'
+  | 'invalidIndexes',
   number
 >
 
@@ -124,6 +127,7 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   )
   metrics.slowedSites.read(show(({ slowedSite }) => [[{}, slowedSite]]))
   metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
+  metrics.invalidIndexes.read(show(({ invalidIndexes }) => [[{}, invalidIndexes]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
 }
 

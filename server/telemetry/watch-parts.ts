@@ -18,6 +18,13 @@ export function watchDatabase(metrics: Metrics, { load }: Database): void {
   metrics.statementsRunning.read(() => [[{}, load.statements]])
 }
 
+/** Shows whether sends can be stored. */
+export function watchWrites(metrics: Metrics, { recording, health }: Database, probe: { state(): string }): void {
+  metrics.recordWaiting.read(() => [[{}, recording.waitingMs() / 1_000]])
+  metrics.writesOk.read(() => [[{}, probe.state() === 'ok' ? 1 : 0]])
+  metrics.diskFull.read(() => [[{}, health.isFull() ? 1 : 0]])
+}
+
 export function watchReplicaStates(metrics: Pick<Metrics, 'replicas' | 'replicaLag'>, { all }: Replicas): void {
   metrics.replicas.read(() => all.map(({ state }) => [{ state }, 1]))
   metrics.replicaLag.read(() => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
+import { isLocked } from '../../server/db/collector.ts'
 import { connect } from '../../server/db/connect.ts'
-import { isLocked } from '../../server/db/ddl.ts'
 import { firstIdAt } from '../../server/db/ids.ts'
 import { FIRST_MISSING_DAY, keepPartitions, makePartitions } from '../../server/db/partitions.ts'
 import { HISTORY, openMessages } from '../../server/db/schema.ts'

@@ -1,3 +1,4 @@
+import { PROBE } from '../../server/ledger/probe-writes.ts'
 import { readStatements, type Statements } from '../harness/postgres-wire.ts'
 import { type Act, startProxy, type TcpProxy, type WireMessage } from '../harness/proxy.ts'
 
@@ -44,7 +45,7 @@ export async function startWire(databaseUrl: string, mailPorts: Map<string, numb
 
   function listen(place: Place, proxy: TcpProxy): void {
     proxy.onMessage = (message) => {
-      const statements = place === 'postgres' ? statementsOf(message) : NOTHING
+      const statements = place === 'postgres' ? ofSends(statementsOf(message)) : NOTHING
       if (place === 'postgres' && message.direction === 'up') for (const uuid of uuidsIn(message)) wire.uuids.add(uuid)
       return wire.onEvent({ ...message, n: message.n, place, total: ++wire.total, statements })
     }
@@ -54,6 +55,12 @@ export async function startWire(databaseUrl: string, mailPorts: Map<string, numb
   for (const [domain, proxy] of mail) listen(`mail ${domain}`, proxy)
   return wire
 }
+
+const isOfSend = (text: string) => !text.startsWith(PROBE)
+const ofSends = ({ starts, ends }: Statements): Statements => ({
+  starts: starts.filter(isOfSend),
+  ends: ends.filter(isOfSend),
+})
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const UUID_LENGTH = 36

@@ -79,6 +79,7 @@ export const CASES: Record<string, AlertCase> = {
     },
   },
   VerdictDatabaseSilent: { series: { [`verdict_installation_reading_age_seconds{${API}}`]: growing(60) } },
+  VerdictNotRecorded: { series: { [`verdict_record_waiting_seconds{${API}}`]: growing(60) } },
   VerdictHistoryEnds: { series: { [`verdict_history_ahead_seconds{${API}}`]: always(3_600) } },
   VerdictTemporalDown: {
     series: { [`verdict_temporal_up{${API}}`]: always(0), [`verdict_temporal_up{${WORKER}}`]: always(0) },
@@ -97,6 +98,7 @@ export const CASES: Record<string, AlertCase> = {
   },
   VerdictSendsSwept: { series: { [`verdict_swept_sends_total{${API},end="released"}`]: growing(1) } },
   VerdictSendsNotSwept: { series: { [`verdict_open_sends{${API},state="expired"}`]: always(2) } },
+  VerdictIndexInvalid: { series: { [`verdict_invalid_indexes{${API}}`]: always(1) } },
   VerdictManyInDoubt: { series: { [`verdict_in_doubt_recipients_total{${API},mode="live"}`]: growing(12) } },
   VerdictBlocked: { series: { [sends('policy_block', 'bounced')]: growing(120) } },
   VerdictAddressRefused: {

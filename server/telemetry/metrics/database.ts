@@ -45,6 +45,24 @@ export const DATABASE = {
     name: 'verdict_database_statements_in_flight',
     help: 'Statements that run or wait for a connection, without those of transactions and of the query builder.',
   },
+  recordWaiting: {
+    kind: 'gauge',
+    name: 'verdict_record_waiting_seconds',
+    help: 'For how long this process could record no send: it mails nothing meanwhile. 0 while it records.',
+    process: 'api',
+  },
+  writesOk: {
+    kind: 'gauge',
+    name: 'verdict_writes_ok',
+    help: '1 while a send can be stored, 0 after two failures in a row of the probe that stores one and rolls it back.',
+    process: 'api',
+  },
+  diskFull: {
+    kind: 'gauge',
+    name: 'verdict_database_disk_full',
+    help: '1 from the first statement that failed because the disk of the database is full, until there is room again.',
+    process: 'api',
+  },
   replicas: {
     kind: 'gauge',
     name: 'verdict_database_replicas',
@@ -109,6 +127,13 @@ export const INSTALLATION = {
     kind: 'gauge',
     name: 'verdict_history_ahead_seconds',
     help: 'For how long the partitions of history last. At 0 no send can be stored.',
+    process: 'api',
+    isOfInstallation: true,
+  },
+  invalidIndexes: {
+    kind: 'gauge',
+    name: 'verdict_invalid_indexes',
+    help: 'Indexes that PostgreSQL does not use, because their build failed. They still cost every write.',
     process: 'api',
     isOfInstallation: true,
   },

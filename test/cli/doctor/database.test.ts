@@ -26,11 +26,51 @@ const sql = (text: string, parameters: Parameters<typeof run>[2] = []) => run(da
 test('a database without a fault is well', async () => {
   // The day may have ended since the template was made.
   await makePartitions(database.db, 1)
-  for (const name of ['database', 'writable', 'migrations', 'clock', 'secrets', 'partitions', 'retention', 'backlog']) {
+  for (const name of [
+    'database',
+    'writable',
+    'writes',
+    'indexes',
+    'migrations',
+    'clock',
+    'secrets',
+    'partitions',
+    'retention',
+    'backlog',
+  ]) {
     expect({ name, ...(await diagnose(name, env)) }).toMatchObject({ name, state: 'ok' })
   }
   expect(await diagnose('endpoints', env)).toMatchObject({ state: 'ok' })
   expect(await diagnose('domains', env)).toEqual({ state: 'ok', seen: '1 verified, 0 not yet' })
+})
+
+test('a send that cannot be stored fails, with the cause: a trigger, and a lock', async () => {
+  await sql(`create function refuse() returns trigger language plpgsql as $$ begin raise 'not ours'; end $$`)
+  await sql('create trigger refuse before insert on events for each row execute function refuse()')
+  expect(await diagnose('writes', env)).toMatchObject({ state: 'failed', seen: 'a send cannot be stored: not ours' })
+  await sql('drop function refuse cascade')
+  const locked = database.db.transaction(async (tx) => {
+    await run(tx, 'lock table messages in share mode')
+    return diagnose('writes', env)
+  })
+  expect(await locked).toMatchObject({
+    state: 'failed',
+    seen: 'a send cannot be stored: canceling statement due to lock timeout',
+    wayOut: expect.stringContaining('pg_locks'),
+  })
+  expect(await diagnose('writes', env)).toMatchObject({ state: 'ok' })
+})
+
+test('an index whose build failed is named', async () => {
+  await sql('create table built (n int)')
+  await sql('insert into built values (1), (1)')
+  await expect(sql('create unique index concurrently built_once on built (n)')).rejects.toThrow()
+  expect(await diagnose('indexes', env)).toMatchObject({
+    state: 'warning',
+    seen: expect.stringContaining('built_once'),
+    wayOut: expect.stringContaining('REINDEX INDEX CONCURRENTLY'),
+  })
+  await sql('drop table built')
 })
 
 test('a database that cannot be reached fails once, and the checks that need it are skipped', async () => {
