@@ -469,7 +469,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, address text, entry json)
+      provider text, refusal text, proof_of_life boolean, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -624,9 +624,9 @@ open_count as (
   from counted_email
 ),
 refusal as (
-  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
   select distinct on (o.message_id, o.address)
-    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
   from outcome o join message m on m.id = o.message_id
   where o.refusal is not null
   order by o.message_id, o.address, o.event_id
@@ -677,7 +677,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, address text, entry json)
+      provider text, refusal text, proof_of_life boolean, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -843,7 +843,7 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, address text, entry json) on o.position = r.position
+      provider text, refusal text, proof_of_life boolean, address text, entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -997,9 +997,9 @@ open_count as (
   from counted_email
 ),
 refusal as (
-  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
   select distinct on (o.message_id, o.address)
-    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
   from outcome o join message m on m.id = o.message_id
   where o.refusal is not null
   order by o.message_id, o.address, o.event_id
@@ -1069,7 +1069,7 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, address text, entry json) on o.position = r.position
+      provider text, refusal text, proof_of_life boolean, address text, entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -1223,9 +1223,9 @@ open_count as (
   from counted_email
 ),
 refusal as (
-  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
   select distinct on (o.message_id, o.address)
-    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
   from outcome o join message m on m.id = o.message_id
   where o.refusal is not null
   order by o.message_id, o.address, o.event_id
@@ -1322,7 +1322,7 @@ outcome as (
   select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
     case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
     not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
-    '' as provider, null as refusal, null as address, null::json as entry,
+    '' as provider, null as refusal, false as proof_of_life, null as address, null::json as entry,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(o.event_id::text, 14))::uuid as event_id
   from recipient o join due_message m on m.id = o.message_id
@@ -1523,9 +1523,9 @@ open_count as (
   from counted_email
 ),
 refusal as (
-  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
   select distinct on (o.message_id, o.address)
-    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
   from outcome o join message m on m.id = o.message_id
   where o.refusal is not null
   order by o.message_id, o.address, o.event_id
@@ -1952,7 +1952,9 @@ case when w.first then e.event_id else (
 ),
 message as (select distinct message_id as id, account_id, tenant_id from late),
 outcome as (
-  select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal, address, entry
+  select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal,
+    -- The bad hour of a provider is one of replies, not of reports.
+    '' as provider, false as proof_of_life, address, entry
   from late
 ),
 counted_late as (
@@ -1989,9 +1991,9 @@ open_count as (
   from counted_report
 ),
 refusal as (
-  insert into refusals (event_id, account_id, tenant_id, email, kind)
+  insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
   select distinct on (o.message_id, o.address)
-    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+    o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
   from outcome o join message m on m.id = o.message_id
   where o.refusal is not null
   order by o.message_id, o.address, o.event_id

@@ -87,7 +87,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/inbound/notice.ts': ['passages'],
     'server/reputation/standings.ts': ['histories'],
     'server/sending/message.ts': ['earlierNames'],
-    'server/sending/outcome.ts': ['refused'],
+    'server/sending/outcome.ts': ['kinds', 'providers'],
     'server/sending/recipients.ts': ['distinct', 'mailboxes'],
     'mail/smtp/dial-host.ts': ['tries'],
     'mail/smtp/engine.ts': ['transactions'],

@@ -114,7 +114,7 @@ function sendOf(
   }
   const content = { sizeBytes: random.whole(3_200, 24_000), digest: random.hex(64) }
   const outcomes = ends.map(({ outcome }) => outcome)
-  const unknown = [...refusedAddresses(outcomes)].filter(([, kind]) => kind === 'unknown')
+  const unknown = [...refusedAddresses(outcomes).kinds].filter(([, kind]) => kind === 'unknown')
   const standings = new Map(unknown.map(([address, kind]) => [address, { due: { kind, days: null } }]))
   const ending = endingRow(outcomes, content, standings)
   for (const [i, { entry: isDue }] of ending.outcomes.entries()) {

@@ -29,6 +29,8 @@ const EXPIRING: [table: string, over: string][] = [
   ['retries', `message_id < ${firstIdOf('90 days')}`],
   ['suppressions', 'expires_at <= now()'],
   ['refusals', `created_at < now() - interval '90 days'`],
+  ['bad_hours', `ended_at < now() - interval '90 days'`],
+  ['provider_minutes', `minute < now() - interval '2 hours'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
   ['monthly_emails', `month < (now() at time zone 'utc')::date - 400`],
   ['dkim_keys', `state = 'retired' and retires_at <= now()`],

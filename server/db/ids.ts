@@ -7,6 +7,7 @@ import { v7, validate } from 'uuid'
 export type IdPrefix =
   | 'acc'
   | 'aud'
+  | 'bad'
   | 'dom'
   | 'dsp'
   | 'evt'

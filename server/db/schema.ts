@@ -649,6 +649,11 @@ export const refusals = pgTable(
     tenantId: text('tenant_id').notNull(),
     email: text().notNull(),
     kind: text({ enum: ['unknown', 'status', 'refused', 'full'] }).notNull(),
+    /** The provider whose server refused, and whether the address took mail before. Empty for a report. */
+    provider: text().notNull().default(''),
+    proofOfLife: boolean('proof_of_life').notNull().default(false),
+    /** It was refused in a bad hour of the provider, so it does not count: see reputation/bad-hours.ts. */
+    inBadHour: boolean('in_bad_hour').notNull().default(false),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [
@@ -656,6 +661,26 @@ export const refusals = pgTable(
     index('refusals_created').on(t.createdAt),
     checkOneOf(t.kind),
   ],
+)
+
+/** The hours in which a provider refuses addresses that exist: see reputation/bad-hours.ts. Kept for 90 days. */
+export const badHours = pgTable(
+  'bad_hours',
+  {
+    id: uuid().primaryKey(),
+    provider: text().notNull(),
+    beganAt: at('began_at').notNull(),
+    /** null while it lasts. */
+    endedAt: at('ended_at'),
+  },
+  (t) => [uniqueIndex('bad_hours_provider').on(t.provider).where(sql`ended_at is null`)],
+)
+
+/** Outcomes of all accounts at a provider, by the minute. A minute may have several rows. Kept for two hours. */
+export const providerMinutes = pgTable(
+  'provider_minutes',
+  { provider: text().notNull(), minute: at('minute').notNull(), outcomes: integer().notNull() },
+  (t) => [index('provider_minutes_minute').on(t.minute)],
 )
 
 /** Late bounces and complaints. They never change the state of a message. Kept for 90 days. Its id is its event's. */

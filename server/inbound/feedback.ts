@@ -102,7 +102,9 @@ export const KEEP = `
   ${originalDispatches({ event: 'email.feedback', from: 'late', leaseMs: 'null', traceparent: 'null' })},
   message as (select distinct message_id as id, account_id, tenant_id from late),
   outcome as (
-    select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal, address, entry
+    select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, refusal,
+      -- The bad hour of a provider is one of replies, not of reports.
+      '' as provider, false as proof_of_life, address, entry
     from late
   ),
   counted_late as (

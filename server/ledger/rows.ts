@@ -27,7 +27,8 @@ export const SEND = {
 
 /**
  * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `refusal` is the kind of a refusal that
- * counts against `address`, the recipient in its matching form, and `entry` is the ENTRY that is due: see incidents.ts.
+ * counts against `address`, the recipient in its matching form. `entry` is the ENTRY that is due, and `proof_of_life`
+ * says that the address took mail before: see incidents.ts.
  */
 export const OUTCOME = {
   position: 'smallint',
@@ -39,6 +40,7 @@ export const OUTCOME = {
   suppression: 'json null',
   provider: 'text',
   refusal: 'text null',
+  proof_of_life: 'boolean',
   address: 'text',
   entry: 'json null',
 } as const satisfies Columns

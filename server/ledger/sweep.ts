@@ -39,7 +39,7 @@ const sweepOf = (which: string) => `
     select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
       case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
       not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
-      '' as provider, null as refusal, null as address, null::json as entry,
+      '' as provider, null as refusal, false as proof_of_life, null as address, null::json as entry,
       ${eventIdOf('o.event_id')} as event_id
     from recipient o join due_message m on m.id = o.message_id
     where o.message_id in (select message_id from recipient where marked)

@@ -172,14 +172,14 @@ export const hourlyStatistics = ({ from, shard, counts }: HourlyStatistics): str
 /**
  * The CTEs that keep refusals of addresses and add the entries that are due to suppression lists, in the commit that
  * keeps what they come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id,
- * event_id, reason, smtp, refusal, address and entry. An address is refused once in a message, even when it was sent to
- * several spellings. A shorter entry never replaces a longer one.
+ * event_id, reason, smtp, refusal, provider, proof_of_life, address and entry. An address is refused once in a message,
+ * even when it was sent to several spellings. A shorter entry never replaces a longer one.
  */
 export const SUPPRESSIONS = `
   refusal as (
-    insert into refusals (event_id, account_id, tenant_id, email, kind)
+    insert into refusals (event_id, account_id, tenant_id, email, kind, provider, proof_of_life)
     select distinct on (o.message_id, o.address)
-      o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal
+      o.event_id, m.account_id, coalesce(m.tenant_id, ''), o.address, o.refusal, o.provider, o.proof_of_life
     from outcome o join message m on m.id = o.message_id
     where o.refusal is not null
     order by o.message_id, o.address, o.event_id

@@ -69,6 +69,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
       case 'endpoint_failing':
       case 'breaker_open':
       case 'domain_lapsed':
+      case 'provider_bad_hour':
         return mailTroubles(notices)
       default:
         throw new Error(`no mail for the notice ${notice.kind satisfies never}`)

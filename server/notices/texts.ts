@@ -2,7 +2,7 @@ import { publicId } from '../db/ids.ts'
 import type { NoticeRow, Together } from './due-notices.ts'
 import type { TroubleKind } from './troubles.ts'
 
-// The texts of notices. They name a host or a domain, counts and a link; never a recipient or a subject.
+// The texts of notices. They name a host, a domain or a provider, counts and a link; never a recipient or a subject.
 
 export interface NoticeText {
   subject: string
@@ -12,7 +12,7 @@ export interface NoticeText {
 }
 
 interface Words {
-  page: 'settings/webhook' | 'domains'
+  page: 'settings/webhook' | 'domains' | 'suppressions'
   begins(notice: Told): [subject: string, sentences: string]
   ends(notice: Told): [subject: string, sentences: string]
 }
@@ -53,7 +53,20 @@ const WORDS: Record<TroubleKind, Words> = {
       `The DNS records of ${subject} are found again. Its mail is sent.`,
     ],
   },
+  provider_bad_hour: {
+    page: 'suppressions',
+    begins: ({ subject, sinceMs, waiting }) => [
+      `${subject} refuses addresses that exist`,
+      `The mailbox provider ${subject} refuses many addresses as unknown that took mail before. It has refused ${addressesOf(waiting)} of yours by ${timeOf(sinceMs)}. They are suppressed for seven days at most, and no breaker counts them.`,
+    ],
+    ends: ({ subject }) => [
+      `${subject} no longer refuses addresses that exist`,
+      `The mailbox provider ${subject} refuses no more addresses than usual. You may lift the entries of that time on the page of suppressions.`,
+    ],
+  },
 }
+
+const addressesOf = (count: number | null) => (count === 1 ? 'one address' : `${count ?? 0} addresses`)
 
 /** The troubles that a mail or a post lists at most. */
 const MOST_LISTED = 20

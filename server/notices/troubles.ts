@@ -1,15 +1,17 @@
 import type { TROUBLE_KINDS } from '../db/people-schema.ts'
+import { BAD_HOUR_MINUTES } from '../reputation/bad-hours.ts'
 
 // The troubles of an account, read from the state that the service keeps anyway. Notifications and the marks in the
 // menu of the dashboard ask the same SQL.
 
 export type TroubleKind = (typeof TROUBLE_KINDS)[number]
 
-/** What a kind of trouble is about, an endpoint or a domain, by the prefix of its id. */
-export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom'> = {
+/** What a kind of trouble is about, an endpoint, a domain or a bad hour, by the prefix of its id. */
+export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom' | 'bad'> = {
   endpoint_failing: 'whk',
   breaker_open: 'dom',
   domain_lapsed: 'dom',
+  provider_bad_hour: 'bad',
 }
 
 /** For this long an endpoint acknowledges nothing before people are notified. */
@@ -52,6 +54,11 @@ export const troublesOf = (which: (table: string) => string): string => `
     union all
     select d.account_id, 'domain_lapsed', d.id, d.name, coalesce(d.failing_since, d.checked_at, clock_timestamp()), null
     from domains d where d.status = 'lapsed' and ${which('d')}
+    union all
+    select r.account_id, 'provider_bad_hour', b.id, b.provider, b.began_at, count(*)::int
+    from bad_hours b join refusals r on r.provider = b.provider and r.in_bad_hour
+      and r.created_at > b.began_at - interval '${BAD_HOUR_MINUTES} minutes'
+    where b.ended_at is null and ${which('r')} group by r.account_id, b.id, b.provider, b.began_at
   )`
 
 /** SQL: the troubles of the account `$1`. */
@@ -62,12 +69,12 @@ export const TROUBLES = `
 
 export interface Trouble {
   kind: TroubleKind
-  /** The endpoint or the domain. */
+  /** The endpoint, the domain or the bad hour. */
   subjectId: string
-  /** The host of the endpoint, or the name of the domain. */
+  /** The host of the endpoint, or the name of the domain or provider. */
   subject: string
   /** Unix milliseconds. */
   sinceMs: number
-  /** The events that wait for the endpoint; null for a domain. */
+  /** The events that wait for the endpoint, or the refusals of the bad hour; null for a domain. */
   waiting: number | null
 }

@@ -5,6 +5,7 @@ import { keepPartitions, makePartitions } from '../db/partitions.ts'
 import { keepSweeping } from '../ledger/sweep.ts'
 import { findNotices } from '../notices/find-notices.ts'
 import { deleteRetired } from '../receipts/receipt-keys.ts'
+import { keepBadHours } from '../reputation/bad-hours.ts'
 import { sumDays } from '../reputation/day-statistics.ts'
 import { mergeStatistics } from '../reputation/merge-statistics.ts'
 import { addUpOpen, mergeGroups } from '../reputation/open-statistics.ts'
@@ -17,7 +18,7 @@ const ADD_UP_EVERY_MS = 10_000
 const FIND_NOTICES_EVERY_MS = 15_000
 
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
-export async function startUpkeep({ config, db, log, metrics, ends }: Program): Promise<void> {
+export async function startUpkeep({ config, limits, db, log, metrics, ends }: Program): Promise<void> {
   const task = countTasks(metrics)
   const partitions = await keepPartitions({
     make: task('partitions', () => makePartitions(db)),
@@ -37,6 +38,17 @@ export async function startUpkeep({ config, db, log, metrics, ends }: Program): 
     (error) => log.error({ err: error }, 'expired rows could not be removed'),
   )
   ends.defer(() => upkeep.stop())
+  const badHours = runEvery(
+    UPKEEP_EVERY_MS,
+    task('bad_hours', async () => {
+      for (const { provider, isBegin } of await keepBadHours(db, limits.breaker)) {
+        log.warn({ provider }, isBegin ? 'a bad hour of a mailbox provider begins' : 'a bad hour of a provider is over')
+        if (isBegin) metrics.providerBadHours.add({ provider })
+      }
+    }),
+    (error) => log.error({ err: error }, 'bad hours of providers could not be looked for'),
+  )
+  ends.defer(() => badHours.stop())
   const addingUp = runEvery(
     ADD_UP_EVERY_MS,
     task('statistics', () => addUpOpen(db)),

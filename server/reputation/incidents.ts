@@ -42,6 +42,9 @@ export const SUPPRESSION_RULES: readonly Rule[] = [
   { kind: 'full', incident: 3, withinDays: 30, days: 7 },
 ]
 
+/** How long an unknown mailbox is suppressed that a provider refuses in a bad hour. */
+export const BAD_HOUR_DAYS = 7
+
 const DAY_MS = 86_400_000
 const INCIDENT_MS = DAY_MS
 /** How long refusals are kept, and a delivery proves that the address lives. */
@@ -58,12 +61,18 @@ function incidentsOf(refusals: readonly Refusal[]): Refusal[] {
   return incidents
 }
 
-/** The entry that is due when an address is refused now: the longest of all rules that hold. */
+/**
+ * The entry that is due when an address is refused now: the longest of all rules that hold.
+ *
+ * @param isBadHour the provider refuses addresses that exist: see bad-hours.ts
+ */
 export function dueEntry(
   kind: Kind,
   { refusals, lastDeliveredMs }: AddressHistory,
   nowMs: number,
+  isBadHour = false,
 ): DueEntry | undefined {
+  if (isBadHour && kind === 'unknown') return { kind, days: BAD_HOUR_DAYS }
   const sinceMs = lastDeliveredMs ?? 0
   const counted = refusals.filter(({ atMs }) => atMs > sinceMs && atMs > nowMs - KNOWN_DAYS * DAY_MS)
   const incidents = incidentsOf([...counted, { kind, atMs: nowMs }])

@@ -48,6 +48,11 @@ const ADD_UP = `
     select account_id, tenant_id, minute, domain, ${COUNTS}
     from counted group by account_id, tenant_id, minute, domain
   ),
+  provider_minute as (
+    insert into provider_minutes (provider, minute, outcomes)
+    select provider, minute, sum(emails) from counted
+    where tenant_id = '' and provider <> '' and status in ('delivered', 'bounced') group by provider, minute
+  ),
   new_tag as materialized (
     select account_id, date_trunc('day', minute, 'UTC') as day, tag, sum(emails) as emails
     from counted where tenant_id = '' and tag <> '' group by 1, 2, 3

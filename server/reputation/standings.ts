@@ -17,7 +17,9 @@ const AT_MOST_MS = 5_000
 const REFUSALS = `
   select email, kind, (extract(epoch from created_at) * 1000)::float8 as "atMs"
   from refusals
-  where account_id = $1 and tenant_id = $2 and email in (select json_array_elements_text($3::json))`
+  where account_id = $1 and tenant_id = $2 and email in (select json_array_elements_text($3::json)) and not in_bad_hour`
+
+const BAD_PROVIDERS = `select provider from bad_hours where ended_at is null`
 
 // The newest delivery to each address by any tenant. A delivery that a late bounce returned proves nothing.
 export const LAST_DELIVERIES = `
@@ -40,6 +42,8 @@ export interface Refused {
   /** The message that was refused. It proves nothing about its own recipients. */
   messageId: string
   kinds: ReadonlyMap<string, Kind>
+  /** The providers whose servers refused them. A report has none. */
+  providers?: ReadonlyMap<string, string>
 }
 
 /** What is known of a refused address. */
@@ -82,10 +86,15 @@ export function createStandings({ db, clock }: { db: Database; clock: DatabaseCl
 
   async function find(refused: Refused): Promise<Map<string, AddressStanding>> {
     const nowMs = clock.now()
-    const histories = await historiesOf(refused, nowMs)
+    const [histories, bad] = await Promise.all([
+      historiesOf(refused, nowMs),
+      run<{ provider: string }>(db, BAD_PROVIDERS),
+    ])
     const standings = Array.from(refused.kinds, ([address, kind]) => {
       const history = histories.get(address)!
-      return [address, { due: dueEntry(kind, history, nowMs), lastDeliveredMs: history.lastDeliveredMs }] as const
+      const isBadHour = bad.some(({ provider }) => provider === refused.providers?.get(address))
+      const due = dueEntry(kind, history, nowMs, isBadHour)
+      return [address, { due, lastDeliveredMs: history.lastDeliveredMs }] as const
     })
     return new Map(standings)
   }

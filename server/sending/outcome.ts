@@ -145,15 +145,20 @@ function refusalOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): 
   return kindOfReading(reasonNames.name(reason), smtp?.readAs)
 }
 
-/** The addresses that were refused, in their matching form. */
-export function refusedAddresses(outcomes: readonly RecipientOutcome[]): Map<string, Kind> {
-  const refused = new Map<string, Kind>()
+/** The addresses that were refused, in their matching form, with their kinds and the providers that refused them. */
+export function refusedAddresses(outcomes: readonly RecipientOutcome[]) {
+  const kinds = new Map<string, Kind>()
+  const providers = new Map<string, string>()
   for (const outcome of outcomes) {
     const kind = refusalOf(outcome)
-    if (kind) refused.set(lowerAscii(outcome.email), kind)
+    if (!kind) continue
+    kinds.set(lowerAscii(outcome.email), kind)
+    providers.set(lowerAscii(outcome.email), providerOf(outcome))
   }
-  return refused
+  return { kinds, providers }
 }
+
+const providerOf = ({ smtp }: RecipientOutcome) => mailboxProvider(smtp?.mx ?? smtp?.tried.find(({ mx }) => mx)?.mx)
 
 /** One recipient's outcome as its row in history, with what it does to its address. */
 function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Standings): OutcomeRow {
@@ -168,8 +173,9 @@ function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Sta
     in_doubt: outcome.inDoubt ?? false,
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
-    provider: mailboxProvider(outcome.smtp?.mx ?? outcome.smtp?.tried.find(({ mx }) => mx)?.mx),
+    provider: providerOf(outcome),
     refusal: refusal ?? null,
+    proof_of_life: standing?.lastDeliveredMs !== undefined,
     address,
     entry: refusal && standing && bounceEntry(standing, outcome.smtp!),
   }

@@ -41,10 +41,10 @@ export function createRecordUntilStored(
   return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
     let cause: unknown
-    const kinds = refusedAddresses(complete)
+    const refused = refusedAddresses(complete)
     const step = db.recording.begin('record')
     const store = async () => {
-      const standings = kinds.size === 0 ? undefined : await findStandings({ ...claim, kinds })
+      const standings = refused.kinds.size === 0 ? undefined : await findStandings({ ...claim, ...refused })
       const isOurs = await record(claim, endingRow(outcomes, content, standings))
       step.stored()
       if (isOurs) return outcomes

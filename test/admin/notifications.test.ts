@@ -11,7 +11,7 @@ import { createLookup } from '../../net/lookup.ts'
 import { createNotificationService } from '../../server/admin/notifications.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
-import { auditEntries, notices, notificationUrls } from '../../server/db/people-schema.ts'
+import { auditEntries, notices, notificationUrls, TROUBLE_KINDS } from '../../server/db/people-schema.ts'
 import { domains } from '../../server/db/schema.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -65,7 +65,7 @@ const reasonOf = (call: Promise<unknown>) =>
 
 test('an owner is mailed about everything and others about nothing, until they choose', async () => {
   const owner = await client()
-  expect((await owner.getNotificationSettings({})).mails).toHaveLength(3)
+  expect((await owner.getNotificationSettings({})).mails).toHaveLength(TROUBLE_KINDS.length)
   const reader = await client('reader')
   expect((await reader.getNotificationSettings({})).mails).toEqual([])
   const mails = [TroubleKind.DOMAIN_LAPSED, TroubleKind.DOMAIN_LAPSED]

@@ -39,6 +39,7 @@ export const HEALTHY: SeriesTable = {
   [`verdict_swept_sends_total{${API},end="released"}`]: always(0),
   [`verdict_open_sends{${API},state="expired"}`]: always(0),
   [`verdict_breakers{${API},state="open"}`]: always(0),
+  [`verdict_provider_bad_hours_total{${API},provider="google"}`]: always(1),
   [`verdict_quota_accounts{${API},state="near"}`]: always(2),
   [`verdict_quota_accounts{${API},state="used_up"}`]: always(0),
   [`verdict_dns_answers_total{${API},type="MX",source="server",result="records"}`]: growing(100),
@@ -110,6 +111,10 @@ export const CASES: Record<string, AlertCase> = {
   },
   VerdictSiteSlowed: { series: { [`verdict_slowed_site_seconds{${API}}`]: always(4_000) } },
   VerdictBreakerOpen: { series: { [`verdict_breakers{${API},state="open"}`]: always(1) } },
+  VerdictProviderBadHour: {
+    series: { [`verdict_provider_bad_hours_total{${API},provider="google"}`]: growing(1) },
+    labels: { provider: 'google' },
+  },
   VerdictQuotaUsedUp: { series: { [`verdict_quota_accounts{${API},state="used_up"}`]: always(1) } },
   VerdictDnsFails: {
     series: { [`verdict_dns_answers_total{${API},type="MX",source="server",result="failure"}`]: growing(50) },

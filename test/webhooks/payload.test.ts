@@ -150,6 +150,7 @@ const OUTCOME: OutcomeRow = {
   suppression: null,
   provider: '',
   refusal: null,
+  proof_of_life: false,
   address: 'ann@example.net',
   entry: null,
 }

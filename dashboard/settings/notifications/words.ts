@@ -18,6 +18,11 @@ export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
     'A domain is no longer verified',
     'Its DNS records fail their checks, and its mail is refused.',
   ],
+  [
+    TroubleKind.PROVIDER_BAD_HOUR,
+    'A mailbox provider refuses addresses that exist',
+    'It refuses many addresses as unknown that took mail before. They are suppressed for seven days at most.',
+  ],
 ]
 
 const BEGINS: Record<TroubleKind, (subject: string) => string> = {
@@ -25,6 +30,7 @@ const BEGINS: Record<TroubleKind, (subject: string) => string> = {
   [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} fails`,
   [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is paused`,
   [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is no longer verified`,
+  [TroubleKind.PROVIDER_BAD_HOUR]: (subject) => `${subject} refuses addresses that exist`,
 }
 
 const ENDS: Record<TroubleKind, (subject: string) => string> = {
@@ -32,6 +38,7 @@ const ENDS: Record<TroubleKind, (subject: string) => string> = {
   [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} works again`,
   [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is no longer paused`,
   [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is verified again`,
+  [TroubleKind.PROVIDER_BAD_HOUR]: (subject) => `${subject} no longer refuses addresses that exist`,
 }
 
 /** The sentence of a notification. */

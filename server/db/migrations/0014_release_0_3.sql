@@ -151,7 +151,7 @@ CREATE TABLE "notices" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
 	"used_at" timestamp (3) with time zone,
-	CONSTRAINT "notices_kind" CHECK (kind in ('endpoint_failing', 'breaker_open', 'domain_lapsed', 'invitation', 'password_reset')),
+	CONSTRAINT "notices_kind" CHECK (kind in ('endpoint_failing', 'breaker_open', 'domain_lapsed', 'provider_bad_hour', 'invitation', 'password_reset')),
 	CONSTRAINT "notices_channel" CHECK (channel in ('mail', 'url')),
 	CONSTRAINT "notices_state" CHECK (state in ('waiting', 'sent', 'failed', 'cancelled'))
 );
@@ -403,4 +403,22 @@ ALTER INDEX "suppression_strikes_created" RENAME TO "refusals_created";--> state
 ALTER TABLE "refusals" DROP CONSTRAINT "suppression_strikes_kind";--> statement-breakpoint
 DELETE FROM "refusals" WHERE "created_at" < now() - interval '7 days';--> statement-breakpoint
 UPDATE "refusals" SET "kind" = 'refused' WHERE "kind" = 'mailbox';--> statement-breakpoint
-ALTER TABLE "refusals" ADD CONSTRAINT "refusals_kind" CHECK (kind in ('unknown', 'status', 'refused', 'full'));
+ALTER TABLE "refusals" ADD CONSTRAINT "refusals_kind" CHECK (kind in ('unknown', 'status', 'refused', 'full'));--> statement-breakpoint
+ALTER TABLE "refusals" ADD COLUMN "provider" text DEFAULT '' NOT NULL;--> statement-breakpoint
+ALTER TABLE "refusals" ADD COLUMN "proof_of_life" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+ALTER TABLE "refusals" ADD COLUMN "in_bad_hour" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+CREATE TABLE "bad_hours" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"provider" text NOT NULL,
+	"began_at" timestamp (3) with time zone NOT NULL,
+	"ended_at" timestamp (3) with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "provider_minutes" (
+	"provider" text NOT NULL,
+	"minute" timestamp (3) with time zone NOT NULL,
+	"outcomes" integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX "bad_hours_provider" ON "bad_hours" USING btree ("provider") WHERE ended_at is null;--> statement-breakpoint
+CREATE INDEX "provider_minutes_minute" ON "provider_minutes" USING btree ("minute");

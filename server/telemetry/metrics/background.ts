@@ -6,6 +6,7 @@ const TASKS = [
   'partitions',
   'upkeep',
   'statistics',
+  'bad_hours',
   'sweep',
   'notices',
   'hand_over',
@@ -27,6 +28,13 @@ export const BACKGROUND = {
     name: 'verdict_task_last_success_timestamp_seconds',
     help: 'When a task last succeeded in this process, in Unix seconds. Absent until then.',
     labels: { task: TASKS },
+  },
+  providerBadHours: {
+    kind: 'counter',
+    name: 'verdict_provider_bad_hours_total',
+    help: 'Bad hours of mailbox providers that began: they refused addresses as unknown that took mail before.',
+    labels: { provider: 50 },
+    process: 'api',
   },
   expiredRows: {
     kind: 'counter',
