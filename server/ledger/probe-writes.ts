@@ -42,7 +42,15 @@ export async function probeWrites(db: Database, nowMs = Date.now()): Promise<voi
 async function store(tx: Transaction, claim: Claim): Promise<void> {
   const { messageId, claimId } = claim
   const nothing = { reason: null, smtp: null, suppression: null, refusal: null, entry: null }
-  const outcome = { position: 0, status: 'delivered', retryable: false, in_doubt: false, provider: '', address: '' }
+  const outcome = {
+    position: 0,
+    status: 'delivered',
+    retryable: false,
+    in_doubt: false,
+    provider: '',
+    proof_of_life: false,
+    address: '',
+  }
   const ending = {
     status: 'delivered',
     reason: null,
