@@ -41,8 +41,8 @@ function shownRecheck({ judged, unknown, doubtful, removed }: Recheck & { remove
     reply,
   }))
   const rows = entries.map(({ email, created_at, read_as, reply }) => [created_at, email, `about ${read_as}`, reply])
-  const shown = table(['SINCE', 'ADDRESS', 'READ AS', 'REPLY'], rows, 'Every entry would be created today.')
-  const counts = `${judged} judged, ${doubtful.length} would not be created today, ${unknown} kept because their reply is no longer stored`
+  const shown = table(['SINCE', 'ADDRESS', 'READ AS', 'REPLY'], rows, 'Every entry would hold today.')
+  const counts = `${judged} judged, ${doubtful.length} would not hold today, ${unknown} kept because their reply is no longer stored`
   const end = apply ? `${removed} removed.` : doubtful.length > 0 ? 'Remove them with --apply.' : ''
   return { json: { judged, unknown, removed, entries }, text: `${shown}\n${counts}. ${end}`.trimEnd() }
 }

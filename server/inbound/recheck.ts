@@ -12,7 +12,7 @@ import { diagnose } from './diagnosis.ts'
 // Judges the replies that created suppression entries again, by the rules of today. An earlier release took some
 // replies about the sender for replies about the mailbox.
 
-/** An entry that today's rules would not create. */
+/** An entry that today's rules would not create, or that would have expired. */
 export interface DoubtfulEntry {
   id: string
   accountId: string
@@ -68,6 +68,18 @@ const ENTRIES = `
     and ($2::uuid is null or account_id = $2) and created_at >= $3::timestamptz
   order by id limit ${PAGE}`
 
+// The events of what was delivered to an address for any tenant, but what a late bounce returned.
+const DELIVERIES = `
+  select r.event_id as "eventId"
+  from recipients r join messages m on m.id = r.message_id
+  where r.account_id = $1 and ${matchingSql('r.email')} = $2 and r.status = 'delivered' and not m.sandbox
+    and r.message_id between $3 and $4 and m.id between $3 and $4
+    and not exists (
+      select from feedback f
+      where f.message_id = r.message_id and f.kind = 'late_bounce' and not f.is_member
+        and ${matchingSql('f.recipient')} = $2)
+  order by r.event_id desc limit 1000`
+
 // The replies to the address of one list, in the time in which refusals count together.
 const REPLIES = `
   select r.event_id as "eventId", m.domain, r.smtp, null as detail
@@ -77,7 +89,8 @@ const REPLIES = `
   union all
   select f.id, m.domain, null, f.detail
   from feedback f join messages m on m.id = f.message_id
-  where f.account_id = $1 and ${matchingSql('f.recipient')} = $2 and f.kind = 'late_bounce' and f.id between $4 and $5
+  where f.account_id = $1 and ${matchingSql('f.recipient')} = $2 and f.kind = 'late_bounce' and not f.is_member
+    and f.id between $4 and $5
     and coalesce(m.tenant_id, '') = $3`
 
 /** Judges the entries of automatic suppression again. `ours` are our HELO name and source addresses. */
@@ -95,10 +108,12 @@ export async function recheckSuppressions(
       const [from, to] = [createdAtMs - WINDOW_MS - SLACK_MS, createdAtMs + SLACK_MS].map(firstIdAt)
       const { email, tenantId } = entry
       const replies = await run<StoredReply>(db, REPLIES, [entry.accountId, email, tenantId, from!, to!])
+      const deliveries = await run<{ eventId: string }>(db, DELIVERIES, [entry.accountId, email, from!, to!])
+      const deliveredMs = deliveries.map(({ eventId }) => timeOfId(eventId))
       const cause = replies.find(({ eventId }) => eventId === entry.id)
       recheck.judged++
       if (!cause) recheck.unknown++
-      else if (!wouldSuppress(entry, replies, ours))
+      else if (!wouldHold(entry, replies, deliveredMs, ours))
         recheck.doubtful.push({ ...entry, createdAt: new Date(createdAtMs), ...shownReading(cause, email, ours) })
     }
     if (entries.length < PAGE) return recheck
@@ -106,15 +121,22 @@ export async function recheckSuppressions(
   }
 }
 
-/** Whether these replies still suffice for an entry. What was delivered before is not counted for the address. */
-function wouldSuppress({ email }: Entry, replies: readonly StoredReply[], ours: readonly string[]): boolean {
+/** Whether these replies suffice for an entry that holds now. Deliveries are the newest first. */
+function wouldHold(
+  { email }: Entry,
+  replies: readonly StoredReply[],
+  deliveredMs: readonly number[],
+  ours: readonly string[],
+): boolean {
   const refusals = replies.flatMap((reply): Refusal[] => {
     const { kind } = readingOf(reply, email, ours)
     return kind ? [{ kind, atMs: timeOfId(reply.eventId) }] : []
   })
   return refusals.some(({ kind, atMs }) => {
-    const before = refusals.filter((refusal) => refusal.atMs <= atMs)
-    return dueEntry(kind, { refusals: before }, atMs) !== undefined
+    const before = refusals.filter((refusal) => refusal.atMs < atMs)
+    const lastDeliveredMs = deliveredMs.find((ms) => ms < atMs && ms > atMs - WINDOW_MS)
+    const due = dueEntry(kind, { refusals: before, lastDeliveredMs }, atMs)
+    return due !== undefined && (due.days === null || atMs + due.days * DAY_MS > Date.now())
   })
 }
 

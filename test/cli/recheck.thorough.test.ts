@@ -18,6 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.unstubAllEnvs()
+  vi.restoreAllMocks()
 })
 
 /** A bounce with this reply, and the entry that an earlier release made of it. */
@@ -57,15 +58,24 @@ test('a recheck lists the entries that the rules of today would not create, and 
     reason: 'bounce',
     messageId: newId(Date.now()),
   })
+  // It took mail, and was refused: that is seven days.
+  api.world.exchanger.script = {}
+  await api.send({ to: 'living@example.net' })
+  await bounce('living@example.net', '550 5.1.1 <living@example.net>: User unknown')
+  const inEightDays = Date.now() + 8 * 86_400_000
+  vi.spyOn(Date, 'now').mockReturnValue(inEightDays)
   const { json } = await run(['suppression', 'recheck'])
   expect(json).toMatchObject({
-    judged: 3,
+    judged: 4,
     unknown: 1,
     removed: 0,
-    entries: [{ email: 'alive@example.net', read_as: 'sender (rate)' }],
+    entries: expect.arrayContaining([
+      expect.objectContaining({ email: 'alive@example.net', read_as: 'sender (rate)' }),
+      expect.objectContaining({ email: 'living@example.net', read_as: 'mailbox (unknown)' }),
+    ]),
   })
   const applied = await run(['suppression', 'recheck', '--apply'])
-  expect(applied.text).toContain('1 removed.')
+  expect(applied.text).toContain('2 removed.')
   const left = await api.world.db.select({ email: suppressions.email }).from(suppressions)
   expect(left.map(({ email }) => email).sort()).toEqual(['gone@example.net', 'old@example.net'])
 })
