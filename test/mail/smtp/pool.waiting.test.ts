@@ -47,7 +47,7 @@ async function exchangerThatStalls(): Promise<Exchanger> {
 test.concurrent('a caller whose messages all hang leaves connections for others', async () => {
   const exchanger = await exchangerThatStalls()
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
-  const hanging = many(60, () => send(engine, site, { accountId: 'a', sender: 'slow@x.test', budgetMs: 5_000 }))
+  const hanging = many(60, () => send(engine, site, { accountId: 'a', sender: 'slow@x.test', budgetMs: 30_000 }))
   await eventually(() => expect(exchanger.messages).toHaveLength(20))
   const attempts = await many(10, () => send(engine, site, { accountId: 'b' }))
   expect(attempts.map(outcomeOf)).toEqual(Array(10).fill('delivered'))
@@ -89,7 +89,7 @@ test.concurrent('waiting sends of one caller are served in their order', async (
 
 test.concurrent('a send that gets no slot in time is our fault, and ends while there is time left', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
-  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
   await eventually(() => expect(exchanger.messages).toHaveLength(20))
   const startedAt = performance.now()

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId, parsePublicId } from '../../../server/db/ids.ts'
+import { axeFindings } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
@@ -86,6 +88,40 @@ test('a suppressed recipient is told on the page of its message, and can be mail
   await shows('because of an entry made by hand', main)
   await main.getByRole('button', { name: `Remove ${to}` }).click()
   await expect.poll(() => main.getByText('because of an entry').count()).toBe(0)
+  expect(faults).toEqual([])
+})
+
+test('a suppressed address says why, and the bounces of a time are lifted after a look at them', async () => {
+  const account = parsePublicId('acc', list.split('/').at(-2)!)!
+  const reply = 'No such user here'
+  const evidence = {
+    kind: 'EVIDENCE_KIND_UNKNOWN',
+    decided_by: 'DECIDED_BY_WORDS',
+    words: 'No such user here',
+    code: 550,
+    reply,
+    read_as: 'mailbox (unknown)',
+    last_delivered_at: new Date(Date.now() - 3 * 86_400_000).toISOString(),
+  }
+  for (const [email, reason] of [
+    ['ann@bad.example', 'bounce'],
+    ['bob@bad.example', 'bounce'],
+    ['cy@bad.example', 'complaint'],
+  ] as const) {
+    const row = { id: newId(Date.now()), account_id: account, tenant_id: '', email, reason, detail: `550 ${reply}` }
+    await installation.sql`insert into suppressions ${installation.sql({ ...row, evidence: installation.sql.json(evidence) })}`
+  }
+  await page.goto(list.replace(/messages$/, 'suppressions?range=1h&domain=bad.example'))
+  const row = page.getByRole('row').filter({ hasText: 'ann@bad.example' })
+  await shows('No such mailbox', row)
+  await shows('by its words “No such user here”. Last delivered', row)
+  await page.getByRole('button', { name: 'Lift bounces of this time' }).click()
+  const dialog = page.getByRole('dialog')
+  await shows('bob@bad.example', dialog)
+  expect(await axeFindings(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Lift 2 entries' }).click()
+  await expect.poll(() => row.count()).toBe(0)
+  await shows('cy@bad.example')
   expect(faults).toEqual([])
 })
 
