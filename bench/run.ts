@@ -38,6 +38,7 @@ const NAMES = [
   'start',
   'growth',
   'half',
+  'incidents',
   'processes',
   'soak',
   'disk',

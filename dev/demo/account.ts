@@ -74,7 +74,7 @@ const TIME_OF_ID = (id: string) =>
   `to_timestamp(('x' || lpad(left(replace(${id}::text, '-', ''), 12), 16, '0'))::bit(64)::int8 / 1000.0)`
 const DATE_BACK = [
   `update suppressions set created_at = ${TIME_OF_ID('id')} where account_id = $1`,
-  `update suppression_strikes set created_at = ${TIME_OF_ID('event_id')} where account_id = $1`,
+  `update refusals set created_at = ${TIME_OF_ID('event_id')} where account_id = $1`,
 ]
 
 /** Gives suppressed addresses the time of the bounce or complaint that suppressed them. */

@@ -60,7 +60,7 @@ const DISCOUNT = `
     from refusals r join bad_hours b on b.provider = r.provider
     where r.kind = 'unknown' and not r.in_bad_hour
       and r.created_at > b.began_at - interval '${BAD_HOUR_MINUTES} minutes'
-      and r.created_at <= coalesce(b.ended_at, 'infinity') and b.began_at > now() - interval '2 days'
+      and r.created_at <= coalesce(b.ended_at, 'infinity') and coalesce(b.ended_at, now()) > now() - interval '2 hours'
     limit ${STEP} for update of r skip locked
   ),
   discounted as (

@@ -171,6 +171,7 @@ question('Is this address suppressed, and why?', async () => {
   const [entry] = await installation.sql<[{ email: string; detail: string }]>`
     select email, detail from suppressions
     where account_id = ${accountId()} and reason = 'bounce' and tenant_id = '' and detail <> ''
+      and evidence ->> 'kind' = 'EVIDENCE_KIND_UNKNOWN'
     order by id desc limit 1`
   await page.keyboard.press('/')
   await page.keyboard.type(entry.email)
