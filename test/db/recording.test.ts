@@ -66,7 +66,17 @@ test('while markers wait one a second is tried, and all go on once one is stored
   first.stored()
   await Promise.all([...waits, leave])
   expect(tried.toSorted()).toEqual([0, 1, 2, 3, 9])
-  expect(vi.getTimerCount()).toBe(0)
+  // That of the clock is left.
+  expect(vi.getTimerCount()).toBe(1)
+})
+
+test('time in which the event loop was blocked does not count', () => {
+  vi.useRealTimers()
+  const recording = createRecording()
+  recording.begin('marker')
+  // Blocks this thread.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_200)
+  expect(recording.waitingMs()).toBe(0)
 })
 
 test('a marker whose delivery is over waits no longer', async () => {
