@@ -20,38 +20,46 @@ export function addressesInCsv(original: string, column?: string | number): Addr
   const addresses: AddressLine[] = []
   for (const { line, cells } of hasHeader ? records.slice(1) : records) {
     const address = cells[index]?.trim() ?? ''
-    const isEmpty = cells.every((cell) => cell.trim() === '')
+    const isEmpty = address === '' && cells.every((cell) => cell.trim() === '')
     if (!isEmpty) addresses.push({ line, text: address || `no address: ${cells.join(',')}`.slice(0, MAX_SHOWN) })
   }
   const lines = text.replace(/\n$/, '').split('\n').length
   return { addresses, lines, hasHeader, columns: columnsOf(records), column: index }
 }
 
-interface Parsed {
-  record: string[]
-  info: { lines: number }
-}
-
 function recordsOf(text: string): CsvRecord[] {
-  let line = 1
+  const delimiter = separatorOf(text)
   try {
-    // A quote within a cell belongs to it, as in `"a,b"@example.com`.
-    const options = {
-      info: true,
-      relax_column_count: true,
-      relax_quotes: true,
-      record_delimiter: '\n',
-      delimiter: separatorOf(text),
-    } as const
-    return (parse(text, options) as unknown as Parsed[]).map(({ record, info }) => {
-      const begin = line
-      line = info.lines + 1
-      return { line: begin, cells: record }
-    })
+    return text.includes('"') ? withQuotes(text, delimiter) : withoutQuotes(text, delimiter)
   } catch (error) {
     throw new AddressFileFault(`The file is not CSV: ${(error as Error).message}.`)
   }
 }
+
+// A quote within a cell belongs to it, as in `"a,b"@example.com`.
+const OPTIONS = { relax_column_count: true, relax_quotes: true, record_delimiter: '\n' } as const
+
+/** Records may have line ends in their cells. The parser's own count of lines takes longer than the parser. */
+function withQuotes(text: string, delimiter: string): CsvRecord[] {
+  let line = 1
+  return parse(text, { ...OPTIONS, delimiter }).map((cells) => {
+    const begin = line
+    line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0)
+    return { line: begin, cells }
+  })
+}
+
+/** Each line is a record. Empty ones, of which a file may have any number, are left out after the first line. */
+function withoutQuotes(text: string, delimiter: string): CsvRecord[] {
+  const numbers: number[] = []
+  const lines = text.split('\n').filter((line, i) => (i === 0 || line !== '') && numbers.push(i + 1))
+  return parse(text && `${lines.join('\n')}\n`, { ...OPTIONS, delimiter }).map((cells, i) => ({
+    line: numbers[i]!,
+    cells,
+  }))
+}
+
+const lineEndsIn = (cell: string) => (cell.includes('\n') ? cell.split('\n').length - 1 : 0)
 
 /** The separator that occurs most in the first lines. */
 function separatorOf(text: string): string {
@@ -89,11 +97,20 @@ function columnOf(records: CsvRecord[], column: string | number | undefined): Fo
   const width = Math.max(1, ...sample.map(({ cells }) => cells.length))
   const columns = Array.from({ length: width }, (_, index) => index)
   const headed = columns.filter((index) => HEADING.test(first[index] ?? '') && !hasAddress(index))
-  const [index = 0] = (headed.length > 0 ? headed : columns).toSorted((a, b) => found(b) - found(a))
+  const index = firstWithMost(headed.length > 0 ? headed : columns, found)
   // A list of one column is imported as it is: each of its lines is counted as faulty.
   const isFound = width === 1 || headed.length > 0 || records.some(({ cells }) => cells.some((c) => c.includes('@')))
   if (!isFound) throw noColumn('No column of the file has addresses.', records)
   return { index, hasHeader: headed.length > 0 }
+}
+
+function firstWithMost(columns: readonly number[], count: (column: number) => number): number {
+  let [first, most] = [columns[0]!, count(columns[0]!)]
+  for (const column of columns) {
+    const counted = count(column)
+    if (counted > most) [first, most] = [column, counted]
+  }
+  return first
 }
 
 const columnsOf = ([first]: CsvRecord[]) => (first?.cells ?? []).map((cell) => cell.trim().slice(0, MAX_SHOWN))

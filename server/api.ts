@@ -93,7 +93,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
   const people = createPeople(parts)
 
-  const emails = createEmailService({ ...parts, idempotency, sendBatch, batchIdempotency, hashAddress })
+  const senderDomains = createSenderDomains({ db, sealer })
+  const emails = createEmailService({ ...parts, senderDomains, idempotency, sendBatch, batchIdempotency, hashAddress })
   const streams = createEventStreams({
     reads: createEventReads(db, clock),
     clock,
@@ -142,7 +143,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     rights.stop()
     void leases.stop()
   })
-  const submit = createSubmit({ db, send, senderDomains: createSenderDomains({ db, sealer }), leaseMs: sendLeaseMs })
+  const submit = createSubmit({ db, send, senderDomains, leaseMs: sendLeaseMs })
   return {
     app,
     smtpDoor: createDoor({ identify, gate, submit, log, hashAddress, onReply: parts.onSmtpReply }),

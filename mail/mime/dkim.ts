@@ -49,8 +49,9 @@ export async function signMessage(pieces: readonly Buffer[], { domain, keys, dat
 }
 
 type Field = [name: string, body: string]
+type FieldsByName = Map<string, Field[]>
 
-function split(pieces: readonly Buffer[]): { fields: Field[]; body: Buffer[] } {
+function split(pieces: readonly Buffer[]): { fields: FieldsByName; body: Buffer[] } {
   const [first = Buffer.alloc(0), ...rest] = pieces
   const end = first.indexOf('\r\n\r\n')
   if (end < 0) throw new Error('The first piece of a message must hold its whole header')
@@ -59,20 +60,19 @@ function split(pieces: readonly Buffer[]): { fields: Field[]; body: Buffer[] } {
     const colon = line.indexOf(':')
     return [line.slice(0, colon).trimEnd().toLowerCase(), line.slice(colon + 1)]
   })
-  return { fields, body: [first.subarray(end + 4), ...rest] }
+  return { fields: Map.groupBy(fields, ([name]) => name), body: [first.subarray(end + 4), ...rest] }
 }
 
-function signedNames(fields: readonly Field[]): string[] {
-  const count = (name: string) => fields.filter((field) => field[0] === name).length
+function signedNames(fields: FieldsByName): string[] {
+  const count = (name: string) => fields.get(name)?.length ?? 0
   const names = [...ALWAYS_SIGNED, ...SIGNED_IF_PRESENT.filter((name) => count(name) > 0)]
   return names.flatMap((name) => Array<string>(count(name) + 1).fill(name))
 }
 
 /** The fields in the order of `names`. A repeated name covers the field above (RFC 6376 5.4.2), then an absent one. */
-function coveredFields(fields: readonly Field[], names: readonly string[]): string {
-  const upwards = fields.toReversed()
+function coveredFields(fields: FieldsByName, names: readonly string[]): string {
   return [...new Set(names)]
-    .flatMap((name) => upwards.filter((field) => field[0] === name))
+    .flatMap((name) => fields.get(name)?.toReversed() ?? [])
     .map(([name, body]) => `${relaxedField(name, body)}\r\n`)
     .join('')
 }

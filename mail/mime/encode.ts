@@ -18,39 +18,63 @@ export const BOUNDARY_START = '=_'
 
 /** Encodes a body in the plainest way that survives the journey. Line ends of every kind become CRLF. */
 export function encodeText(text: string): EncodedText {
-  const lines = text.replace(/\r\n?|\n/g, '\r\n')
-  if (isSafe(lines)) return { encoding: '7bit', content: Buffer.from(lines, 'latin1') }
-  const octets = Buffer.from(lines)
-  let escaped = 0
-  for (const octet of octets) if (octet > 126) escaped++
+  const given = Buffer.from(text)
+  const { isSafe, escaped, bareLineEnds } = survey(given)
+  const octets = bareLineEnds === 0 ? given : withCrlf(given, bareLineEnds)
+  if (isSafe) return { encoding: '7bit', content: octets }
   // One octet becomes three in quoted-printable, three become four in base64.
   return escaped * 6 > octets.length
     ? { encoding: 'base64', content: encodeBase64(octets) }
     : { encoding: 'quoted-printable', content: encodeQuotedPrintable(octets) }
 }
 
-/**
- * True without anything that mail systems break, strip or mark: long lines, spaces at their ends, dots, `From ` (RFC
- * 2049 3).
- */
-function isSafe(lines: string): boolean {
-  return (
-    /^[\t\r\n -~]*$/.test(lines) &&
-    !hasLongLine(lines) &&
-    !/[\t ](?:\r|$)/.test(lines) &&
-    !/(?:^|\n)(?:\.|From |--=_)/.test(lines)
-  )
-}
-
 const LONGEST_LINE = 78
 
-function hasLongLine(lines: string): boolean {
-  let start = 0
-  for (let end = lines.indexOf('\r\n'); end >= 0; end = lines.indexOf('\r\n', start)) {
-    if (end - start > LONGEST_LINE) return true
-    start = end + 2
+/**
+ * What a text holds, in one pass. It is safe without anything that mail systems break, strip or mark: long lines, spaces
+ * at their ends, dots, `From ` (RFC 2049 3). `escaped`: octets over 126. `bareLineEnds`: line ends other than CRLF.
+ */
+function survey(octets: Buffer): { isSafe: boolean; escaped: number; bareLineEnds: number } {
+  let isSafe = true
+  let escaped = 0
+  let bareLineEnds = 0
+  const { length } = octets
+  for (let at = 0; at < length; at++) {
+    const start = at
+    if (isMarked(octets, at) || isBoundary(octets, at)) isSafe = false
+    let octet = 0
+    for (; at < length; at++) {
+      octet = octets[at]!
+      // Nearly every octet ends here.
+      if (octet >= SPACE && octet <= 126) continue
+      if (octet === LF || octet === CR) break
+      if (octet > 126) escaped++
+      else if (octet !== TAB) isSafe = false
+    }
+    if (at - start > LONGEST_LINE || (at > start && isBlank(octets[at - 1]!))) isSafe = false
+    if (at === length) break
+    if (octet === CR && octets[at + 1] === LF) at++
+    else bareLineEnds++
   }
-  return lines.length - start > LONGEST_LINE
+  return { isSafe: isSafe && escaped === 0, escaped, bareLineEnds }
+}
+
+const isBlank = (octet: number) => octet === SPACE || octet === TAB
+
+function withCrlf(octets: Buffer, bareLineEnds: number): Buffer {
+  const out = Buffer.allocUnsafe(octets.length + bareLineEnds)
+  let length = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at]!
+    if (octet !== LF && octet !== CR) {
+      out[length++] = octet
+      continue
+    }
+    out[length++] = CR
+    out[length++] = LF
+    if (octet === CR && octets[at + 1] === LF) at++
+  }
+  return out
 }
 
 const OCTETS_PER_LINE = 57
@@ -82,6 +106,8 @@ const CR = 0x0d
 const SPACE = 0x20
 const DOT = 0x2e
 const EQUALS = 0x3d
+const FROM = [...Buffer.from('From ')]
+const BOUNDARY = [...Buffer.from(`--${BOUNDARY_START}`)]
 const HEX = Buffer.from('0123456789ABCDEF')
 /** The longest line, without the `=` that breaks it. */
 const QP_LINE = 75
@@ -135,5 +161,9 @@ function endsLine(octets: Buffer, at: number): boolean {
  * signatures).
  */
 function isMarked(octets: Buffer, at: number): boolean {
-  return octets[at] === DOT || (octets[at] === 0x46 && octets.toString('latin1', at, at + 5) === 'From ')
+  return octets[at] === DOT || (octets[at] === FROM[0] && isAt(octets, at, FROM))
 }
+
+const isBoundary = (octets: Buffer, at: number) => octets[at] === BOUNDARY[0] && isAt(octets, at, BOUNDARY)
+
+const isAt = (octets: Buffer, at: number, wanted: number[]) => wanted.every((one, i) => octets[at + i] === one)

@@ -1,3 +1,5 @@
+import { fromQuotedPrintable } from './quoted-printable.ts'
+
 // Decoding encoded words (RFC 2047). SMTP libraries write names and subjects so, and their callers pass them on.
 
 /** Charset with an optional language, encoding, and encoded text without spaces. */
@@ -66,8 +68,5 @@ function fromBase64(text: string): Buffer | undefined {
 
 function fromQ(text: string): Buffer | undefined {
   if (/=(?![0-9A-Fa-f]{2})/.test(text)) return undefined
-  const octets = text
-    .replaceAll('_', ' ')
-    .replace(/=([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return Buffer.from(octets, 'latin1')
+  return fromQuotedPrintable(Buffer.from(text.replaceAll('_', ' '), 'latin1'))
 }

@@ -33,15 +33,9 @@ export function textOfHtml(html: string): string {
   let isPreformatted = false
   let at = 0
   while (at < html.length) {
-    const open = html.indexOf('<', at)
-    const end = open < 0 ? html.length : open
-    if (end > at) write(writer, decodeEntities(html.slice(at, end)), isPreformatted)
-    if (open < 0) break
-    if (!/[A-Za-z/!?]/.test(html[open + 1] ?? '')) {
-      write(writer, '<', isPreformatted)
-      at = open + 1
-      continue
-    }
+    const open = nextTag(html, at)
+    if (open > at) write(writer, decodeEntities(html.slice(at, open)), isPreformatted)
+    if (open === html.length) break
     const tag = readTag(html, open)
     at = tag.end
     const { name, isEnd } = tag
@@ -62,7 +56,27 @@ export function textOfHtml(html: string): string {
   return `${writer.text.join('').trim()}\n`
 }
 
+/** Where the next tag, comment or declaration opens, or the end of the HTML. Any other `<` is text. */
+function nextTag(html: string, from: number): number {
+  for (let at = from; ; at++) {
+    at = html.indexOf('<', at)
+    if (at < 0) return html.length
+    // Many in a row: a search for each of them costs more than a look.
+    while (html.charCodeAt(at + 1) === LESS) at++
+    const next = html.charCodeAt(at + 1)
+    if (isLetter(next) || next === SLASH || next === EXCLAMATION || next === QUESTION) return at
+  }
+}
+
+const [SPACE, EXCLAMATION, SLASH, LESS, QUESTION] = [0x20, 0x21, 0x2f, 0x3c, 0x3f]
+
+function isLetter(code: number): boolean {
+  const lower = code | 0x20
+  return lower >= 0x61 && lower <= 0x7a
+}
+
 function write(writer: Writer, text: string, isPreformatted: boolean): void {
+  if (text === '') return
   const words = isPreformatted ? text : text.replace(/[\t\n\f\r ]+/g, ' ')
   const trimmed = isPreformatted ? words : words.trim()
   if (trimmed === '') {
@@ -71,11 +85,15 @@ function write(writer: Writer, text: string, isPreformatted: boolean): void {
   }
   const isAtStart = writer.text.length === 0
   if (writer.lineEnds > 0 && !isAtStart) writer.text.push('\n'.repeat(Math.min(writer.lineEnds, 2)))
-  else if (!isAtStart && (writer.space || /^ /.test(words)) && !/\s$/.test(writer.text.at(-1)!)) writer.text.push(' ')
+  else if (!isAtStart && (writer.space || words.charCodeAt(0) === SPACE) && !endsWithSpace(writer.text.at(-1)!)) {
+    writer.text.push(' ')
+  }
   writer.text.push(trimmed)
   writer.lineEnds = 0
   writer.space = !isPreformatted && words.endsWith(' ')
 }
+
+const endsWithSpace = (text: string) => /\s/.test(text.charAt(text.length - 1))
 
 interface Tag {
   /** In lower case; empty for a comment or a declaration. */
@@ -91,15 +109,23 @@ interface Tag {
 const MAX_TAG = 10_000
 
 function readTag(html: string, open: number): Tag {
-  const nothing = { name: '', isEnd: false, words: '' }
-  if (html.startsWith('<!--', open)) return { ...nothing, end: after(html, '-->', open + 4) }
+  if (html.startsWith('<!--', open)) return { name: '', isEnd: false, words: '', end: after(html, '-->', open + 4) }
   const end = after(html, '>', open + 1)
-  const [, slash, name] = /^<(\/?)([A-Za-z][A-Za-z0-9]{0,20})/.exec(html.slice(open, open + 24)) ?? []
-  if (name === undefined) return { ...nothing, end }
-  const isShort = end - open <= MAX_TAG
-  const words = isShort ? html.slice(open + 1 + slash!.length + name.length, end - 1) : ''
-  return { name: name.toLowerCase(), isEnd: slash === '/', words, end }
+  const isEnd = html.charCodeAt(open + 1) === SLASH
+  const start = isEnd ? open + 2 : open + 1
+  let nameEnd = start
+  while (nameEnd - start < MAX_NAME && isNameCharacter(html.charCodeAt(nameEnd))) nameEnd++
+  const name = html.slice(start, nameEnd).toLowerCase()
+  // Of the others nothing but the name is read.
+  const words = WITH_ATTRIBUTES.includes(name) && end - open <= MAX_TAG ? html.slice(nameEnd, end - 1) : ''
+  return { name, isEnd, words, end }
 }
+
+const MAX_NAME = 21
+const WITH_ATTRIBUTES = ['a', 'img']
+
+/** A letter, or a digit behind the first one. */
+const isNameCharacter = (code: number) => isLetter(code) || (code >= 0x30 && code <= 0x39)
 
 /** The index after the next `what`, or the end of the HTML: then no later search for it begins. */
 function after(html: string, what: string, from: number): number {
@@ -120,6 +146,7 @@ const ATTRIBUTES = {
 
 /** The value of an attribute, empty without one. `words` are the rest of a tag. */
 function attribute(words: string, name: keyof typeof ATTRIBUTES): string {
+  if (words === '') return ''
   const [, double, single, bare] = ATTRIBUTES[name].exec(words) ?? []
   return decodeEntities(double ?? single ?? bare ?? '')
 }

@@ -1,3 +1,4 @@
+import type { WireContent } from './content.ts'
 import type { DanePolicy } from './dane.ts'
 import type { SiteLimits } from './engine-limits.ts'
 
@@ -221,8 +222,8 @@ export interface Delivery extends Asker {
   from?: readonly string[]
   /** Each address without angle brackets; recipients of one domain share transactions, in this order. */
   recipients: { address: string; site: Site }[]
-  /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */
-  content: readonly Buffer[]
+  /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. Or with doubled dots. */
+  content: readonly Buffer[] | WireContent
   /** Some of its bytes are over 127: a server must offer 8BITMIME. */
   isEightBit?: boolean
   /**

@@ -17,9 +17,11 @@ const DOT = 46
 const STUFFING = Buffer.from('.')
 /** Line ends are searched in strings, which is three times as fast as in buffers. This bounds their memory. */
 const SCANNED_BYTES = 65_536
+/** Text of more dots is copied: a piece for each of them takes a hundred times its size. */
+const MANY_DOTS = 16
 
 /**
- * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces, and copies nothing else.
+ * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces, and copies little else.
  * Throws on content that must never leave: a bare CR or LF, NUL, a last line without CRLF, a header that is not UTF-8,
  * and a byte over 127 in the body unless the content is declared as 8-bit. Without these, no server can see the end of
  * the message anywhere but at its end.
@@ -29,18 +31,42 @@ export function stuffDots(content: readonly Buffer[], isEightBit = false): WireC
   const lines = createLineReader()
   for (const piece of content) {
     let start = 0
+    const addUntil = (end: number) => {
+      if (end > start) pieces.push(piece.subarray(start, end))
+      start = end
+    }
     for (let at = 0; at < piece.length; at += SCANNED_BYTES) {
-      for (const dot of lines.read(piece.toString('latin1', at, at + SCANNED_BYTES))) {
-        if (at + dot > start) pieces.push(piece.subarray(start, at + dot))
+      const dots = lines.read(piece.toString('latin1', at, at + SCANNED_BYTES))
+      if (dots.length > MANY_DOTS) {
+        addUntil(at)
+        start = Math.min(at + SCANNED_BYTES, piece.length)
+        pieces.push(withDots(piece.subarray(at, start), dots))
+        continue
+      }
+      for (const dot of dots) {
+        addUntil(at + dot)
         pieces.push(STUFFING)
-        start = at + dot
       }
     }
-    if (start < piece.length) pieces.push(piece.subarray(start))
+    addUntil(piece.length)
   }
   const { size, headerSize } = lines.end()
   const hasUtf8Header = !content.every(isAscii) && checkBeyondAscii(content, { headerSize, isEightBit })
   return { pieces, isEightBit, size, hasUtf8Header }
+}
+
+/** A copy in which the dots at these places are doubled. */
+function withDots(text: Buffer, dots: readonly number[]): Buffer {
+  const out = Buffer.allocUnsafeSlow(text.length + dots.length)
+  let [length, next] = [0, 0]
+  for (let at = 0; at < text.length; at++) {
+    if (at === dots[next]) {
+      out[length++] = DOT
+      next++
+    }
+    out[length++] = text[at]!
+  }
+  return out
 }
 
 /** Reads text in parts, whose borders may be anywhere. Throws on a bare CR or LF, and on NUL. */

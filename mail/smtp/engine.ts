@@ -72,7 +72,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     for (const { address } of recipients) checkAddress(address, RECIPIENT)
     const transactions = transactionsOf(delivery)
     for (const { sender } of transactions) checkAddress(sender, SENDER)
-    const content = stuffDots(delivery.content, delivery.isEightBit)
+    const content = 'pieces' in delivery.content ? delivery.content : stuffDots(delivery.content, delivery.isEightBit)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
     let transactionsBegun = 0

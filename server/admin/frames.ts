@@ -6,7 +6,7 @@ import { parsePublicId } from '../db/ids.ts'
 import { messages } from '../db/schema.ts'
 import { frameHtml } from './frame-html.ts'
 import type { InboxMessages } from './inbox-messages.ts'
-import { readMail } from './mail.ts'
+import { readMailAside } from './mail.ts'
 
 /** The content of messages for frames and downloads. Without an inbox only stored html is there. */
 export function createFrames({ db, inbox }: { db: Database; inbox: InboxMessages | undefined }) {
@@ -22,13 +22,13 @@ export function createFrames({ db, inbox }: { db: Database; inbox: InboxMessages
 
     async inboxHtml(accountId: string, inboxId: string) {
       const message = await inbox?.find(accountId, inboxId)
-      const mail = message && (await readMail(message.source))
+      const mail = message && (await readMailAside(accountId, message.source))
       return mail?.html === undefined ? undefined : frameHtml(mail.html, mail.files)
     },
 
     async inboxFile(accountId: string, inboxId: string, index: number) {
       const message = await inbox?.find(accountId, inboxId)
-      const mail = message && (await readMail(message.source))
+      const mail = message && (await readMailAside(accountId, message.source))
       const file = mail?.files[index]
       return file && { filename: safeFilename(file.filename), content: file.content }
     },

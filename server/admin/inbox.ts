@@ -8,7 +8,7 @@ import { publicId, timeOfId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import type { InboxMessage } from '../simulator/inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
-import { type DisplayedMail, readMail } from './mail.ts'
+import { type DisplayedMail, readMailAside } from './mail.ts'
 
 /** What a page shows of a text or a source. */
 const SHOWN_BYTES = 2 ** 20
@@ -16,27 +16,33 @@ const SHOWN_BYTES = 2 ** 20
 export function createInboxService(messages: InboxMessages): ServiceImpl<typeof InboxService> {
   const entries = new WeakMap<InboxMessage, InboxEntry>()
 
-  async function entryOf(message: InboxMessage): Promise<InboxEntry> {
-    const entry = entries.get(message) ?? describe(message, await readInTurn(message))
+  async function entryOf(accountId: string, message: InboxMessage): Promise<InboxEntry> {
+    const known = entries.get(message)
+    if (known) return known
+    // The event loop serves all other calls between two messages.
+    await setImmediate()
+    const entry = describe(message, await readMailAside(accountId, message.source))
     entries.set(message, entry)
     return entry
   }
 
   return {
     async listInbox({ search = '' }, context) {
-      const own = await messages.list(accountOf(context))
+      const accountId = accountOf(context)
+      const own = await messages.list(accountId)
       const listed: InboxEntry[] = []
       for (const message of own) {
-        const entry = await entryOf(message)
+        const entry = await entryOf(accountId, message)
         if (matches(entry, search.toLowerCase())) listed.push(entry)
       }
       return { messages: listed, total: own.length }
     },
 
     async getInboxMessage({ inboxId }, context) {
-      const message = await messages.find(accountOf(context), inboxId)
+      const accountId = accountOf(context)
+      const message = await messages.find(accountId, inboxId)
       if (!message) throw noSuchMessage(inboxId)
-      const mail = await readMail(message.source)
+      const mail = await readMailAside(accountId, message.source)
       return {
         entry: describe(message, mail),
         headers: mail.headers,
@@ -57,12 +63,6 @@ export function createInboxService(messages: InboxMessages): ServiceImpl<typeof 
       return {}
     },
   }
-}
-
-/** Parsing a large message takes tenths of a second; the event loop serves all other calls between two of them. */
-async function readInTurn({ source }: InboxMessage): Promise<DisplayedMail> {
-  await setImmediate()
-  return readMail(source)
 }
 
 function describe(message: InboxMessage, { from, subject, files }: DisplayedMail): InboxEntry {

@@ -1,4 +1,9 @@
-import PostalMime, { type Attachment, decodeWords } from 'postal-mime'
+import { decodeWords } from '../../mail/mime/encoded-words.ts'
+import { valuesOf } from '../../mail/mime/raw/header.ts'
+import { decodePart, octetsOf } from '../../mail/mime/raw/parts.ts'
+import { readRawBody, readRawHeader } from '../../mail/mime/raw/read-raw.ts'
+import { bufferOf } from '../../net/bytes.ts'
+import { inThread, LARGE_BYTES } from '../async/threads.ts'
 
 /** A message as a mail reader sees it. Its text is what the sender wrote, with control characters and all. */
 export interface DisplayedMail {
@@ -22,49 +27,46 @@ export interface MailFile {
   inline: boolean
 }
 
-// Each line costs the parser time, however short. A message has room for its files in base64, and for this many more
-// lines; what follows is not read.
-const MORE_LINES = 20_000
-const BYTES_PER_LINE = 64
-
-const OPTIONS = { forceRfc822Attachments: true, maxHeadersSize: 2 ** 20, maxNestingDepth: 20 }
 const UNREADABLE: DisplayedMail = { from: '', subject: '', headers: [], files: [] }
 
-/**
- * Parses a message, in bounded time for any content. A message that is nested too deep or has too long headers has only
- * its source to show.
- */
-export async function readMail(source: Buffer): Promise<DisplayedMail> {
-  const email = await PostalMime.parse(beginning(source), OPTIONS).catch(() => undefined)
-  if (!email) return UNREADABLE
-  const headers = email.headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) }))
+const readInThread = inThread(import.meta.url, readMail)
+
+/** As `readMail`, without keeping the event loop for a large message. */
+export async function readMailAside(accountId: string, source: Buffer): Promise<DisplayedMail> {
+  return source.length <= LARGE_BYTES ? readMail(source) : readInThread(accountId, source)
+}
+
+/** Reads a message as it was sent. One that was not, because its form has a fault, has only its source to show. */
+export function readMail(octets: Uint8Array): DisplayedMail {
+  const source = bufferOf(octets)
+  const header = readRawHeader(source, { mayBeUtf8: true })
+  if ('fault' in header) return UNREADABLE
+  const body = readRawBody(source, header)
+  if ('fault' in body) return UNREADABLE
+  const fieldOf = (name: string) => decodeWords(valuesOf(header.fields, name)[0] ?? '')
+  const own = body.parts.filter(({ isForwarded }) => !isForwarded)
+  const bodyOf = (type: string) => {
+    const parts = own.filter((part) => part.type === type && !part.isAttached)
+    return parts.length === 0 ? undefined : parts.map((part) => decodePart(part, source)).join('')
+  }
   return {
-    from: headers.find(({ name }) => name.toLowerCase() === 'from')?.value ?? '',
-    subject: email.subject ?? '',
-    headers,
-    text: email.text,
-    html: email.html,
-    files: email.attachments.map(fileOf),
+    from: fieldOf('from'),
+    subject: fieldOf('subject'),
+    headers: header.fields.map(({ name, value, start }) => {
+      return { name: source.toString('latin1', start, start + name.length), value: decodeWords(value) }
+    }),
+    text: bodyOf('text/plain'),
+    html: bodyOf('text/html'),
+    files: own
+      .filter(({ type, isAttached }) => isAttached || !BODIES.includes(type))
+      .map((part) => ({
+        filename: part.filename ?? '',
+        contentType: part.type,
+        content: octetsOf(part, source),
+        contentId: part.contentId,
+        inline: part.isInline,
+      })),
   }
 }
 
-function fileOf({ filename, mimeType, content, contentId, related, disposition }: Attachment): MailFile {
-  return {
-    filename: filename ?? '',
-    contentType: mimeType,
-    // The parser returns text only for encodings that are not asked for.
-    content: typeof content === 'string' ? Buffer.from(content) : new Uint8Array(content as ArrayBuffer),
-    contentId: contentId?.replace(/^<|>$/g, ''),
-    inline: related === true || (disposition === 'inline' && contentId !== undefined),
-  }
-}
-
-function beginning(source: Buffer): Buffer {
-  let end = 0
-  for (let lines = 0; lines < MORE_LINES + end / BYTES_PER_LINE; lines++) {
-    const next = source.indexOf('\n', end) + 1
-    if (next === 0) return source
-    end = next
-  }
-  return source.subarray(0, end)
-}
+const BODIES = ['text/plain', 'text/html']

@@ -155,8 +155,11 @@ export function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted)
   }
 }
 
-export const mentions = (place: AddressPlace, row: Fields, wanted: Wanted): boolean =>
-  !isDeepStrictEqual(replaced(place, row, wanted), row)
+export function mentions(place: AddressPlace, row: Fields, wanted: Wanted): boolean {
+  // The first mention of a text decides.
+  const replaceIn = (text: string) => (wanted.isIn(text) ? ERASED_TEXT : text)
+  return !isDeepStrictEqual(replaced(place, row, { ...wanted, replaceIn }), row)
+}
 
 /** A report or a reply about the address itself goes as a whole: it may name the person in other words. */
 function withDetailOf(addressColumn: string): AddressPlace['erase'] {

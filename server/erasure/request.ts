@@ -30,8 +30,21 @@ export function eraseRequest(request: StoredRequest, wanted: Wanted): StoredRequ
 }
 
 function replaceInMailboxes(text: string, wanted: Wanted): string {
-  // At the commas outside quotes.
-  const mailboxes = text.split(/,\s*(?=(?:[^"]*"[^"]*")*[^"]*$)/)
+  const mailboxes = atCommas(text)
   const replaced = mailboxes.map(wanted.replaceInMailbox)
   return replaced.every((one, i) => one === mailboxes[i]) ? text : replaced.join(', ')
+}
+
+/** The pieces between the commas that are outside of quotes. */
+function atCommas(text: string): string[] {
+  const pieces: string[] = []
+  let start = 0
+  let isQuoted = false
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') isQuoted = !isQuoted
+    if (text[at] !== ',' || isQuoted) continue
+    pieces.push(text.slice(start, at))
+    start = at + 1
+  }
+  return [...pieces, text.slice(start)].map((piece, i) => (i === 0 ? piece : piece.trimStart()))
 }

@@ -15,6 +15,8 @@ export interface Wanted {
   erased: string
   /** Whether a text is the address, in any spelling, with or without a display name. */
   isIt(text: string): boolean
+  /** Whether a text mentions the address: `replaceIn` would change it. */
+  isIn(text: string): boolean
   /** Replaces the address wherever it occurs in a text. A mailbox of the address also loses its display name. */
   replaceIn(text: string): string
   /** Replaces the address in a text that is a mailbox: as the mailbox itself, its display name or its local part. */
@@ -72,18 +74,23 @@ export function wantedAddress(address: string, erasedFormOf: ErasedFormOf): Want
     const mailbox = parseMailbox(text.trim())
     return mailbox !== undefined && matchingForm(mailbox) === address
   }
+  const isOther = (text: string, found: string, start: number) =>
+    belongsToOther({ before: text.slice(0, start), domain, after: text.slice(start + found.length) })
   const replaceIn = (text: string) =>
     isIt(text)
       ? erased
-      : text.replace(pattern, (found, start: number) => {
-          const [before, after] = [text.slice(0, start), text.slice(start + found.length)]
-          return belongsToOther({ before, domain, after }) ? found : erased
-        })
+      : text.replace(pattern, (found, start: number) => (isOther(text, found, start) ? found : erased))
+  const isIn = (text: string) => {
+    if (isIt(text)) return true
+    for (const { 0: found, index } of text.matchAll(pattern)) if (!isOther(text, found, index)) return true
+    return false
+  }
   return {
     address,
     needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), octal(text)]))],
     erased,
     isIt,
+    isIn,
     replaceIn,
     replaceInMailbox(text) {
       if (isIt(text)) return erased

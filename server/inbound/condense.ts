@@ -1,3 +1,5 @@
+import { createDelimiters } from '../../mail/mime/delimiters.ts'
+
 // A report begins with its statements, or ends with them, and a copy of the message may be as large as the message.
 // Reading keeps the headers and the beginning of each part. The rest goes by, so that a report takes little memory, and
 // the time for it is bounded, whatever an attacker writes.
@@ -12,8 +14,14 @@ const MAX_COPY_LINES = 250
 /** The rest of a line is not read. */
 const MAX_LINE_BYTES = 4_096
 const MAX_BOUNDARIES = 20
+/** A part costs its reader as much as so many lines, and so does each piece of base64 that has padding of its own. */
+const LINES_OF_PART = 4
+const MAX_PADDED = 200
 const LF = 10
+const SPACE = 32
 const HYPHEN = 45
+const EQUALS = 61
+const LINE_OF_HYPHEN = Buffer.from('\n-')
 const NOTHING = Buffer.alloc(0)
 
 export interface Condenser {
@@ -27,42 +35,56 @@ export interface Condenser {
 /** Condenses a mail of any size while it arrives. What it returns has the structure of the mail. */
 export function createCondenser(): Condenser {
   const kept: Buffer[] = []
-  const boundaries: string[] = []
+  const boundaries = createDelimiters<true>()
+  let boundariesLeft = MAX_BOUNDARIES
   let keptBytes = 0
   let keptLines = 0
   let rest: Buffer = NOTHING
   let isSkippingLine = false
-  let part = { bytes: 0, lines: 0, isHeader: true, isCopy: false, isFull: false }
+  let part = emptyPart()
   let header = ''
 
   function addLine(line: Buffer): void {
-    const text = line.toString('latin1').trimEnd()
-    if (isBoundary(text)) {
-      part = { bytes: 0, lines: 0, isHeader: true, isCopy: false, isFull: false }
+    if (isBoundary(line, 0, line.length)) {
+      part = emptyPart()
       header = ''
       keep(line)
+      keptLines += LINES_OF_PART - 1
       return
     }
-    if (part.isHeader) readHeaderLine(text)
+    if (part.isHeader) readHeaderLine(line)
     part.bytes += line.length
     part.lines++
     const [maxBytes, maxLines] = part.isCopy ? [MAX_COPY_BYTES, MAX_COPY_LINES] : [MAX_PART_BYTES, MAX_PART_LINES]
-    part.isFull = part.bytes > maxBytes || part.lines > maxLines
+    if (part.isBase64) part.padded += paddedIn(line)
+    part.isFull = part.bytes > maxBytes || part.lines > maxLines || part.padded > MAX_PADDED
     if (!part.isFull) keep(line)
   }
 
-  /** Whether a line goes by unread, told by its first octet: one of a full part that is no boundary. */
-  const goesBy = (first: number) => part.isFull && !part.isHeader && first !== HYPHEN
+  /** Where the next line that matters begins: of a full part only boundaries do. */
+  function afterUnread(chunk: Buffer, from: number): number {
+    let start = from
+    while (part.isFull && !part.isHeader) {
+      if (chunk[start] !== HYPHEN) start = chunk.indexOf(LINE_OF_HYPHEN, start) + 1 || chunk.lastIndexOf(LF) + 1
+      const end = chunk.indexOf(LF, start)
+      if (end < start || chunk[start] !== HYPHEN || isBoundary(chunk, start, end)) return Math.max(start, from)
+      start = end + 1
+    }
+    return start
+  }
 
   const isFull = () => keptLines >= MAX_LINES || keptBytes >= MAX_BYTES
 
   /** The header of a part says how it ends, and whether it is a copy of the message. */
-  function readHeaderLine(text: string): void {
-    if (text !== '') {
-      if (header.length < MAX_LINE_BYTES) header += `${/^[ \t]/.test(text) ? ' ' : '\n'}${text.trim()}`
+  function readHeaderLine(line: Buffer): void {
+    if (withoutBlanks(line, 0, line.length) > 0) {
+      if (header.length >= MAX_LINE_BYTES) return
+      const text = line.toString('latin1').trimEnd()
+      header += `${/^[ \t]/.test(text) ? ' ' : '\n'}${text.trim()}`
       return
     }
     part.isHeader = false
+    part.isBase64 = /^content-transfer-encoding:[^\n]{0,100}base64/im.test(header)
     part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global|global-headers)|text\/rfc822-headers)(?![\w-])/im.test(
       header,
     )
@@ -70,12 +92,14 @@ export function createCondenser(): Condenser {
       /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(header) ??
       []
     const boundary = quoted ?? bare
-    if (boundary !== undefined && boundaries.length < MAX_BOUNDARIES) boundaries.push(boundary)
+    if (boundary === undefined || boundariesLeft-- <= 0) return
+    boundaries.add(`--${boundary}`, true)
+    boundaries.add(`--${boundary}--`, true)
   }
 
-  function isBoundary(text: string): boolean {
-    if (!text.startsWith('--')) return false
-    return boundaries.some((boundary) => text === `--${boundary}` || text === `--${boundary}--`)
+  function isBoundary(octets: Buffer, start: number, end: number): boolean {
+    if (octets[start] !== HYPHEN || octets[start + 1] !== HYPHEN) return false
+    return boundaries.find(octets, start, withoutBlanks(octets, start, end)) === true
   }
 
   function keep(line: Buffer): void {
@@ -91,10 +115,10 @@ export function createCondenser(): Condenser {
       let start = 0
       for (let end = chunk.indexOf(LF); end >= 0 && !isFull(); end = chunk.indexOf(LF, start)) {
         if (rest.length > 0) addLine(Buffer.concat([rest, chunk.subarray(start, end + 1)]))
-        else if (!isSkippingLine && !goesBy(chunk[start]!)) addLine(chunk.subarray(start, end + 1))
+        else if (!isSkippingLine) addLine(chunk.subarray(start, end + 1))
         rest = NOTHING
         isSkippingLine = false
-        start = end + 1
+        start = afterUnread(chunk, end + 1)
       }
       if (isFull()) return
       const open = chunk.subarray(start)
@@ -112,6 +136,23 @@ export function createCondenser(): Condenser {
     },
     bytes: () => keptBytes + rest.length,
   }
+}
+
+const emptyPart = () => {
+  return { bytes: 0, lines: 0, padded: 0, isHeader: true, isBase64: false, isCopy: false, isFull: false }
+}
+
+function paddedIn(line: Buffer): number {
+  let count = 0
+  for (const octet of line) if (octet === EQUALS) count++
+  return count
+}
+
+/** Where octets end without the white space at their end. */
+function withoutBlanks(octets: Buffer, start: number, end: number): number {
+  let last = end
+  while (last > start && octets[last - 1]! <= SPACE) last--
+  return last
 }
 
 export function condense(mail: Buffer): Buffer {

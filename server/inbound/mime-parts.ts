@@ -1,5 +1,7 @@
 import PostalMime from 'postal-mime'
 import { decodeWords } from '../../mail/mime/encoded-words.ts'
+import { bufferOf } from '../../net/bytes.ts'
+import { inThread } from '../async/threads.ts'
 import { condense } from './condense.ts'
 
 /** A report in its parts. */
@@ -33,8 +35,8 @@ const parse = (mail: Buffer) =>
  *
  * @param depth how many attached messages may be one within the other
  */
-export async function decodedTexts(mail: Buffer, depth = 2): Promise<string[]> {
-  const email = await parse(mail)
+export async function decodedTexts(mail: Uint8Array, depth = 2): Promise<string[]> {
+  const email = await parse(bufferOf(mail))
   if (!email) return []
   const texts = [email.text ?? '', email.html ?? '']
   for (const { mimeType, content } of email.attachments) {
@@ -42,6 +44,21 @@ export async function decodedTexts(mail: Buffer, depth = 2): Promise<string[]> {
     if (depth > 0 && COPY.test(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
   }
   return texts
+}
+
+const readInThread = inThread(import.meta.url, decodedTexts)
+
+/** As `decodedTexts`, without keeping the event loop for a large mail. */
+export function decodedTextsAside(mail: Buffer): Promise<string[]> {
+  return isSmall(mail) ? decodedTexts(mail) : readInThread('', mail)
+}
+
+/** Larger mails are read in a thread: a line costs the parser as much as some hundred bytes. */
+const SMALL_BYTES = 16 * 1024
+const FEW_LINES = 400
+
+export function isSmall(mail: Buffer): boolean {
+  return mail.length <= SMALL_BYTES && mail.toString('latin1').split('\n', FEW_LINES).length < FEW_LINES
 }
 
 export async function readParts(mail: Buffer): Promise<Parts | undefined> {

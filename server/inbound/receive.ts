@@ -1,8 +1,8 @@
 import { findReturnPath, type ReturnPath } from '../domains/return-path.ts'
 import type { Addressee } from './addressee.ts'
 import type { FeedbackResult } from './feedback.ts'
-import { decodedTexts } from './mime-parts.ts'
-import { type Report, readReport } from './report.ts'
+import { decodedTextsAside } from './mime-parts.ts'
+import { type Report, readReportAside } from './report.ts'
 
 export interface InboundMail extends Addressee {
   content: Buffer
@@ -24,7 +24,7 @@ const MAX_PAUSE_MS = 1_000
 /** The return path of the message that a complaint quotes, as it is or encoded. */
 async function quotedReturnPath(keys: readonly Uint8Array[], content: Buffer): Promise<ReturnPath | undefined> {
   const found = findReturnPath(keys, content.toString('latin1'))
-  return found ?? findReturnPath(keys, (await decodedTexts(content)).join('\n'))
+  return found ?? findReturnPath(keys, (await decodedTextsAside(content)).join('\n'))
 }
 
 /**
@@ -50,7 +50,7 @@ export function createReceiver({
   }: InboundMail): Promise<void> {
     // A complaint quotes the message, whose return path proves that the service sent it.
     const returnPath = addressed ?? (await quotedReturnPath(returnPathKeys, content))
-    const mailReport = returnPath && (await readReport(content, { hasNullSender, returnPath: address }))
+    const mailReport = returnPath && (await readReportAside(content, { hasNullSender, returnPath: address }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
     const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
     const isKept = isAccepted && (mailReport.kind === 'bounce' || mailReport.kind === 'complaint')

@@ -1,9 +1,11 @@
 import { domainOf, lowerAscii } from '../../mail/address.ts'
+import { bufferOf } from '../../net/bytes.ts'
+import { inThread } from '../async/threads.ts'
 import { readComplaint } from './arf.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
 import { isFromMailSystem, isNoFailure } from './marks.ts'
-import { type Parts, readParts } from './mime-parts.ts'
+import { isSmall, type Parts, readParts } from './mime-parts.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =
@@ -22,11 +24,19 @@ export interface ReportEnvelope {
   returnPath?: string
 }
 
+const readInThread = inThread(import.meta.url, readReport)
+
+/** As `readReport`, without keeping the event loop for a large mail. */
+export function readReportAside(mail: Buffer, envelope: ReportEnvelope): Promise<Report> {
+  return isSmall(mail) ? readReport(mail, envelope) : readInThread('', mail, envelope)
+}
+
 /** The report in a mail. */
 export async function readReport(
-  mail: Buffer,
+  octets: Uint8Array,
   { hasNullSender, returnPath }: ReportEnvelope = { hasNullSender: true },
 ): Promise<Report> {
+  const mail = bufferOf(octets)
   const parts = await readParts(mail)
   if (!parts) return none('it cannot be read as mail')
   const complaint = readComplaint(parts)

@@ -1,7 +1,7 @@
 import type { Attachment as Given, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { hasControls } from '../../mail/address.ts'
 import type { Attachment } from '../../mail/mime/builder.ts'
-import { calendarMethods, isInvitation } from '../../mail/mime/calendar.ts'
+import { isInvitation } from '../../mail/mime/calendar.ts'
 import { isToken, type Parameterised, parameterOf, readParameters } from '../../mail/mime/parameters.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import type { FieldFault } from '../errors.ts'
@@ -23,24 +23,38 @@ export const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/
 
 type Files = Pick<SendRequest, 'attachments' | 'html'>
 
-export function attachmentFaults({ attachments, html }: Files): FieldFault[] {
+/** The invitations among the files, each with the method in its media type. */
+export function invitationsIn(attachments: Given[]): { index: number; content: Uint8Array; method: string }[] {
+  return attachments.flatMap(({ contentType, content }, index) => {
+    const type = readParameters(contentType ?? '')
+    return isInvitation(type) && content ? [{ index, content, method: parameterOf(type, 'method')! }] : []
+  })
+}
+
+/** `otherMethods`: the METHOD in each of the invitations that is not that of its media type. */
+export function attachmentFaults(
+  { attachments, html }: Files,
+  otherMethods: readonly (string | undefined)[],
+): FieldFault[] {
   const { attachments: most, attachmentBytes: mostBytes } = ATTACHMENT_LIMITS
   if (attachments.length > most) {
     return [{ field: 'attachments', message: `holds ${attachments.length} files; a message has at most ${most}` }]
   }
+  const invitations = invitationsIn(attachments)
+  const otherMethodOf = (i: number) => otherMethods[invitations.findIndex(({ index }) => index === i)]
   const ids = attachments.map(({ contentId }) => contentId)
   const faults = attachments.flatMap((file, i) => {
     const messages = {
       content: file.content ? undefined : 'is required; an empty string is an empty file',
       filename: filenameFault(file.filename),
-      content_type: contentTypeFault(file),
+      content_type: contentTypeFault(file, otherMethodOf(i)),
       content_id: contentIdFault(file, { html, earlierIds: ids.slice(0, i) }),
     }
     return Object.entries(messages).flatMap(([field, message]) =>
       message ? [{ field: `attachments[${i}].${field}`, message }] : [],
     )
   })
-  faults.push(...invitationFaults(attachments))
+  faults.push(...invitationFaults(invitations))
   const bytes = attachments.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
   if (bytes > mostBytes) {
     const message = `have ${bytes} bytes together; at most ${mostBytes} (10 MiB) are allowed`
@@ -56,7 +70,7 @@ function filenameFault(filename: string): string | undefined {
   return hasBrokenText(filename) ? 'holds a NUL character or half a surrogate pair' : undefined
 }
 
-function contentTypeFault({ contentType, content }: Given): string | undefined {
+function contentTypeFault({ contentType }: Given, otherMethod: string | undefined): string | undefined {
   if (contentType === undefined) return undefined
   const type = readParameters(contentType)
   if (!CONTENT_TYPE_FIELD.test(contentType) || type.rest !== '') {
@@ -64,7 +78,7 @@ function contentTypeFault({ contentType, content }: Given): string | undefined {
   }
   // Readers would unpack it, and filters that look only at the outer message would miss it.
   if (/^(?:multipart|message)\//.test(type.value)) return 'must not be multipart/* or message/*'
-  return parameterFault(type) ?? methodFault(type, content ?? new Uint8Array())
+  return parameterFault(type) ?? methodFault(type, otherMethod)
 }
 
 function parameterFault({ parameters }: Parameterised): string | undefined {
@@ -83,18 +97,15 @@ function parameterFault({ parameters }: Parameterised): string | undefined {
 }
 
 /** Clients ignore an invitation whose two methods differ, or believe one of them (RFC 6047 2.4). */
-function methodFault(type: Parameterised, content: Uint8Array): string | undefined {
-  if (!isInvitation(type)) return undefined
-  const method = parameterOf(type, 'method')!
-  const other = calendarMethods(content).find((one) => one !== method.toUpperCase())
+function methodFault(type: Parameterised, other: string | undefined): string | undefined {
   if (other === undefined) return undefined
+  const method = parameterOf(type, 'method')
   return `has method=${method}, but the METHOD in the calendar is ${cleanText(other.slice(0, 40))}. They must be the same`
 }
 
-function invitationFaults(attachments: Given[]): FieldFault[] {
-  const indexes = [...attachments.keys()].filter((i) => isInvitation(readParameters(attachments[i]!.contentType ?? '')))
+function invitationFaults(invitations: { index: number }[]): FieldFault[] {
   const message = 'is a second calendar with a method. A message holds one invitation'
-  return indexes.slice(1).map((i) => ({ field: `attachments[${i}].content_type`, message }))
+  return invitations.slice(1).map(({ index }) => ({ field: `attachments[${index}].content_type`, message }))
 }
 
 interface Others {

@@ -18,7 +18,7 @@ import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, Out
 import { passedOn, step, type Trace } from '../telemetry/tracing.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './idempotency-key.ts'
-import { readSendRequest } from './message.ts'
+import { readRequest } from './message.ts'
 import type { Send } from './send.ts'
 
 /**
@@ -113,18 +113,21 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     const key = keyOf(email, request, index, options)
 
     const { accountId, sandbox, signal, untilMs, trace } = options
-    if (stopping.aborted) throw notStarted('this server is shutting down')
-    if (signal.aborted) throw notStarted('the caller left')
-    if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
+    const checkStart = () => {
+      if (stopping.aborted) throw notStarted('this server is shutting down')
+      if (signal.aborted) throw notStarted('the caller left')
+      if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
+    }
+    checkStart()
 
     // One span for each message: the steps of a thousand sends would be too many spans for one trace.
     const sendUntil = (until: AbortSignal) =>
-      step(trace, 'send', async (span = trace) =>
-        send(readSendRequest(request), {
-          ...{ accountId, sandbox, inBatch: true, key, signal: until },
-          trace: passedOn(span?.traceparent),
-        }),
-      )
+      step(trace, 'send', async (span = trace) => {
+        const message = await readRequest(request, { accountId })
+        checkStart()
+        const options = { accountId, sandbox, inBatch: true, key, signal: until }
+        return send(message, { ...options, trace: passedOn(span?.traceparent) })
+      })
     if (!key) return resultOf(index, (await sendUntil(signal))!)
     const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
     return { ...resultOf(index, response), mismatch }

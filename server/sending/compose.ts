@@ -1,48 +1,69 @@
 import { createHash } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { showMailbox } from '../../mail/address.ts'
-import { attachmentType, buildMessage } from '../../mail/mime/builder.ts'
-import { signMessage } from '../../mail/mime/dkim.ts'
-import { completeRaw } from '../../mail/mime/raw/read-raw.ts'
-import { createPauseQueue } from '../async/pause-queue.ts'
+import { attachmentType, buildMessage, type MimeMessage } from '../../mail/mime/builder.ts'
+import { type Signer, signMessage } from '../../mail/mime/dkim.ts'
+import { completeRaw, type RawMessage } from '../../mail/mime/raw/read-raw.ts'
+import { stuffDots, type WireContent } from '../../mail/smtp/content.ts'
+import { bufferOf } from '../../net/bytes.ts'
+import { inThread, LARGE_BYTES } from '../async/threads.ts'
 import { publicId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import type { Claim } from '../ledger/claim.ts'
 import type { Message } from './message.ts'
 import type { SentContent } from './outcome.ts'
-import { attachmentsOf, bodiesOf } from './raw.ts'
+import { attachmentsOf, type Bodies } from './raw.ts'
 
 export interface ComposedMessage extends SentContent {
-  /** The signed message in pieces, as sent but without dot-stuffing. */
-  pieces: Buffer[]
+  content: WireContent
 }
 
-/** Messages of more characters and bytes take turns: building one takes about 5 ms. */
-const LARGE = 256 * 1024
+/** What `seal` makes a message of: plain values, bytes and keys, which a thread can take. */
+interface Unsealed {
+  built?: MimeMessage
+  raw?: Pick<RawMessage, 'header' | 'body' | 'hasDate' | 'messageId' | 'isEightBit'>
+  messageId: string
+  date: Date
+  signer: Omit<Signer, 'date'>
+}
 
-/**
- * Building a large message takes tens of milliseconds. The large messages of a batch become due at the same moment; the
- * event loop serves all other calls between two of them.
- */
-const nextTurn = createPauseQueue(() => setImmediate())
-
-/**
- * Builds and signs a message, the step of a send between claim and SMTP. Date and boundaries come from the claim, so
- * its bytes are reproducible. Throws when a key cannot sign.
- */
-export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
-  if (sizeOf(message) > LARGE) await nextTurn()
-  const date = new Date(claim.createdAtMs)
-  const messageId = `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`
-  const unsigned = message.raw
-    ? completeRaw(message.raw, { messageId, date })
-    : buildMessage({ messageId, boundarySeed: claim.messageId, date, ...message })
-  const signature = await signMessage(unsigned, { domain: domain.name, keys: domain.dkimKeys, date })
-  const pieces = [signature, ...unsigned]
+/** Builds and signs a message. Throws when a key cannot sign, and for octets that must never leave. */
+export async function seal({ built, raw, messageId, date, signer }: Unsealed): Promise<ComposedMessage> {
+  const unsigned = raw
+    ? completeRaw({ ...raw, header: bufferOf(raw.header), body: raw.body.map(bufferOf) }, { messageId, date })
+    : buildMessage(built!)
+  const pieces = [await signMessage(unsigned, { ...signer, date }), ...unsigned]
   const hash = createHash('sha256')
   for (const piece of pieces) hash.update(piece)
-  return { pieces, sizeBytes: pieces.reduce((sum, piece) => sum + piece.length, 0), digest: hash.digest('hex') }
+  const content = stuffDots(pieces, raw?.isEightBit)
+  return { content, sizeBytes: pieces.reduce((sum, piece) => sum + piece.length, 0), digest: hash.digest('hex') }
+}
+
+const sealInThread = inThread(import.meta.url, seal)
+
+/**
+ * Builds and signs a message, the step of a send between claim and SMTP; a large one in a thread. Date and boundaries
+ * come from the claim, so its bytes are reproducible. Throws what `seal` throws.
+ */
+export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
+  const date = new Date(claim.createdAtMs)
+  const messageId = `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`
+  const { raw } = message
+  const unsealed: Unsealed = {
+    built: raw ? undefined : { messageId, boundarySeed: claim.messageId, date, ...message },
+    raw: raw && pick(raw),
+    messageId,
+    date,
+    signer: { domain: domain.name, keys: domain.dkimKeys },
+  }
+  if (sizeOf(message) <= LARGE_BYTES) return seal(unsealed)
+  const { content, ...composed } = await sealInThread(claim.accountId, unsealed)
+  return { ...composed, content: { ...content, pieces: content.pieces.map(bufferOf) } }
+}
+
+/** Without `source`, which the others are pieces of. */
+const pick = ({ header, body, hasDate, messageId, isEightBit }: RawMessage) => {
+  return { header, body, hasDate, messageId, isEightBit }
 }
 
 function sizeOf({ html = '', text = '', attachments, raw }: Message): number {
@@ -50,7 +71,8 @@ function sizeOf({ html = '', text = '', attachments, raw }: Message): number {
   return attachments.reduce((sum, { content }) => sum + content.length, html.length + text.length)
 }
 
-export function storedRequest(message: Message, storeContent: boolean): StoredRequest {
+/** `bodies` are kept with it. */
+export function storedRequest(message: Message, bodies: Bodies = {}): StoredRequest {
   return {
     from: message.original.from,
     to: message.to.map(showMailbox),
@@ -72,6 +94,6 @@ export function storedRequest(message: Message, storeContent: boolean): StoredRe
     retry_of: message.retryOf && publicId('msg', message.retryOf),
     auto_text: message.autoText,
     raw: message.raw && true,
-    ...(storeContent ? (message.raw ? bodiesOf(message.raw) : { html: message.html, text: message.text }) : {}),
+    ...bodies,
   }
 }

@@ -3,14 +3,16 @@ import { hasControls, type Mailbox, showMailbox } from '../../mail/address.ts'
 import type { Attachment } from '../../mail/mime/builder.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE, MAX_REFERENCES } from '../../mail/mime/custom-headers.ts'
 import { decodeWords, unfoldWords } from '../../mail/mime/encoded-words.ts'
-import { textOfHtml } from '../../mail/mime/html-text.ts'
 import type { RawMessage } from '../../mail/mime/raw/read-raw.ts'
 import { nameFault } from '../../net/clean-text.ts'
 import { parsePublicId } from '../db/ids.ts'
+import type { SenderDomains } from '../domains/sender.ts'
 import { failFields } from '../errors.ts'
-import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
+import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, invitationsIn, readAttachments } from './attachments.ts'
+import { type Contents, type Given, readContents, readContentsAside } from './contents.ts'
+import { ownDomain } from './domain-right.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
-import { type RawOptions, readRawMessage } from './raw.ts'
+import { type RawOptions, readHeaderOf, readRawMessage } from './raw.ts'
 import {
   MAX_RECIPIENTS,
   MAX_REPLY_TO,
@@ -58,16 +60,49 @@ export interface Message extends Recipients {
   original: { from: string; replyTo?: string }
 }
 
+/** What the door at which a request came asks of it before its contents are read. */
+export interface Door extends RawOptions {
+  accountId: string
+  /** Where the right to the From domain is looked up; in a batch, such a message is a result like any other. */
+  senderDomains?: SenderDomains
+}
+
 /**
  * The first step of a send: checks every field of the request and returns the message. Throws all faults at once:
- * `invalid_address` when only addresses have faults, `invalid_payload` otherwise.
+ * `invalid_address` when only addresses have faults, `invalid_payload` otherwise. The order is that of their price: the
+ * form of a raw header, the right to its From domain, the contents. Large contents are read in a thread.
  */
-export function readSendRequest(request: SendRequest, rawOptions?: RawOptions): Message {
+export async function readRequest(request: SendRequest, door: Door): Promise<Message> {
+  const header = request.raw && readHeaderOf(request, door)
+  const { accountId, senderDomains } = door
+  if (header && 'from' in header && senderDomains) await ownDomain(senderDomains, accountId, header.from.domain)
+  return checkRequest(request, header, await readContentsAside(givenBy(request, header), accountId))
+}
+
+/** The same for a request without large contents. */
+export function readSendRequest(request: SendRequest, options?: RawOptions): Message {
+  const header = request.raw && readHeaderOf(request, options)
+  return checkRequest(request, header, readContents(givenBy(request, header)))
+}
+
+type Header = ReturnType<typeof readHeaderOf> | undefined
+
+function givenBy({ raw, html, text, autoText, attachments }: SendRequest, header: Header): Given {
+  const isTextWanted =
+    raw === undefined && autoText && !text && html && Buffer.byteLength(html) <= MESSAGE_LIMITS.bodyBytes
+  return {
+    raw: header && 'from' in header ? { source: raw!, header } : undefined,
+    html: isTextWanted ? html : undefined,
+    calendars: raw === undefined ? invitationsIn(attachments.slice(0, MESSAGE_LIMITS.attachments)) : [],
+  }
+}
+
+function checkRequest(request: SendRequest, header: Header, contents: Contents): Message {
   const faults: SendFaults = { payload: [], addresses: [] }
   const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
   const recipients = readRecipients(request, faults)
-  const raw = request.raw === undefined ? undefined : readRawMessage(request, refuse, rawOptions)
+  const raw = header && readRawMessage(request, refuse, { header, body: contents.raw })
   const isRaw = request.raw !== undefined
   if (request.from === '' && !isRaw) refuse('from', 'is required')
   const from = request.from === '' ? raw?.from : readFrom(request.from, faults)
@@ -76,7 +111,7 @@ export function readSendRequest(request: SendRequest, rawOptions?: RawOptions): 
   if (!isRaw) {
     checkSubject(subject, refuse)
     checkBodies(request, refuse)
-    faults.payload.push(...attachmentFaults(request))
+    faults.payload.push(...attachmentFaults(request, contents.otherMethods))
     checkHeaders(request.headers, refuse)
   }
   checkTenant(request.tenantId, refuse)
@@ -88,14 +123,13 @@ export function readSendRequest(request: SendRequest, rawOptions?: RawOptions): 
   if (fields.length > 0) {
     throw failFields(faults.payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
-  const html = request.html || undefined
   return {
     ...recipients,
     from: from!,
     replyTo,
     subject,
-    html,
-    text: request.text || (html && request.autoText ? textOfHtml(html) : undefined),
+    html: request.html || undefined,
+    text: request.text || contents.text,
     autoText: request.autoText,
     raw,
     attachments: readAttachments(request),

@@ -2,8 +2,16 @@ import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { parseMailbox } from '../../mail/address.ts'
 import { safeFilename } from '../../mail/mime/filename.ts'
 import { decodePart, type MimePart } from '../../mail/mime/raw/parts.ts'
-import { type RawMessage, readRaw } from '../../mail/mime/raw/read-raw.ts'
+import {
+  type RawBody,
+  type RawHeader,
+  type RawMessage,
+  rawMessage,
+  readRawHeader,
+} from '../../mail/mime/raw/read-raw.ts'
+import { bufferOf } from '../../net/bytes.ts'
 import { cleanText } from '../../net/clean-text.ts'
+import { inThread, LARGE_BYTES } from '../async/threads.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { FieldFault } from '../errors.ts'
 
@@ -17,20 +25,25 @@ export interface RawOptions {
   mayBeUtf8?: boolean
 }
 
+/** The header of a raw message, or what is wrong with its form. */
+export function readHeaderOf({ raw }: SendRequest, options?: RawOptions): RawHeader | { fault: string } {
+  return readRawHeader(bufferOf(raw!), options)
+}
+
 /** Checks a raw message. Returns undefined after it has refused something. */
-export function readRawMessage(request: SendRequest, refuse: Refuse, options?: RawOptions): RawMessage | undefined {
+export function readRawMessage(
+  request: SendRequest,
+  refuse: Refuse,
+  { header, body }: { header: RawHeader | { fault: string }; body?: RawBody | { fault: string } },
+): RawMessage | undefined {
   for (const { field, message } of besideRaw(request)) refuse(field, message)
-  const { raw, from } = request
-  const message = readRaw(Buffer.from(raw!.buffer, raw!.byteOffset, raw!.length), options)
-  if ('fault' in message) {
-    refuse('raw', message.fault)
-    return undefined
+  if ('fault' in header) return void refuse('raw', header.fault)
+  if ('fault' in body!) return void refuse('raw', body.fault)
+  const given = request.from === '' ? undefined : parseMailbox(request.from)
+  if (given && given.address.toLowerCase() !== header.from.address.toLowerCase()) {
+    refuse('from', `differs from the From header of raw, which is ${header.from.address}`)
   }
-  const given = from === '' ? undefined : parseMailbox(from)
-  if (given && given.address.toLowerCase() !== message.from.address.toLowerCase()) {
-    refuse('from', `differs from the From header of raw, which is ${message.from.address}`)
-  }
-  return message
+  return rawMessage(bufferOf(request.raw!), header, body!)
 }
 
 /** The fields that a raw message replaces. */
@@ -59,13 +72,25 @@ export function attachmentsOf({ parts }: RawMessage): StoredRequest['attachments
   }))
 }
 
+export interface Bodies {
+  html?: string
+  text?: string
+}
+
 /** The bodies that a reader shows: the first part of each kind that is no file. */
-export function bodiesOf({ parts, source }: RawMessage): { html?: string; text?: string } {
+export function bodiesOf({ parts, source }: Pick<RawMessage, 'parts' | 'source'>): Bodies {
   const body = (type: string) => {
     const part = parts.find((part) => part.type === type && !part.isAttached && !part.isForwarded)
-    return part && decodePart(part, source).replaceAll('\0', '\uFFFD')
+    return part && decodePart(part, bufferOf(source)).replaceAll('\0', '\uFFFD')
   }
   return { html: body('text/html'), text: body('text/plain') }
+}
+
+const readInThread = inThread(import.meta.url, bodiesOf)
+
+/** As `bodiesOf`, without keeping the event loop for a large message. */
+export async function bodiesAside({ parts, source }: RawMessage, accountId: string): Promise<Bodies> {
+  return source.length <= LARGE_BYTES ? bodiesOf({ parts, source }) : readInThread(accountId, { parts, source })
 }
 
 const isFile = ({ isAttached, isForwarded }: MimePart) => isAttached && !isForwarded

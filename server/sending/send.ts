@@ -38,8 +38,10 @@ import {
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { createStoreEnding } from './endings.ts'
+import { ownDomain } from './domain-right.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
+import { type Bodies, bodiesAside } from './raw.ts'
 import { createRetryLookup } from './retry.ts'
 import { type DryRunCheck, sendResponse } from './send-response.ts'
 import { storedOutcomes } from './stored-response.ts'
@@ -137,13 +139,16 @@ export function createSend(parts: SendParts): Send {
 
   async function send(message: Message, options: SendOptions, startedAtMs = performance.now()) {
     const { accountId, sandbox, inBatch, signal, trace } = options
-    const domain = await parts.senderDomains.find(accountId, message.from.domain)
-    if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
+    const { domain: name } = message.from
+    const domain = inBatch
+      ? await parts.senderDomains.find(accountId, name)
+      : await ownDomain(parts.senderDomains, accountId, name)
     const { retryOf } = message
     const retry = retryOf
       ? await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox }))
       : undefined
-    const claimOf = () => newClaim(parts, message, options, sandbox ? undefined : retry)
+    const bodies = parts.storeContent ? await bodiesToStore(message, accountId) : undefined
+    const claimOf = () => newClaim(parts, { message, bodies }, options, sandbox ? undefined : retry)
     if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
     const quota = hasQuotas ? monthQuota(domain.tier, parts.limits, parts.clock.now()) : undefined
@@ -190,8 +195,7 @@ export function createSend(parts: SendParts): Send {
           ? parts.returnPath(retry.firstId, retry.recipients[position]!.senderPosition, domain)
           : parts.returnPath(claim.messageId, position, domain),
       from: [message.from.address, message.from.domain],
-      content: composed.pieces,
-      isEightBit: message.raw?.isEightBit,
+      content: composed.content,
       accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
@@ -257,9 +261,13 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext, 
   return results
 }
 
+async function bodiesToStore({ raw, html, text }: Message, accountId: string): Promise<Bodies> {
+  return raw ? bodiesAside(raw, accountId) : { html, text }
+}
+
 function newClaim(
-  { clock, region, sendBudgetMs, storeContent }: SendParts,
-  message: Message,
+  { clock, region, sendBudgetMs }: SendParts,
+  { message, bodies }: { message: Message; bodies?: Bodies },
   { accountId, key, recipientKeys, trace }: SendOptions,
   retry: Retry | undefined,
 ): Claim {
@@ -273,7 +281,7 @@ function newClaim(
     tenantId: message.tenantId,
     region,
     domain: message.from.domain,
-    request: storedRequest(message, storeContent),
+    request: storedRequest(message, bodies),
     recipients: message.recipients.map(({ address, kind }) => ({
       eventId: newId(createdAtMs),
       email: address.address,
@@ -290,14 +298,4 @@ function newClaim(
 function withoutSending(recipient: CheckedRecipient): RecipientOutcome {
   const outcome = recipient.simulated?.outcome
   return outcome ? simulatedOutcome(recipient, outcome) : delivered(recipient)
-}
-
-function notADomainOfTheAccount(domain: string) {
-  return fail(
-    'domain_not_verified',
-    `${domain} is not a domain of this account. Add it with POST /api/v1/domains, or send from another.`,
-    {
-      fields: [{ field: 'from', message: `${domain} is not a domain of this account` }],
-    },
-  )
 }

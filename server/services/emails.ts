@@ -18,9 +18,10 @@ import { feedbackNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients, retries } from '../db/schema.ts'
 import { readStored } from '../db/stored-json.ts'
+import type { SenderDomains } from '../domains/sender.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/idempotency-key.ts'
-import { type Message, readSendRequest } from '../sending/message.ts'
+import { type Message, readRequest } from '../sending/message.ts'
 import { summarise } from '../sending/outcome.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
@@ -33,25 +34,27 @@ import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts
 
 export interface EmailServiceParts extends Backend, BatchMethodParts {
   send: Send
+  senderDomains: SenderDomains
   idempotency: Idempotency
   /** Returns the keyed hash of an address, for the log. */
   hashAddress(address: string): string
 }
 
 export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
-  const { db, clock, send, idempotency, hashAddress } = parts
+  const { db, clock, send, senderDomains, idempotency, hashAddress } = parts
 
   /** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
   async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
     const log = context.values.get(logFieldsKey)
     log.sandbox = sandbox
     const refusal = context.values.get(refusalKey)
-    const run = (signal: AbortSignal, key?: IdempotencyKey) => {
+    const accountId = accountOf(context)
+    const run = async (signal: AbortSignal, key?: IdempotencyKey) => {
       if (refusal) throw refusal
-      const message = readSendRequest(request)
+      const message = await readRequest(request, { accountId, senderDomains })
       log.recipients = recipientsInLog(message, hashAddress)
       return send(message, {
-        accountId: accountOf(context),
+        accountId,
         sandbox,
         key,
         signal,
@@ -61,7 +64,7 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
 
     const key = readKey(context, sandbox, SendRequestSchema, request)
     const response = key
-      ? replayHeaders(context, await idempotency.once(key, async () => run(NEVER, key)))
+      ? replayHeaders(context, await idempotency.once(key, () => run(NEVER, key)))
       : (await run(context.signal))!
 
     Object.assign(log, {

@@ -1,4 +1,5 @@
 import type { ConnectError } from '@connectrpc/connect'
+import { TOO_MANY_RECEIVED } from '../../mail/mime/raw/header.ts'
 import { hideUnexpected, reasonOf } from '../errors.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
 
@@ -14,9 +15,12 @@ const CODES: Record<string, [code: number, enhanced: string]> = {
   transient_failure: [451, '4.3.0'],
 }
 
+const MAIL_LOOP: [number, string] = [554, '5.4.6']
+
 /** The reply for an error. Unexpected ones tell nothing. */
 export function errorReply(error: unknown): DotReply {
   const shown: ConnectError = hideUnexpected(error)
-  const [code, enhanced] = CODES[reasonOf(shown)!] ?? CODES.transient_failure!
+  const isCircle = shown.rawMessage.includes(TOO_MANY_RECEIVED)
+  const [code, enhanced] = isCircle ? MAIL_LOOP : (CODES[reasonOf(shown)!] ?? CODES.transient_failure!)
   return ownReply(code, enhanced, shown.rawMessage)
 }

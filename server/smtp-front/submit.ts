@@ -10,7 +10,7 @@ import type { SenderDomains } from '../domains/sender.ts'
 import { fail, reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import { NEVER } from '../sending/idempotency-key.ts'
-import { type Message, readSendRequest } from '../sending/message.ts'
+import { type Message, readRequest } from '../sending/message.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
@@ -63,7 +63,8 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   return async (mail: SubmittedMail): Promise<RecipientResult[]> => {
     await checkSender(mail)
     const request = { to: mail.recipients.map(({ address }) => address), raw: mail.content }
-    const message = readSendRequest(create(SendRequestSchema, request), { mayBeUtf8: mail.isUtf8 })
+    const { accountId, isUtf8: mayBeUtf8 } = mail
+    const message = await readRequest(create(SendRequestSchema, request), { accountId, senderDomains, mayBeUtf8 })
     const messageId = message.raw!.messageId
     if (messageId === undefined)
       return sendTo(

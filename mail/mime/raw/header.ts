@@ -13,36 +13,68 @@ export interface RawField {
 }
 
 const MAX_BYTES = 64 * 1024
+export const MAX_RECEIVED = 100
+/** Mail servers stop a message that goes in a circle by this count (RFC 5321 6.3). */
+export const TOO_MANY_RECEIVED = `has over ${MAX_RECEIVED} Received headers: it goes in a circle between mail servers`
 /** Printable ASCII without space and colon, and no space before the colon. */
 const NAME = /^([!-9;-~]{1,76}):/
+/** Readers and filters disagree about them: some end a line there, some leave them out. */
+const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/
 
-/** Collects the fields of one header. `add` returns the fault of a line. */
-export function createHeader(content: Buffer) {
+/**
+ * Collects the fields of one header. `add` returns the fault of a line. `isStrict` refuses what the header of a part may
+ * have: control characters, and folded lines of blanks alone, which old readers take for the end of the header.
+ */
+export function createHeader(content: Buffer, { isStrict = false } = {}) {
   const fields: RawField[] = []
+  /** The lines of the last field: joined once, because a field of many lines would be copied for each of them. */
+  let lines: string[] = []
   let bytes = 0
+
+  function endField(): void {
+    const last = fields.at(-1)
+    if (last && lines.length > 1) last.value = lines.filter((line) => line !== '').join(' ')
+  }
+
+  function fold(text: string, { end, number }: Line): string | undefined {
+    const last = fields.at(-1)
+    if (!last) return `begins its header with a folded line, in line ${number}`
+    const words = text.trim()
+    if (isStrict && words === '') return `has a folded line of blanks alone in its header, in line ${number}`
+    lines.push(words)
+    last.end = end + 2
+    return undefined
+  }
+
   return {
+    /** Complete after `end`. */
     fields,
-    add({ start, end, number }: Line): string | undefined {
+    add(line: Line): string | undefined {
+      const { start, end, number } = line
       bytes += end - start + 2
       if (bytes > MAX_BYTES) return `has a header of over ${MAX_BYTES / 1024} KiB`
       const text = content.toString('utf8', start, end)
-      const last = fields.at(-1)
-      if (text[0] === ' ' || text[0] === '\t') {
-        if (!last) return `begins its header with a folded line, in line ${number}`
-        last.value = `${last.value} ${text.trim()}`.trim()
-        last.end = end + 2
-        return undefined
-      }
+      if (isStrict && CONTROL.test(text)) return `has a control character in its header, in line ${number}`
+      if (text[0] === ' ' || text[0] === '\t') return fold(text, line)
       const name = NAME.exec(text)?.[1]
       if (name === undefined) {
         return `has no header field in line ${number}: a name of 1 to 76 printable characters and a colon right after it`
       }
-      fields.push({ name: name.toLowerCase(), value: text.slice(name.length + 1).trim(), start, end: end + 2 })
+      endField()
+      const value = text.slice(name.length + 1).trim()
+      lines = [value]
+      fields.push({ name: name.toLowerCase(), value, start, end: end + 2 })
       return undefined
+    },
+    end(): RawField[] {
+      endField()
+      return fields
     },
   }
 }
 
 export function valuesOf(fields: readonly RawField[], name: string): string[] {
-  return fields.filter((field) => field.name === name).map(({ value }) => value)
+  const values: string[] = []
+  for (const field of fields) if (field.name === name) values.push(field.value)
+  return values
 }

@@ -15,34 +15,46 @@ export interface Line {
   isEightBit: boolean
 }
 
-/** Calls `onLine` with each line, in one pass. Returns the first fault, also one that `onLine` returns. */
-export function scanLines(content: Buffer, onLine: (line: Line) => string | undefined): string | undefined {
-  let start = 0
-  let number = 1
-  let isEightBit = false
+/** Ends the scan after this line, without a fault. */
+export const LAST = Symbol('the last line')
+
+/**
+ * Calls `onLine` with each line after `from`, in one pass. Returns the first fault, also one that `onLine` returns. The
+ * same object is every line: a message of empty lines would make one for every two octets.
+ */
+export function scanLines(
+  content: Buffer,
+  onLine: (line: Readonly<Line>) => string | typeof LAST | undefined,
+  from?: { start: number; number: number },
+): string | undefined {
+  const line: Line = { start: from?.start ?? 0, end: 0, number: from?.number ?? 1, isEightBit: false }
   const { length } = content
-  for (let at = 0; at < length; at++) {
+  for (let at = line.start; at < length; at++) {
     const octet = content[at]!
     // Nearly every octet ends here.
     if (octet > CR && octet <= MAX_ASCII) continue
-    if (octet > MAX_ASCII) isEightBit = true
-    else if (octet === 0) return `holds a NUL in line ${number}`
-    else if (octet === LF) return `holds a line feed without a carriage return, in line ${number}. Lines end with CRLF`
-    else if (octet === CR) {
+    if (octet > MAX_ASCII) line.isEightBit = true
+    else if (octet === 0) return `holds a NUL in line ${line.number}`
+    else if (octet === LF) {
+      return `holds a line feed without a carriage return, in line ${line.number}. Lines end with CRLF`
+    } else if (octet === CR) {
       if (content[at + 1] !== LF) {
-        return `holds a carriage return without a line feed, in line ${number}. Lines end with CRLF`
+        return `holds a carriage return without a line feed, in line ${line.number}. Lines end with CRLF`
       }
-      const fault = lengthFault(at - start, number) ?? onLine({ start, end: at, number, isEightBit })
-      if (fault) return fault
+      line.end = at
+      const end = lengthFault(line) ?? onLine(line)
+      if (end !== undefined) return end === LAST ? undefined : end
       at++
-      start = at + 1
-      number++
-      isEightBit = false
+      line.start = at + 1
+      line.number++
+      line.isEightBit = false
     }
   }
-  if (start === length) return undefined
-  return lengthFault(length - start, number) ?? onLine({ start, end: length, number, isEightBit })
+  if (line.start === length) return undefined
+  line.end = length
+  const end = lengthFault(line) ?? onLine(line)
+  return end === LAST ? undefined : end
 }
 
-const lengthFault = (length: number, number: number) =>
-  length > MAX_LINE ? `has ${length} octets in line ${number}; a line has at most ${MAX_LINE}` : undefined
+const lengthFault = ({ start, end, number }: Line) =>
+  end - start > MAX_LINE ? `has ${end - start} octets in line ${number}; a line has at most ${MAX_LINE}` : undefined

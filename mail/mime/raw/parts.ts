@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
+import { createDelimiters } from '../delimiters.ts'
 import { parameterOf, readParameters, showParameterised, textParameter } from '../parameters.ts'
+import { fromQuotedPrintable } from '../quoted-printable.ts'
 import { createHeader, type RawField, valuesOf } from './header.ts'
 import type { Line } from './lines.ts'
 
@@ -21,6 +23,8 @@ export interface MimePart {
   isAttached: boolean
   filename?: string
   contentId?: string
+  /** The html shows it. */
+  isInline: boolean
   /** It is part of a message within the message. */
   isForwarded: boolean
   /** Where its content is in the message. */
@@ -44,9 +48,10 @@ export function createParts(
   const parts: MimePart[] = []
   const frames: Frame[] = []
   /** The innermost frame with each delimiter, by the line that it is and by the line that ends it. */
-  const frameByLine = new Map<string, number>()
+  const frameByLine = createDelimiters<{ index: number; isEnd: boolean }>()
   let entities = 0
-  let header: ReturnType<typeof createHeader> | undefined
+  /** `begun`: the next line begins it, so a body of delimiters alone makes no headers. */
+  let header: ReturnType<typeof createHeader> | 'begun' | undefined
   /** The part whose content the current line is; undefined around the parts of a multipart. */
   let part: MimePart | undefined
   let isDeclared = false
@@ -83,18 +88,19 @@ export function createParts(
   }
 
   function noteDelimiter(delimiter: string, index: number): void {
-    frameByLine.set(delimiter, index)
-    frameByLine.set(`${delimiter}--`, index)
+    frameByLine.add(delimiter, { index, isEnd: false })
+    frameByLine.add(`${delimiter}--`, { index, isEnd: true })
   }
 
   /** Ends what is inside the frame with this index. `at` is where the line begins that ends it. */
   function endInside(index: number, at: number): void {
     if (part) endPart(part, at)
+    header = undefined
+    part = undefined
+    if (index + 1 >= frames.length) return
     for (const frame of frames.splice(index + 1)) if (frame.kind === 'message') endPart(frame.part, at)
     frameByLine.clear()
     for (const [i, frame] of frames.entries()) if (frame.kind === 'multipart') noteDelimiter(frame.delimiter, i)
-    header = undefined
-    part = undefined
   }
 
   /** The line end before a delimiter belongs to the delimiter. */
@@ -108,22 +114,22 @@ export function createParts(
   function add(line: Line): string | undefined {
     const { start, end, number, isEightBit } = line
     if (content[start] === DASH && content[start + 1] === DASH && frames.length > 0) {
-      const text = content.toString('latin1', start, end).trimEnd()
-      const index = frameByLine.get(text) ?? -1
-      const frame = frames[index]
-      if (frame?.kind === 'multipart') {
+      const delimiter = frameByLine.find(content, start, withoutBlanks(content, start, end))
+      if (delimiter) {
+        const { index, isEnd } = delimiter
         endInside(index, start)
-        isDeclared = frame.isDeclared
-        if (text === frame.delimiter) header = createHeader(content)
-        else endInside(index - 1, start)
+        isDeclared = frames[index]!.isDeclared
+        if (isEnd) endInside(index - 1, start)
+        else header = 'begun'
         return undefined
       }
     }
     if (header) {
+      if (header === 'begun') header = createHeader(content)
       if (isEightBit && !isDeclaredAround() && !(mayBeUtf8 && isUtf8(content.subarray(start, end)))) {
         return `has an 8-bit octet in the header of a part, in line ${number}`
       }
-      if (start === end) return open(header.fields, end + 2)
+      if (start === end) return open(header.end(), end + 2)
       return header.add(line)
     }
     if (isEightBit && !isDeclared) {
@@ -153,8 +159,7 @@ const isIdentity = (encoding: string) => encoding !== 'base64' && encoding !== '
 
 /** Adds a line of encoded text to the size of its part: characters of base64, octets of quoted-printable. */
 function count(part: MimePart, content: Buffer, { start, end }: Line): void {
-  let last = end
-  while (last > start && (content[last - 1] === 32 || content[last - 1] === 9)) last--
+  let last = withoutBlanks(content, start, end)
   if (part.encoding === 'base64') {
     while (last > start && content[last - 1] === EQUALS) last--
     part.size += last - start
@@ -166,6 +171,13 @@ function count(part: MimePart, content: Buffer, { start, end }: Line): void {
 }
 
 const EQUALS = 61
+
+/** Where a line ends without the blanks at its end. */
+function withoutBlanks(content: Buffer, start: number, end: number): number {
+  let last = end
+  while (last > start && (content[last - 1] === 32 || content[last - 1] === 9)) last--
+  return last
+}
 
 /** How to read the part. `name` and `boundary` say something else. */
 const SHOWN_PARAMETERS = ['charset', 'method', 'component', 'format']
@@ -191,6 +203,7 @@ function partOf(
     isAttached: disposition.value === 'attachment' || filename !== undefined || !isText,
     filename,
     contentId: contentId?.slice(0, MAX_SHOWN) || undefined,
+    isInline: contentId !== undefined && disposition.value !== 'attachment',
     ...more,
     end: more.start,
     size: 0,
@@ -198,23 +211,18 @@ function partOf(
 }
 
 /** The text of a part. Bytes that its charset has not become replacement characters. */
-export function decodePart({ start, end, encoding, charset = 'utf-8' }: MimePart, content: Buffer): string {
-  const octets = content.subarray(start, end)
-  const decoded =
-    encoding === 'base64'
-      ? Buffer.from(octets.toString('latin1'), 'base64')
-      : encoding === 'quoted-printable'
-        ? fromQuotedPrintable(octets.toString('latin1'))
-        : octets
-  return decoderOf(charset).decode(decoded)
+export function decodePart(part: Pick<MimePart, 'start' | 'end' | 'encoding' | 'charset'>, content: Buffer): string {
+  return decoderOf(part.charset ?? 'utf-8').decode(octetsOf(part, content))
 }
 
-function fromQuotedPrintable(text: string): Buffer {
-  const octets = text
-    .replace(/[\t ]+(?=\r\n)/g, '')
-    .replaceAll('=\r\n', '')
-    .replace(/=([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return Buffer.from(octets, 'latin1')
+/** The decoded octets of a part. */
+export function octetsOf(
+  { start, end, encoding }: Pick<MimePart, 'start' | 'end' | 'encoding'>,
+  content: Buffer,
+): Buffer {
+  const octets = content.subarray(start, end)
+  if (encoding === 'quoted-printable') return fromQuotedPrintable(octets)
+  return encoding === 'base64' ? Buffer.from(octets.toString('latin1'), 'base64') : octets
 }
 
 function decoderOf(charset: string): TextDecoder {

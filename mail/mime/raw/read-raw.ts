@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { cleanText } from '../../../net/clean-text.ts'
 import { hasControls, type Mailbox, parseMailbox } from '../../address.ts'
-import { calendarMethods } from '../calendar.ts'
+import { otherMethod } from '../calendar.ts'
 import { decodeWords } from '../encoded-words.ts'
 import { field } from '../header-fields.ts'
 import { hasBeyondAscii, hasEncodedAddress, splitAddresses } from './addresses.ts'
-import { createHeader, type RawField, valuesOf } from './header.ts'
-import { type Line, scanLines } from './lines.ts'
+import { createHeader, MAX_RECEIVED, type RawField, TOO_MANY_RECEIVED, valuesOf } from './header.ts'
+import { LAST, type Line, scanLines } from './lines.ts'
 import { createParts, decodePart, type MimePart } from './parts.ts'
 
 /** A message that others have built, checked and ready to be signed. Nothing in it is re-encoded. */
@@ -38,60 +38,107 @@ const REMOVED = ['bcc', 'resent-bcc', 'return-path']
 const ADDRESS_FIELDS = ['from', 'sender', 'reply-to', 'to', 'cc']
 const MAX_SUBJECT = 998
 
+/** The header of a message, whose form has no fault. */
+export interface RawHeader {
+  fields: RawField[]
+  from: Mailbox
+  mayBeUtf8: boolean
+  /** Where the empty line after it begins, or the message ends. */
+  end: number
+  /** The number of that line. */
+  lines: number
+}
+
+/** What follows the header, as it was given. */
+export interface RawBody {
+  isEightBit: boolean
+  parts: MimePart[]
+}
+
+type OrFault<Value> = Value | { fault: string }
+
 /**
  * Reads a whole message in one pass. Returns its first fault, as the end of a sentence. `mayBeUtf8`: its header, and
  * those of its parts, may hold UTF-8 (RFC 6532).
  */
-export function readRaw(source: Buffer, { mayBeUtf8 = false } = {}): RawMessage | { fault: string } {
-  const header = createHeader(source)
-  let parts: ReturnType<typeof createParts> | undefined
-  let headerEnd = source.length
-  let isEightBit = false
+export function readRaw(source: Buffer, options: { mayBeUtf8?: boolean } = {}): OrFault<RawMessage> {
+  const header = readRawHeader(source, options)
+  if ('fault' in header) return header
+  const body = readRawBody(source, header)
+  return 'fault' in body ? body : rawMessage(source, header, body)
+}
+
+/** Reads the header alone: 64 KiB of any message at most. */
+export function readRawHeader(source: Buffer, { mayBeUtf8 = false } = {}): OrFault<RawHeader> {
+  const header = createHeader(source, { isStrict: true })
+  let [end, lines] = [source.length, 0]
   const fault = scanLines(source, (line) => {
-    if (parts) {
-      isEightBit ||= line.isEightBit
-      return parts.add(line)
-    }
-    if (line.start === line.end) {
-      headerEnd = line.start
-      parts = createParts(source, header.fields, { bodyStart: line.end + 2, mayBeUtf8 })
-      return undefined
-    }
-    return eightBitFault(source, line, mayBeUtf8) ?? header.add(line)
+    lines = line.number
+    if (line.start < line.end) return eightBitFault(source, line, mayBeUtf8) ?? header.add(line)
+    end = line.start
+    return LAST
   })
   if (fault) return { fault }
-  const { fields } = header
-  const headerFault = faultOf(fields)
-  if (headerFault) return { fault: headerFault }
-  const readParts = (parts ?? createParts(source, fields, { bodyStart: source.length, mayBeUtf8 })).end()
+  const fields = header.end()
+  const fieldFault = faultOf(fields)
+  if (fieldFault) return { fault: fieldFault }
+  return { fields, from: oneMailbox(fields, 'from')!, mayBeUtf8, end, lines }
+}
+
+/** Reads what follows the header. */
+export function readRawBody(source: Buffer, { fields, mayBeUtf8, end, lines }: RawHeader): OrFault<RawBody> {
+  const bodyStart = Math.min(end + CRLF.length, source.length)
+  const parts = createParts(source, fields, { bodyStart, mayBeUtf8 })
+  let isEightBit = false
+  const onLine = (line: Line) => {
+    isEightBit ||= line.isEightBit
+    return parts.add(line)
+  }
+  const fault = scanLines(source, onLine, { start: bodyStart, number: lines + 1 })
+  if (fault) return { fault }
+  const readParts = parts.end()
   const calendarFault = calendarFaultOf(readParts, source)
-  if (calendarFault) return { fault: calendarFault }
-  const from = oneMailbox(fields, 'from')!
-  const body = source.subarray(headerEnd + 2)
+  return calendarFault ? { fault: calendarFault } : { isEightBit, parts: readParts }
+}
+
+export function rawMessage(source: Buffer, { fields, from, end }: RawHeader, body: RawBody): RawMessage {
   return {
-    header: Buffer.concat(
-      fields
-        .filter(({ name }) => !REMOVED.includes(name))
-        .flatMap(({ start, end }) => withLineEnd(source.subarray(start, end))),
-    ),
-    body: withLineEnd(body),
+    header: withoutRemoved(source, fields),
+    body: withLineEnd(source.subarray(end + CRLF.length)),
     hasDate: fields.some(({ name }) => name === 'date'),
     messageId: valuesOf(fields, 'message-id')[0],
-    isEightBit,
     from,
     subject: decodeWords(valuesOf(fields, 'subject')[0] ?? '')
       .slice(0, MAX_SUBJECT)
       .toWellFormed(),
-    parts: readParts,
     source,
+    ...body,
   }
+}
+
+/** Fields in a row are copied at once. */
+function withoutRemoved(source: Buffer, fields: readonly RawField[]): Buffer {
+  const kept: Buffer[] = []
+  let [start, end] = [0, 0]
+  for (const field of fields) {
+    if (REMOVED.includes(field.name)) continue
+    if (field.start !== end) {
+      kept.push(source.subarray(start, end))
+      start = field.start
+    }
+    end = field.end
+  }
+  return Buffer.concat([...kept, ...withLineEnd(source.subarray(start, end))])
 }
 
 /**
  * The message in pieces, as `buildMessage` returns them: the first one holds the whole header, with Date and Message-ID
  * where the message had none.
  */
-export function completeRaw(raw: RawMessage, { messageId, date }: { messageId: string; date: Date }): Buffer[] {
+export function completeRaw(
+  raw: Pick<RawMessage, 'header' | 'body' | 'hasDate' | 'messageId'>,
+  { messageId, date }: { messageId: string; date: Date },
+): Buffer[] {
   const added = [
     raw.hasDate ? '' : field('Date', date.toUTCString().replace('GMT', '+0000')),
     raw.messageId !== undefined ? '' : field('Message-ID', `<${messageId}>`),
@@ -99,7 +146,7 @@ export function completeRaw(raw: RawMessage, { messageId, date }: { messageId: s
   return [Buffer.concat([raw.header, Buffer.from(`${added.join('')}\r\n`)]), ...raw.body]
 }
 
-function eightBitFault(source: Buffer, { start, end, number, isEightBit }: Line, mayBeUtf8: boolean) {
+function eightBitFault(source: Buffer, { start, end, number, isEightBit }: Readonly<Line>, mayBeUtf8: boolean) {
   if (!isEightBit) return undefined
   if (!mayBeUtf8)
     return `has an 8-bit octet in its header, in line ${number}. Use encoded words (RFC 2047), or SMTPUTF8 over SMTP`
@@ -114,11 +161,14 @@ function withLineEnd(octets: Buffer): Buffer[] {
 }
 
 function faultOf(fields: readonly RawField[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const { name } of fields) counts.set(name, (counts.get(name) ?? 0) + 1)
   for (const name of ONCE) {
-    const count = fields.filter((field) => field.name === name).length
+    const count = counts.get(name) ?? 0
     if (count > 1) return `has ${count} ${shown(name)} headers; a message has at most one`
   }
   if (valuesOf(fields, 'from').length === 0) return 'has no From header'
+  if (valuesOf(fields, 'received').length > MAX_RECEIVED) return TOO_MANY_RECEIVED
   for (const name of ADDRESS_FIELDS) {
     const fault = addressFault(fields, name)
     if (fault) return fault
@@ -153,8 +203,7 @@ function calendarFaultOf(parts: readonly MimePart[], source: Buffer): string | u
   for (const part of parts) {
     const { method, isForwarded } = part
     if (method === undefined || isForwarded) continue
-    const calendar = Buffer.from(decodePart(part, source))
-    const other = calendarMethods(calendar).find((one) => one !== method.toUpperCase())
+    const other = otherMethod(Buffer.from(decodePart(part, source)), method)
     if (other === undefined) continue
     const [found, given] = [other, method].map((text) => cleanText(text).slice(0, MAX_METHOD))
     return `has a calendar with METHOD ${found}, but its Content-Type has method=${given}. They must be the same`

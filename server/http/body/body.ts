@@ -208,10 +208,12 @@ export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits)
 
 export const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
+/** Who is limited in what all callers share: the account, or a stranger's address. */
+export const holderOf = (call: Call): string => call.values.get(callerKey)?.accountId ?? call.remoteAddress
+
 /** Takes a share of the budget, beside the one that the call may have. */
 export async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
-  const holder = call.values.get(callerKey)?.accountId ?? call.remoteAddress
-  const release = await budget.take(bytes * SHARE_FACTOR, holder, call.signal)
+  const release = await budget.take(bytes * SHARE_FACTOR, holderOf(call), call.signal)
   // The caller may have left while the share was given.
   if (call.closed) {
     release()

@@ -1,14 +1,14 @@
 import { fail } from '../../errors.ts'
-import { type BodyLimits, readBody } from '../body/body.ts'
+import { type BodyLimits, holderOf, readBody } from '../body/body.ts'
 import type { Call } from '../call.ts'
-import { parseJson } from './json-text.ts'
+import { readJsonText } from './json-text.ts'
 
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(utf-?8|us-ascii)"?\s*(;|$))/i
 
 /** The body as JSON; `{}` for an empty body, which then fails for its missing fields. */
 export async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   if (hasBody(call)) refuseOtherTypes(call)
-  const json = parseJson(await readBody(call, limits))
+  const json = await readJsonText(await readBody(call, limits), holderOf(call))
   return json === undefined ? {} : json
 }
 

@@ -97,9 +97,10 @@ const LITERAL = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)
 
 /** White space and strings can be longer than a regular expression can match. */
 function endOfSpace(text: string, start: number): number {
-  let at = start
-  while (at < text.length && ' \n\r\t'.includes(text[at]!)) at++
-  return at
+  for (let at = start; ; at++) {
+    const code = text.charCodeAt(at)
+    if (code !== SPACE && code !== LF && code !== CR && code !== TAB) return at
+  }
 }
 
 function endOfLiteral(text: string, at: number): number | undefined {
@@ -107,6 +108,7 @@ function endOfLiteral(text: string, at: number): number | undefined {
   return LITERAL.test(text) ? LITERAL.lastIndex : undefined
 }
 
+const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const FIRST_PRINTABLE = 0x20

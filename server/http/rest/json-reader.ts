@@ -209,20 +209,33 @@ function enumReader(numbers: Map<string, number>): Reader {
 
 function readBase64(json: unknown, path: string, faults: RequestFaults) {
   if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
-  const bytes = decoded(json)
+  const bytes = decoded(json, 0)
   if (bytes) return bytes
-  const isWrapped = /[\r\n]/.test(json) && decoded(json.replaceAll(/[\r\n]/g, ''))
+  const text = json.trimEnd()
+  const breaks = lineBreaksIn(text)
+  const isWrapped = breaks > 0 && decoded(text, breaks)
   return blame(faults, path, isWrapped ? 'holds line breaks. Send the base64 without them' : 'is not base64')
 }
 
-/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
-function decoded(json: string): Buffer | undefined {
+function lineBreaksIn(text: string): number {
+  let breaks = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === LF || code === CR) breaks++
+  }
+  return breaks
+}
+
+const [LF, CR] = [0x0a, 0x0d]
+
+/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), with so many line breaks. */
+function decoded(json: string, lineBreaks: number): Buffer | undefined {
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
-  const characters = json.length - padding
+  const characters = json.length - padding - lineBreaks
   const bytes = Buffer.from(json, 'base64')
   // Buffer skips characters outside of base64. Fewer bytes than the characters promise reveal it without a second pass.
   const whole = characters % 4 !== 1 && bytes.length === Math.floor((characters * 3) / 4)
-  const padded = padding === 0 || json.length % 4 === 0
+  const padded = padding === 0 || (characters + padding) % 4 === 0
   return whole && padded ? bytes : undefined
 }
 

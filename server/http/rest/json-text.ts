@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { ConnectError } from '@connectrpc/connect'
+import { inThread } from '../../async/threads.ts'
 import { fail } from '../../errors.ts'
 import { MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, tooDeep, tooManyObjects, tooManyValues } from '../body/request-bounds.ts'
 import { duplicateName, positionOfFault } from './json-position.ts'
@@ -20,6 +22,29 @@ const CLOSE_OBJECT = 0x7d
 /** 1 for each byte with a meaning outside of strings. */
 const MEANS = new Uint8Array(256)
 for (const byte of [QUOTE, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]) MEANS[byte] = 1
+
+/** Text of more bytes is parsed in a thread. */
+const LARGE_JSON = 256 * 1024
+
+const parseInThread = inThread(import.meta.url, valueOrFault)
+
+/** As `parseJson`, without keeping the event loop for a large text. Accounts take turns. */
+export async function readJsonText(bytes: Uint8Array, accountId: string): Promise<unknown> {
+  if (bytes.length <= LARGE_JSON) return parseJson(bytes)
+  const result = await parseInThread(accountId, bytes)
+  if ('fault' in result) throw fail('invalid_payload', result.fault)
+  return result.value
+}
+
+/** What `parseJson` returns, or the words of what it throws: errors keep no class between threads. */
+export function valueOrFault(bytes: Uint8Array): { value: unknown } | { fault: string } {
+  try {
+    return { value: parseJson(bytes) }
+  } catch (error) {
+    if (error instanceof ConnectError) return { fault: error.rawMessage }
+    throw error
+  }
+}
 
 /**
  * The value of a JSON text (RFC 8259), undefined for an empty text. Throws `invalid_payload` for a text that is not

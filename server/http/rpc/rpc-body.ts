@@ -1,7 +1,7 @@
-import { type BodyLimits, bodyChunks, readBody } from '../body/body.ts'
+import { type BodyLimits, bodyChunks, holderOf, readBody } from '../body/body.ts'
 import { unpack } from '../body/gunzip.ts'
 import { type Call, shown } from '../call.ts'
-import { parseJson } from '../rest/json-text.ts'
+import { readJsonText } from '../rest/json-text.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 
 export const ENVELOPE_BYTES = 5
@@ -19,7 +19,7 @@ export async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerat
   try {
     if (!isSingle) yield* bodyChunks(call, limits, { endless: true })
     else if (isEnveloped(call)) yield* onlyEnvelope(call, await readBody(call, limits, envelopeSize), limits)
-    else yield checkMessage(call, await onlyContent(call, limits))
+    else yield await checkMessage(call, await onlyContent(call, limits))
   } catch (error) {
     throw shown(error, call)
   }
@@ -38,11 +38,11 @@ async function* onlyEnvelope(call: Call, body: Buffer, limits: BodyLimits): Asyn
   const content = body.subarray(ENVELOPE_BYTES)
   const isPacked = (body[0]! & COMPRESSED) !== 0 && encodingOf(call) === 'gzip' && body.length === envelopeSize(body)
   if (!isPacked) {
-    checkMessage(call, content)
+    await checkMessage(call, content)
     yield body
     return
   }
-  const message = checkMessage(call, await unpack(call, content, limits))
+  const message = await checkMessage(call, await unpack(call, content, limits))
   const head = Buffer.from(body.subarray(0, ENVELOPE_BYTES))
   head[0]! &= ~COMPRESSED
   head.writeUInt32BE(message.length, 1)
@@ -61,8 +61,8 @@ export function encodingOf({ protocol, method, raw: { headers } }: Call): string
 }
 
 /** Returns the message if it holds no more than a request may. */
-function checkMessage(call: Call, message: Buffer): Buffer {
-  if (isJson(call.raw.headers['content-type'])) parseJson(message)
+async function checkMessage(call: Call, message: Buffer): Promise<Buffer> {
+  if (isJson(call.raw.headers['content-type'])) await readJsonText(message, holderOf(call))
   else checkProtobuf(call.method!.input, message)
   return message
 }

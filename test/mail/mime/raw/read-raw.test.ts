@@ -30,6 +30,11 @@ test('Bcc, Resent-Bcc and Return-Path are removed, folded lines included; everyt
   )
 })
 
+test('100 Received headers and tabs in a header are accepted', () => {
+  const received = Array.from({ length: 100 }, () => 'Received: by a.example;\tThu, 1 Jan 1970')
+  read(messageOf([...GOOD_HEADER, ...received]))
+})
+
 test('Date and Message-ID are added where the message has none', () => {
   const added = ['Date: Thu, 01 Jan 1970 00:00:00 +0000', 'Message-ID: <msg_1@rp.example.test>']
   expect(complete(messageOf(GOOD_HEADER))).toBe(messageOf([...GOOD_HEADER, ...added]).toString('latin1'))

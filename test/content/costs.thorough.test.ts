@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { FILLERS } from './fillers.ts'
+import { tooMuch } from './measure.ts'
+import { ROWS } from './readers.ts'
+
+// The law: whatever content holds, reading it keeps the event loop for at most 50 ms at a time, and costs at most 4
+// times the CPU of plain text of its size at the same door. Every reader of readers.ts times every filler of fillers.ts.
+
+const SIZES = [256 * 1024, 2 ** 20]
+
+test.each(Object.entries(ROWS))('%s costs what its octets cost, whatever they are', async (_, row) => {
+  const sizes = [...new Set(SIZES.map((bytes) => Math.min(bytes, row.most ?? bytes)))]
+  const found: string[] = []
+  for (const bytes of sizes) found.push(...(await tooMuch(row, bytes, FILLERS)))
+  expect(found).toEqual([])
+})
