@@ -31,8 +31,9 @@ export function encodeText(text: string): EncodedText {
 const LONGEST_LINE = 78
 
 /**
- * What a text holds, in one pass. It is safe without anything that mail systems break, strip or mark: long lines, spaces
- * at their ends, dots, `From ` (RFC 2049 3). `escaped`: octets over 126. `bareLineEnds`: line ends other than CRLF.
+ * What a text holds, in one pass. It is safe without anything that mail systems break, strip or mark: long lines,
+ * spaces at their ends, dots, `From ` (RFC 2049 3). `escaped`: octets over 126. `bareLineEnds`: line ends that
+ * are not CRLF.
  */
 function survey(octets: Buffer): { isSafe: boolean; escaped: number; bareLineEnds: number } {
   let isSafe = true

@@ -116,7 +116,7 @@ function readTag(html: string, open: number): Tag {
   let nameEnd = start
   while (nameEnd - start < MAX_NAME && isNameCharacter(html.charCodeAt(nameEnd))) nameEnd++
   const name = html.slice(start, nameEnd).toLowerCase()
-  // Of the others nothing but the name is read.
+  // Only the name of the others is read.
   const words = WITH_ATTRIBUTES.includes(name) && end - open <= MAX_TAG ? html.slice(nameEnd, end - 1) : ''
   return { name, isEnd, words, end }
 }

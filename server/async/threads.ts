@@ -4,8 +4,8 @@ import { createFairSlots } from '../../net/fair-slots.ts'
 import type { Job, JobResult } from './thread.ts'
 import { transferableIn } from './transferable.ts'
 
-// Threads for content from outside. What a text is full of decides how long a library reads it; in a thread, that costs
-// the thread's caller and nobody else. The threads are those of the process, because processors are. The first large
+// Threads for content from outside. What a text is full of decides how long a library reads it. In a thread, no other
+// caller waits for it. The threads are those of the process, because processors are. The first large
 // content starts them, and they end when there was none for a while.
 
 /** Content of more bytes is read in a thread. The worst content of this size keeps the event loop for about 20 ms. */

@@ -14,7 +14,7 @@ const MAX_COPY_LINES = 250
 /** The rest of a line is not read. */
 const MAX_LINE_BYTES = 4_096
 const MAX_BOUNDARIES = 20
-/** A part costs its reader as much as so many lines, and so does each piece of base64 that has padding of its own. */
+/** The price of a part to its reader, in lines, and the most pieces of base64 with padding of their own. */
 const LINES_OF_PART = 4
 const MAX_PADDED = 200
 const LF = 10

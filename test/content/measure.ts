@@ -3,7 +3,7 @@ import { PLAIN } from './fillers.ts'
 import { DOORS, type Door, type DoorOfContent, ROWS, type Row } from './readers.ts'
 
 export interface Cost {
-  /** Of all threads of the process. */
+  /** CPU of all threads of the process. */
   cpuMs: number
   /** The longest turn of the event loop, in CPU of the main thread. */
   turnMs: number
@@ -47,7 +47,7 @@ async function longestTurn(work: () => unknown): Promise<number> {
   return longest
 }
 
-/** What a door takes of plain text beside its reader, an octet: the sockets on both sides, and the library that reads. */
+/** What plain text costs at a door beside its reader, an octet: sockets on both sides, and the library that reads. */
 const DOOR_MS = 15e-6
 const TIMES_PLAIN = 4
 const TURN_MS = 50

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ROWS } from './readers.ts'
 
-// A parser is only as quick as its worst input. Each file that calls one has a row in readers.ts, which measures it with
-// every filler, or a reason why no caller chooses what it reads.
+// A parser is only as quick as its worst input. Each file that calls one has a row in readers.ts, which measures it
+// with every filler, or a reason why no caller chooses what it reads.
 
 const PARSERS =
   /\bJSON\.parse\(|\bnew TextDecoder\(|from '(?:node:zlib|postal-mime|csv-parse[^']*)'|import\('(?:node:zlib|postal-mime|csv-parse)/

@@ -28,7 +28,7 @@ import { asMail, filled } from './fillers.ts'
 export interface Row {
   /** Rows of one door are compared with plain text at that door. */
   door: Door
-  /** Makes the input that is full of the unit, of about so many bytes. */
+  /** Makes the input that is full of the unit, and has about this size. */
   make(unit: string, bytes: number): Buffer
   /** Reads it as the service does, from its bytes to what is sent, stored or shown. */
   read(input: Buffer): unknown
@@ -36,7 +36,10 @@ export interface Row {
   most?: number
 }
 
-/** `plain` is the row of plain text, `unit` what it holds. `isAside`: it reads beside the event loop of the service, in a browser or a command. */
+/**
+ * `plain` is the row of plain text, `unit` what it holds. `isAside`: it reads in a browser or a command, and not on the
+ * event loop of the service.
+ */
 export const DOORS = {
   api: { plain: 'send: text', most: 15 * 2 ** 20, isAside: false },
   raw: { plain: 'raw: text', most: 15 * 2 ** 20, isAside: false },

@@ -31,6 +31,25 @@ async function storedMessages(): Promise<number> {
   return (await api.world.db.$count(messages)) + (await api.world.db.$count(openMessages))
 }
 
+/** Whether the only message that was sent is signed by all keys of its domain. */
+async function expectOwnSignatures(): Promise<void> {
+  const [{ content }] = api.world.exchanger.messages as [(typeof api.world.exchanger.messages)[0]]
+  const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains.filter(
+    ({ domain }: { domain: string }) => domain === 'example.test',
+  )
+  const keys = domain.records.filter(({ record }: { record: string }) => record === 'DKIM')
+  const { dkim } = await authenticate(Buffer.from(content, 'latin1'), {
+    trustReceived: false,
+    resolver: async (name) => {
+      const key = keys.find(({ host }: { host: string }) => host === name)
+      if (!key) throw Object.assign(new Error('no record'), { code: 'ENOTFOUND' })
+      return [key.strings ?? [key.value]]
+    },
+  })
+  const ours = dkim.results.filter(({ signingDomain }) => signingDomain === 'example.test')
+  expect(ours.map(({ status }) => status.result)).toEqual(keys.map(() => 'pass'))
+}
+
 test.each(BAD_MESSAGES)('%s: 400 on raw over REST and gRPC, nothing is sent or stored', async (_, raw, fault) => {
   const before = await storedMessages()
   const { status, json } = await sendRaw(raw)
@@ -44,6 +63,30 @@ test.each(BAD_MESSAGES)('%s: 400 on raw over REST and gRPC, nothing is sent or s
   expect(contentsOfError(error).fields[0]).toMatchObject({ field: 'raw', message: expect.stringMatching(fault) })
   expect(await storedMessages()).toBe(before)
   expect(api.world.exchanger.messages).toEqual([])
+})
+
+test.each([
+  ['a header without form, of a foreign domain', ['From : eve@example.com'], 'Hi', 400],
+  ['a body without form, of a foreign domain', ['From: eve@example.com'], 'H\xfc', 403],
+  ['a body without form, of an own domain', ['From: hello@example.test'], 'H\xfc', 400],
+])('%s: the header is read first, then the right to its domain, then the body', async (_, header, body, status) => {
+  for (const lines of [1, 20_000]) {
+    const raw = messageOf(header, [...Array(lines).fill('x'), body])
+    expect((await sendRaw(raw)).status).toBe(status)
+  }
+  expect(api.world.exchanger.messages).toEqual([])
+})
+
+test('a large message, which a thread reads and signs, leaves as it came', async () => {
+  const body = Array.from({ length: 20_000 }, (_, i) => (i % 3 === 0 ? '.' : `. line ${i}`))
+  const raw = messageOf(
+    [...GOOD_HEADER, 'Message-ID: <large@example.test>', 'Date: Thu, 1 Jan 2026 00:00:00 +0000'],
+    body,
+  )
+  expect((await sendRaw(raw)).json).toMatchObject({ status: 'delivered' })
+  const sent = Buffer.from(api.world.exchanger.messages[0]!.content, 'latin1')
+  expect(sent.subarray(-raw.length).equals(raw)).toBe(true)
+  await expectOwnSignatures()
 })
 
 test('a message from another domain than one of the account is 403, and nothing is sent', async () => {
@@ -108,21 +151,7 @@ test('a raw message is sent as it is, signed, to the recipients of the envelope 
 
 test('the signature of a raw message covers what was sent', async () => {
   await sendRaw(MESSAGE)
-  const [{ content }] = api.world.exchanger.messages as [(typeof api.world.exchanger.messages)[0]]
-  const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains.filter(
-    ({ domain }: { domain: string }) => domain === 'example.test',
-  )
-  const keys = domain.records.filter(({ record }: { record: string }) => record === 'DKIM')
-  const { dkim } = await authenticate(Buffer.from(content, 'latin1'), {
-    trustReceived: false,
-    resolver: async (name) => {
-      const key = keys.find(({ host }: { host: string }) => host === name)
-      if (!key) throw Object.assign(new Error('no record'), { code: 'ENOTFOUND' })
-      return [key.strings ?? [key.value]]
-    },
-  })
-  const ours = dkim.results.filter(({ signingDomain }) => signingDomain === 'example.test')
-  expect(ours.map(({ status }) => status.result)).toEqual(keys.map(() => 'pass'))
+  await expectOwnSignatures()
 })
 
 test('Get email reads subject, attachments and bodies from a raw message, and says that it is one', async () => {

@@ -22,8 +22,8 @@ const NAME = /^([!-9;-~]{1,76}):/
 const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * Collects the fields of one header. `add` returns the fault of a line. `isStrict` refuses what the header of a part may
- * have: control characters, and folded lines of blanks alone, which old readers take for the end of the header.
+ * Collects the fields of one header. `add` returns the fault of a line. `isStrict` refuses what the header of a part
+ * may have: control characters, and folded lines of blanks alone, which old readers take for the end of the header.
  */
 export function createHeader(content: Buffer, { isStrict = false } = {}) {
   const fields: RawField[] = []

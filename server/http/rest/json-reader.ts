@@ -228,7 +228,7 @@ function lineBreaksIn(text: string): number {
 
 const [LF, CR] = [0x0a, 0x0d]
 
-/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), with so many line breaks. */
+/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5). `lineBreaks`: how many it has. */
 function decoded(json: string, lineBreaks: number): Buffer | undefined {
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
   const characters = json.length - padding - lineBreaks

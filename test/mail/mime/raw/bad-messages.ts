@@ -20,8 +20,16 @@ export const BAD_MESSAGES: [sentence: string, message: Buffer, fault: RegExp][] 
   ['a line of the header without a colon', messageOf([...GOOD_HEADER, 'Hello']), /no header field in line 4/],
   ['a header name beyond ASCII', messageOf(['X-\xfc: 1', ...GOOD_HEADER]), /8-bit octet in its header, in line 1/],
   ['an escape in a header', messageOf([...GOOD_HEADER, 'X-A: a\x1b[0m']), /control character in its header, in line 4/],
-  ['a DEL in a folded line', messageOf([...GOOD_HEADER, 'X-A: a', ' b\x7f']), /control character in its header, in line 5/],
-  ['a folded line of blanks alone', messageOf([...GOOD_HEADER, ' \t']), /folded line of blanks alone in its header, in line 4/],
+  [
+    'a DEL in a folded line',
+    messageOf([...GOOD_HEADER, 'X-A: a', ' b\x7f']),
+    /control character in its header, in line 5/,
+  ],
+  [
+    'a folded line of blanks alone',
+    messageOf([...GOOD_HEADER, ' \t']),
+    /folded line of blanks alone in its header, in line 4/,
+  ],
   [
     '101 Received headers',
     messageOf([...GOOD_HEADER, ...Array.from({ length: 101 }, () => 'Received: by a.example; Thu, 1 Jan 1970')]),

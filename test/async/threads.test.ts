@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { inThread } from '../../server/async/threads.ts'
+import { echo, ending, MODULE, reversed, throwing } from './in-thread.ts'
+
+const echoInThread = inThread(MODULE, echo)
+
+test('plain values and bytes go to a thread and come back', async () => {
+  const value = { text: 'ü', list: [1, null], date: new Date(0), bytes: new Uint8Array([1, 2]) }
+  expect(await echoInThread('a', value)).toEqual(value)
+})
+
+test('bytes of a larger buffer stay where they are, and the others of it do not travel', async () => {
+  const whole = Buffer.alloc(1e6, 'abc')
+  const { bytes, small } = await inThread(MODULE, reversed)('a', whole.subarray(0, 3))
+  expect(Buffer.from(bytes).toString()).toBe('cba')
+  expect(Buffer.from(small).toString()).toBe('ab')
+  expect([bytes.buffer.byteLength, whole.length]).toEqual([3, 1e6])
+})
+
+test('what a function throws rejects, and the thread goes on', async () => {
+  await expect(inThread(MODULE, throwing)('a')).rejects.toThrow('not like this')
+  expect(await echoInThread('a', 1)).toBe(1)
+})
+
+test('a thread that ends rejects its work, and the next work gets another one', async () => {
+  await expect(inThread(MODULE, ending)('a')).rejects.toThrow('the thread ended')
+  expect(await echoInThread('a', 1)).toBe(1)
+})
+
+test('an account with much work delays another one by one piece of it at most', async () => {
+  const order: string[] = []
+  const work = (account: string) => echoInThread(account, account).then(() => order.push(account))
+  await Promise.all([...Array.from({ length: 20 }, () => work('many')), work('one')])
+  expect(order.indexOf('one')).toBeLessThan(4)
+})
