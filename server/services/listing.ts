@@ -28,7 +28,7 @@ const MAX_TIME_MS = 253_402_300_799_999
 
 export function readLimit(limit: number = DEFAULT_LIMIT, most = MAX_LIMIT): number {
   if (limit >= 1 && limit <= most) return limit
-  throw refuse('limit', `must be a whole number from 1 to ${most.toLocaleString('en')}`)
+  throw refuse('limit', `must be a whole number from 1 to ${most}`)
 }
 
 /** Returns the short name of an enum value. Throws for an unknown value: a gRPC request may carry any number. */

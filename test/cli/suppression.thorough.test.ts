@@ -196,7 +196,7 @@ test('an address is added, listed and removed, for the account or for a tenant',
   expect(await run(['suppression', 'add', email])).toMatchObject({ text: 'odd+tag/x@one.example is suppressed.' })
   await run(['suppression', 'add', email, '--tenant', 'acme', '--reason', 'complaint'])
   const list = (await run(['suppression', 'list', '--email', email])).text
-  expect(list).toMatch(/odd\+tag\/x@one\.example +tenant acme +complaint +- +-\n.* account +manual/)
+  expect(list).toMatch(/odd\+tag\/x@one\.example +tenant acme +complaint +- +- +-\n.* account +manual/)
   await run(['suppression', 'remove', email])
   expect(await entriesOf(email)).toMatchObject([{ scope: 'tenant' }])
   await run(['suppression', 'remove', email, '--tenant', 'acme'])

@@ -29,6 +29,7 @@ const OF_A_CELL = {
   leases_pkey: 'one erasure of a database at a time',
   cell_pkey: 'its name',
   event_orders_pkey: 'its clusters',
+  bad_hours_provider: 'what its own accounts saw at a provider',
   primary_heartbeat_pkey: 'its readiness',
 }
 

@@ -8,7 +8,6 @@ import { MARK } from '../../server/ledger/marker.ts'
 import { keepProbingWrites, probeWrites } from '../../server/ledger/probe-writes.ts'
 import { RECORD } from '../../server/ledger/record.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { letArrive } from '../harness/waits.ts'
 
 // The probe of `writes` finds whatever keeps a send from being stored, in every table that the commits of a send write.
 
@@ -145,8 +144,7 @@ test('two failures in a row change the state, and one success changes it back', 
   expect(changes).toMatchObject([{ code: '42501' }])
   // Nothing has been recorded for 3 s: a probe proves that it can be again.
   db.recording.begin('record')
-  await letArrive(3_000)
-  expect(db.recording.waitingMs()).toBeGreaterThan(2_900)
+  await expect.poll(db.recording.waitingMs).toBeGreaterThan(2_900)
   await admin.unsafe(`grant insert on messages to ${role}`)
   await expect.poll(probe.state).toBe('ok')
   expect(changes.at(-1)).toBe(undefined)

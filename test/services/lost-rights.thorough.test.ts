@@ -70,6 +70,7 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
   const webhook = { url: 'https://hooks.example.net/verdict' }
   const { endpoint_id } = (await api.call('PUT', '/api/v1/webhook', { body: webhook })).json
   await api.call('POST', '/api/v1/suppression', { body: { email: 'listed@example.net' } })
+  await api.call('POST', '/api/v1/suppression', { body: { email: 'bounced@example.net', reason: 'bounce' } })
   const imported = await api.call('POST', '/api/v1/suppression/import', { body: { emails: ['imported@example.net'] } })
   const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains
   const { apiKey } = await keys.createKey({ name: 'shop', scopes: ['emails.send'] })
@@ -96,6 +97,10 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
     'verdict.v1.SuppressionService/UndoImport': { import_id: imported.json.import_id },
     'verdict.v1.SuppressionService/Add': { email: 'new@example.net' },
     'verdict.v1.SuppressionService/Remove': { email: 'listed@example.net' },
+    'verdict.v1.SuppressionService/Lift': {
+      created_from: '2020-01-01T00:00:00Z',
+      created_to: '2100-01-01T00:00:00Z',
+    },
     'verdict.admin.v1.AccountService/RenameAccount': { name: 'Renamed' },
     'verdict.admin.v1.NotificationService/SetNotificationUrl': { url: 'https://hooks.example.net/chat' },
     'verdict.admin.v1.NotificationService/RemoveNotificationUrl': {},

@@ -161,6 +161,12 @@ export const probesOf = (
     { ...suppressed('add'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'tim@example.net' }) },
   ],
+  'POST /api/v1/suppression/lift': [
+    {
+      ...TENANT,
+      request: (tenant_id) => ({ tenant_id, created_from: '2020-01-01T00:00:00Z', created_to: '2100-01-01T00:00:00Z' }),
+    },
+  ],
   'DELETE /api/v1/suppression/imports/{import_id}': [{ ...IMPORT, request: (import_id) => ({ import_id }) }],
   'DELETE /api/v1/suppression/{email}': [
     { ...suppressed('remove'), request: (email) => ({ email }) },
