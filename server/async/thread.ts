@@ -12,12 +12,14 @@ export interface Job {
 
 export type JobResult = { value: unknown } | { fault: string }
 
-parentPort!.on('message', async ({ module, name, values }: Job) => {
-  try {
-    const functions = (await import(module)) as Record<string, (...values: unknown[]) => unknown>
-    const value = await functions[name]!(...values)
-    parentPort!.postMessage({ value } satisfies JobResult, transferableIn(value))
-  } catch (error) {
-    parentPort!.postMessage({ fault: (error as Error).stack ?? String(error) } satisfies JobResult)
-  }
+parentPort!.on('message', (job: Job) => {
+  run(job).then(
+    (value) => parentPort!.postMessage({ value } satisfies JobResult, transferableIn(value)),
+    (error: Error) => parentPort!.postMessage({ fault: error.stack ?? String(error) } satisfies JobResult),
+  )
 })
+
+async function run({ module, name, values }: Job): Promise<unknown> {
+  const functions = (await import(module)) as Record<string, (...values: unknown[]) => unknown>
+  return functions[name]!(...values)
+}

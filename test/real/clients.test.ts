@@ -86,7 +86,9 @@ function outcomeOf({ status, reason, retryable, smtp }: Json) {
     JSON.stringify({ status, reason, retryable, smtp: { ...evidence, tls: tls ?? undefined } }),
     (_key, value) =>
       typeof value === 'string'
-        ? value.replace(/^(DELIVERY_STATUS|REASON|SMTP_PHASE)_(\w+)$/, (_, _enum, name) => name.toLowerCase())
+        ? value.replace(/^(DELIVERY_STATUS|REASON|SMTP_PHASE|DECIDED_BY)_(\w+)$/, (_, _enum, name) =>
+            name.toLowerCase(),
+          )
         : value,
   )
 }

@@ -106,7 +106,7 @@ test('sends, keys, batches and webhooks work, with more statements at a time tha
       const [first, second] = await Promise.all(
         products.map(({ send }) => send({ to: 'delivered@simulator.test' }, key)),
       )
-      expect([first!.status, first!.body.status]).toEqual([200, 'delivered'])
+      expect([first!.status, first!.body.status], JSON.stringify(first!.body)).toEqual([200, 'delivered'])
       expect(second!.body).toEqual(first!.body)
       return first!.body.message_id
     }),

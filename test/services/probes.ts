@@ -18,6 +18,7 @@ export const IMPORT = {
   theirs: () => 'imp_01jx5be5r0f3s8n1m6k4z9w2ct',
   nobodys: () => 'imp_01jx5be5r0f3s8n1m6k4z9w2cv',
 }
+const EVER = { created_from: '2020-01-01T00:00:00Z', created_to: '2100-01-01T00:00:00Z' }
 const DOMAIN = { what: 'domain', theirs: () => 'example.test', nobodys: () => 'exbmple.test' }
 /** Addresses on a suppression list of the other account, one for each use: a request may add the address it names. */
 export const suppressed = (use: string) => ({
@@ -156,16 +157,15 @@ export const probesOf = (
   'GET /api/v1/suppression': [
     { ...suppressed('list'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-list-rest@example.net' }) },
+    { ...DOMAIN, request: (domain) => ({ domain }) },
   ],
   'POST /api/v1/suppression': [
     { ...suppressed('add'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'tim@example.net' }) },
   ],
   'POST /api/v1/suppression/lift': [
-    {
-      ...TENANT,
-      request: (tenant_id) => ({ tenant_id, created_from: '2020-01-01T00:00:00Z', created_to: '2100-01-01T00:00:00Z' }),
-    },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id, ...EVER }) },
+    { ...DOMAIN, request: (domain) => ({ domain, ...EVER }) },
   ],
   'DELETE /api/v1/suppression/imports/{import_id}': [{ ...IMPORT, request: (import_id) => ({ import_id }) }],
   'DELETE /api/v1/suppression/{email}': [

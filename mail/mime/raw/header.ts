@@ -13,6 +13,8 @@ export interface RawField {
 }
 
 const MAX_BYTES = 64 * 1024
+/** Programs write less than a tenth of it. Each field costs as much as a long line of text. */
+const MAX_FIELDS = 1_000
 export const MAX_RECEIVED = 100
 /** Mail servers stop a message that goes in a circle by this count (RFC 5321 6.3). */
 export const TOO_MANY_RECEIVED = `has over ${MAX_RECEIVED} Received headers: it goes in a circle between mail servers`
@@ -60,6 +62,7 @@ export function createHeader(content: Buffer, { isStrict = false } = {}) {
       if (name === undefined) {
         return `has no header field in line ${number}: a name of 1 to 76 printable characters and a colon right after it`
       }
+      if (fields.length >= MAX_FIELDS) return `has over ${MAX_FIELDS} header fields`
       endField()
       const value = text.slice(name.length + 1).trim()
       lines = [value]

@@ -19,6 +19,7 @@ export const BAD_MESSAGES: [sentence: string, message: Buffer, fault: RegExp][] 
   ['a folded first line', messageOf([' From: hello@example.test', ...GOOD_HEADER]), /folded line, in line 1/],
   ['a line of the header without a colon', messageOf([...GOOD_HEADER, 'Hello']), /no header field in line 4/],
   ['a header name beyond ASCII', messageOf(['X-\xfc: 1', ...GOOD_HEADER]), /8-bit octet in its header, in line 1/],
+  ['1,001 header fields', messageOf([...GOOD_HEADER, ...Array(998).fill('X-A: a')]), /has over 1000 header fields/],
   ['an escape in a header', messageOf([...GOOD_HEADER, 'X-A: a\x1b[0m']), /control character in its header, in line 4/],
   [
     'a DEL in a folded line',
