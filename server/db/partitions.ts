@@ -41,8 +41,8 @@ export function idsOfDay(partition: string): { first: string; end: string } {
   return { first: firstIdAt(startMs), end: firstIdAt(startMs + DAY_MS) }
 }
 
-/** SQLSTATE duplicate_table, and unique_violation in the catalogue. */
-const EXISTS_ALREADY = ['42P07', '23505']
+/** SQLSTATE duplicate_table, that of its row type, and unique_violation in the catalogue. */
+const EXISTS_ALREADY = ['42P07', '42710', '23505']
 
 // CREATE TABLE ... PARTITION OF waits for every reader of the parent, and all sends would wait behind it. ATTACH waits
 // for none, and creates the indexes and triggers of the new table.
