@@ -94,6 +94,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/exchangers.ts': ['first'],
     'mail/smtp/mta-sts.ts': ['fields', 'mx'],
     'mail/mime/delimiters.ts': ['lines'],
+    'net/fair-doors.ts': ['guests', 'held'],
     'mail/mime/raw/read-raw.ts': ['counts'],
     'server/async/transferable.ts': ['found'],
     'mail/smtp/session.ts': ['keywords'],

@@ -75,7 +75,7 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     minVersion: 'TLSv1.2',
     size: limits.messageBytes,
     rejectOversized: true,
-    maxClients: limits.connections,
+    maxClients: DROPPED_FROM * limits.connections,
     maxRecipients: 1,
     maxCommandLength: MAX_COMMAND_BYTES,
     socketTimeout: limits.idleMs,
@@ -87,10 +87,12 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     },
     onMailFrom(_sender, session, reply) {
       addressees.delete(session)
+      visitors.note(session)
       reply(visitors.mayBeginMail(session) ? null : refusal(421, '4.7.0 Enough for one connection'))
     },
     onRcptTo({ address }, session, reply) {
       const addressee = addresseeOf(address)
+      visitors.note(session)
       if (addressee) addressees.set(session, addressee)
       if (addressee || !visitors.hasTooManyStrangers(session))
         return reply(addressee ? null : refusal(550, '5.7.1 No relay'))
@@ -99,14 +101,20 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     onData(content, session, reply) {
       const { mailFrom } = session.envelope
       const hasNullSender = !mailFrom || mailFrom.address === ''
-      readData(content, { ...addressees.get(session)!, hasNullSender }, reply)
-      content.on('data', () => {
+      visitors.note(session)
+      readData(content, { ...addressees.get(session)!, hasNullSender }, (error, message) => {
+        visitors.await(session, false)
+        reply(error, message)
+      })
+      content.on('end', () => visitors.await(session, true))
+      content.on('data', (piece: Buffer) => {
+        visitors.noteContent(session, piece.length)
         if ((content.byteLength ?? 0) > FAR_TOO_LARGE * limits.messageBytes) visitors.sendAway(session)
       })
     },
     onClose: (session) => visitors.leave(session),
   })
-  server.server.maxConnections = DROPPED_FROM * limits.connections
+  server.server.maxConnections = 2 * DROPPED_FROM * limits.connections
   // Clients that hang up in the middle are no fault: nothing is lost by it.
   server.on('error', () => {})
   server.listen(parts.port, parts.host)

@@ -1,3 +1,4 @@
+import { createFairDoor } from '../../net/fair-doors.ts'
 import { networkOf } from '../../net/network.ts'
 
 interface Session {
@@ -9,6 +10,10 @@ interface Visitor {
   network: string
   transactions: number
   strangers: number
+  /** What arrived of a mail since this moment. */
+  arrived: { bytes: number; sinceMs: number }
+  /** It has sent a mail, and awaits our reply. */
+  isWaiting: boolean
   sendAway(): void
   timer: NodeJS.Timeout
 }
@@ -16,17 +21,50 @@ interface Visitor {
 const MAX_TRANSACTIONS = 100
 const MAX_STRANGERS = 10
 
-/** Counts what each connected client does, and knows the limits. */
-export function createVisitors({ connectionsPerNetwork, totalMs }: { connectionsPerNetwork: number; totalMs: number }) {
+/** A client that sends this many bytes in this time keeps its place. */
+const PACE_BYTES = 64 * 1024
+const PACE_MS = 10_000
+
+interface VisitorLimits {
+  connections: number
+  connectionsPerNetwork: number
+  totalMs: number
+}
+
+/** Counts what each connected client does, and knows the limits. Every client is a stranger. */
+export function createVisitors({ connections, connectionsPerNetwork, totalMs }: VisitorLimits) {
   const visitors = new Map<string, Visitor>()
+  const strangers = createFairDoor({ places: () => connections })
   return {
     /** Returns true when the client has too many connections. Otherwise `sendAway` is called when its time is over. */
     enter({ id, remoteAddress }: Session, sendAway: () => void): boolean {
       const network = networkOf(remoteAddress)
       const others = [...visitors.values()].filter((visitor) => visitor.network === network)
       if (others.length >= connectionsPerNetwork) return true
-      visitors.set(id, { network, transactions: 0, strangers: 0, sendAway, timer: setTimeout(sendAway, totalMs) })
+      const arrived = { bytes: 0, sinceMs: 0 }
+      const timer = setTimeout(sendAway, totalMs)
+      const visitor: Visitor = { network, transactions: 0, strangers: 0, arrived, isWaiting: false, sendAway, timer }
+      if (!strangers.enter(id, { remoteAddress, sendAway, isBusy: () => visitor.isWaiting || isPaced(visitor) })) {
+        clearTimeout(timer)
+        return true
+      }
+      visitors.set(id, visitor)
       return false
+    },
+    /** Notes a complete command. */
+    note: ({ id }: Session) => strangers.note(id),
+    /** Notes a piece of a mail. */
+    noteContent({ id }: Session, bytes: number): void {
+      const arrived = visitors.get(id)?.arrived
+      if (!arrived) return
+      const now = performance.now()
+      if (now - arrived.sinceMs > PACE_MS) Object.assign(arrived, { bytes: 0, sinceMs: now })
+      arrived.bytes += bytes
+    },
+    /** Notes that a mail has arrived, or that it has its reply. */
+    await({ id }: Session, isWaiting: boolean): void {
+      const visitor = visitors.get(id)
+      if (visitor) visitor.isWaiting = isWaiting
     },
     /** Counts a mail; returns false when the connection has begun too many. */
     mayBeginMail({ id }: Session): boolean {
@@ -41,7 +79,11 @@ export function createVisitors({ connectionsPerNetwork, totalMs }: { connections
     sendAway: ({ id }: Session) => visitors.get(id)?.sendAway(),
     leave({ id }: Session): void {
       clearTimeout(visitors.get(id)?.timer)
+      strangers.leave(id)
       visitors.delete(id)
     },
   }
 }
+
+const isPaced = ({ arrived: { bytes, sinceMs } }: Visitor) =>
+  bytes >= PACE_BYTES && performance.now() - sinceMs <= PACE_MS

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
+import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { isLoopback } from '../config/values.ts'
-import { createClients } from './clients.ts'
+import { type Away, createClients } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
 import { createMailContent } from './mail-content.ts'
 
@@ -47,7 +48,7 @@ export interface FrontLimits {
   /** The time for the content of a message. */
   contentMs: number
   messageBytes: number
-  /** The most memory that all messages take while they arrive and are sent. */
+  /** The most memory that all messages take while they arrive and are sent; those of an account take half of it. */
   bytesHeld: number
 }
 
@@ -69,6 +70,12 @@ const MAX_COMMAND_BYTES = 4_096
 /** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
 const DROPPED_FROM = 2
 const CLOSE_WITHIN_MS = 500
+const AWAY: Record<Away, string> = {
+  late: '4.4.2 No key was given in time',
+  crowded: '4.3.2 Too many connections without a key. Come again',
+}
+/** What each connection may always hold of a message. Of more, all messages of an account take half of the memory. */
+const ALWAYS_HELD = 64 * 1024
 const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
 
 export interface SmtpFront {
@@ -111,31 +118,37 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     hideDSN: true,
     hideREQUIRETLS: true,
     size: limits.messageBytes,
-    maxClients: limits.connections,
+    maxClients: DROPPED_FROM * limits.connections,
     maxCommandLength: MAX_COMMAND_BYTES,
     socketTimeout: limits.idleMs,
     closeTimeout: CLOSE_WITHIN_MS,
     onConnect(session, reply) {
       if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
-      const sendAway = () => replyOn(session, { code: 421, lines: ['4.4.2 No key was given in time'] })
+      const sendAway = (why: Away) => replyOn(session, { code: 421, lines: [AWAY[why]] })
       if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
-      reply(refusal(421, '4.7.0 Too many connections from you without a key'))
+      reply(refusal(421, '4.7.0 Too many connections without a key'))
     },
     onSecure(_socket, session, reply) {
+      clients.note(session.id, false)
       session.disabledCommands = undefined
       reply(null)
     },
     onAuth({ password }, session, reply) {
       const key = password ?? ''
+      clients.note(session.id, true)
       parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
         (login) => {
+          clients.note(session.id, false)
           if ('code' in login) return refuseKey(session, login, reply)
           if (!clients.logIn(session.id, login.accountId)) {
             return reply(refusal(421, '4.7.0 Too many connections of this account'))
           }
           reply(null, { user: { key } satisfies User })
         },
-        () => reply(refusal(454, '4.3.0 The key could not be checked. Try again')),
+        () => {
+          clients.note(session.id, false)
+          reply(refusal(454, '4.3.0 The key could not be checked. Try again'))
+        },
       )
     },
     onMailFrom({ address }, session, reply) {
@@ -151,11 +164,15 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       const timer = setTimeout(() => {
         replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
       }, limits.contentMs)
-      const work = receive(content, mailOf(session), {
-        tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
-        isClosing: () => isClosing,
-        received: () => clearTimeout(timer),
-      })
+      const work = receive(
+        content,
+        { ...mailOf(session), accountId: clients.accountOf(session.id) },
+        {
+          tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
+          isClosing: () => isClosing,
+          received: () => clearTimeout(timer),
+        },
+      )
         .then((answer) => {
           if (answer) replyOn(session, answer)
           else connectionOf(session)?.close()
@@ -170,7 +187,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     },
     onClose: (session) => clients.leave(session.id),
   })
-  server.server.maxConnections = DROPPED_FROM * limits.connections
+  server.server.maxConnections = 2 * DROPPED_FROM * limits.connections
   // Clients that hang up in the middle are no fault: nothing is lost by it.
   server.on('error', () => {})
 
@@ -248,21 +265,26 @@ interface Reception {
 /** Reads the content of a message and delivers it. All messages share one limit on memory. */
 function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: FrontLimits) {
   let heldBytes = 0
+  const heldByAccount = createKeyedAmounts()
   return async (
     stream: SMTPServerDataStream,
-    mail: Omit<FrontMail, 'content'>,
+    { accountId, ...mail }: Omit<FrontMail, 'content'> & { accountId: string },
     { tooLarge, isClosing, received }: Reception,
   ): Promise<DotReply | undefined> => {
     let content: ReturnType<typeof createMailContent> | undefined = createMailContent()
     let bytes = 0
     const hold = (held: number) => {
       heldBytes += held - bytes
+      heldByAccount.add(accountId, held - bytes)
       bytes = held
     }
+    const hasRoom = (more: number) =>
+      (stream.byteLength ?? 0) <= ALWAYS_HELD ||
+      (heldBytes + more <= bytesHeld && heldByAccount.of(accountId) + more <= bytesHeld / 2)
     try {
       for await (const piece of stream as AsyncIterable<Buffer>) {
         if ((stream.byteLength ?? 0) > FAR_TOO_LARGE * messageBytes) tooLarge()
-        if (stream.sizeExceeded || heldBytes + piece.length > bytesHeld) content = undefined
+        if (stream.sizeExceeded || !hasRoom(piece.length)) content = undefined
         content?.add(piece)
         hold(content?.bytes() ?? 0)
       }

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
 import { messages, openMessages } from '../../server/db/schema.ts'
+import { eventually } from '../harness/eventually.ts'
 import { connectClient, plainLogin, stuffed } from './client.ts'
 import { letter, startFrontWorld } from './world.ts'
 
@@ -123,6 +124,36 @@ test('1,000 idle connections without a key stop no program of another network, a
   const again = await connectClient(small.port)
   expect(await again.logIn(api.keys.live)).toMatch(/^235/)
   again.end()
+})
+
+test('silent connections of any number of addresses keep no key holder out', async () => {
+  const narrow = await listenWith({ limits: { connections: 20 } })
+  for (let i = 0; i < 40; i++) sockets.push(connect({ port: narrow.port, localAddress: `127.0.0.${(i % 10) + 3}` }))
+  for (const socket of sockets) socket.on('error', () => {})
+  await eventually(() => expect(narrow.connections()).toBeGreaterThanOrEqual(10))
+  const client = await connectClient(narrow.port, { localAddress: '127.0.1.1' })
+  expect(await client.logIn(api.keys.live)).toMatch(/^235/)
+  expect(narrow.connections()).toBeLessThanOrEqual(11)
+  expect(await client.send({ from: 'hello@example.test', to: ['ann@example.net'], content: letter() })).toMatch(/^250/)
+  client.end()
+})
+
+test('an account holds half of the memory at most, and each login may always hold 64 KiB', async () => {
+  const narrow = await listenWith({ limits: { bytesHeld: 1_000_000 } })
+  const holding = await loggedIn(api.keys.live, narrow.port)
+  for (const line of ENVELOPE) await holding.ask(line)
+  holding.write(letter(undefined, 'x\r\n'.repeat(130_000)))
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const mail = (text: string) => ({
+    from: 'hello@example.test',
+    to: ['ann@example.net'],
+    content: letter(undefined, text),
+  })
+  const client = await loggedIn(api.keys.live, narrow.port)
+  expect(await client.send(mail('x\r\n'.repeat(50_000)))).toMatch(/^452 4\.3\.1/)
+  expect(await client.send(mail('x\r\n'.repeat(10_000)))).toMatch(/^250/)
+  holding.destroy()
+  client.end()
 })
 
 test('a slow client is cut off: without a key, and in the middle of its content', async () => {
