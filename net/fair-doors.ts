@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js'
+import { widerNetworkOf } from './network.ts'
 
 // Connections of strangers at a listener. Silence costs nothing, so any number of places can be held by it. When the
 // places are used up, a new stranger gets that of another one, and not of the one that speaks.
@@ -69,11 +69,4 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
     leave: (id) => void guests.delete(id),
     size: () => guests.size,
   }
-}
-
-/** The /24 of an IPv4 address, the /48 of an IPv6 one. */
-function widerNetworkOf(remoteAddress: string): string {
-  if (!ipaddr.isValid(remoteAddress)) return ''
-  const bytes = ipaddr.process(remoteAddress).toByteArray()
-  return Buffer.from(bytes.slice(0, bytes.length === 4 ? 3 : 6)).toString('hex')
 }

@@ -13,6 +13,13 @@ export function networksOf(remoteAddress: string): [string, ...string[]] {
   return [prefixOf(bytes, 6), prefixOf(bytes, 7), prefixOf(bytes, 8)]
 }
 
+/** The /24 of an IPv4 address, the /48 of an IPv6 one: what one party may hold at little cost. */
+export function widerNetworkOf(remoteAddress: string): string {
+  if (!ipaddr.isValid(remoteAddress)) return ''
+  const bytes = bytesOf(remoteAddress)
+  return prefixOf(bytes, bytes.length === 4 ? 3 : 6)
+}
+
 const bytesOf = (address: string) => ipaddr.process(address).toByteArray()
 
 const prefixOf = (bytes: number[], length: number) => Buffer.from(bytes.slice(0, length)).toString('hex')

@@ -191,7 +191,7 @@ test('a lift stays within its account', async () => {
   expect(await emailsIn('suppressions')).toHaveLength(1)
 })
 
-test('what decided a refusal is told with it: words that the reply has, its status, or its code', async () => {
+test('a response says what decided its refusal: words of the reply, its status, or its code', async () => {
   const refused = REPLIES.flatMap(labelledReplies).filter(({ phase }) => phase === 'rcpt')
   const some = refused.filter((_, i) => i % 15 === 0)
   expect(some.length).toBeGreaterThan(20)
