@@ -7,6 +7,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { run } from '../db/statement.ts'
 import { dueEntry, KNOWN_DAYS, type Refusal } from '../reputation/incidents.ts'
+import { provesLife } from '../reputation/standings.ts'
 import { diagnose } from './diagnosis.ts'
 
 // Judges the replies that created suppression entries again, by the rules of today. An earlier release took some
@@ -68,16 +69,11 @@ const ENTRIES = `
     and ($2::uuid is null or account_id = $2) and created_at >= $3::timestamptz
   order by id limit ${PAGE}`
 
-// The events of what was delivered to an address for any tenant, but what a late bounce returned.
+// The events of what was delivered to an address for any tenant.
 const DELIVERIES = `
   select r.event_id as "eventId"
   from recipients r join messages m on m.id = r.message_id
-  where r.account_id = $1 and ${matchingSql('r.email')} = $2 and r.status = 'delivered' and not m.sandbox
-    and r.message_id between $3 and $4 and m.id between $3 and $4
-    and not exists (
-      select from feedback f
-      where f.message_id = r.message_id and f.kind = 'late_bounce' and not f.is_member
-        and ${matchingSql('f.recipient')} = $2)
+  where r.account_id = $1 and r.message_id between $3 and $4 and m.id between $3 and $4 and ${provesLife('$2')}
   order by r.event_id desc limit 1000`
 
 // The replies to the address of one list, in the time in which refusals count together.

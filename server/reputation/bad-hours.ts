@@ -1,7 +1,8 @@
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { openingOf } from './breaker-rules.ts'
+import { type BreakerReading, transitionOf } from './breaker-rules.ts'
+import { changeState } from './breaker-state.ts'
 import { COMPLAINTS, HARD_BOUNCES, REPORT_SHARD, SENT } from './counts.ts'
 import { BAD_HOUR_DAYS } from './incidents.ts'
 
@@ -87,24 +88,16 @@ const DISCOUNT = `
   select account_id as "accountId", domain, (select count(*)::int from found) as found
   from (select distinct account_id, domain from uncounted union all select null, null) as changed`
 
-const RATES = `
-  select b.account_id as "accountId", b.domain, coalesce(sum(${SENT}), 0)::int as copies,
-    coalesce(sum(${HARD_BOUNCES}), 0)::int as bounces, coalesce(sum(${COMPLAINTS}), 0)::int as complaints
+const OPEN_BREAKERS = `
+  select b.account_id as "accountId", b.domain, b.state, b.changed_at as "changedAt", b.cause, 0 as "waitSeconds",
+    coalesce(sum(${SENT}), 0)::int as copies, coalesce(sum(${HARD_BOUNCES}), 0)::int as bounces,
+    coalesce(sum(${COMPLAINTS}), 0)::int as complaints
   from json_to_recordset($1::json) as given("accountId" uuid, domain text)
   join breakers b on b.account_id = given."accountId" and b.domain = given.domain
   left join hourly_stats s on s.account_id = b.account_id and s.tenant_id = '' and s.domain = b.domain
     and s.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours'
   where b.state <> 'closed' and b.cause = 'bounces'
-  group by 1, 2`
-
-// It begins anew, as after every change of state.
-const CLOSE = `
-  update breakers set state = 'closed', changed_at = date_trunc('milliseconds', now()), minute = null, admitted = 0,
-    (base_emails, base_bounces, base_complaints) = (
-      select coalesce(sum(${SENT}), 0), coalesce(sum(${HARD_BOUNCES}), 0), coalesce(sum(${COMPLAINTS}), 0)
-      from hourly_stats
-      where account_id = $1 and tenant_id = '' and hour = date_trunc('hour', now(), 'UTC') and domain = $2)
-  where account_id = $1 and domain = $2 and state <> 'closed' and cause = 'bounces'`
+  group by b.account_id, b.domain`
 
 /** Only one process looks at a time. */
 const LOCK = `select pg_try_advisory_xact_lock(hashtext('verdict bad hours')) as "isMine"`
@@ -140,10 +133,11 @@ export async function keepBadHours(db: Database, breaker: BreakerLimits): Promis
 /** History is partitioned by day, and only a plan for these ids leaves out the other days. */
 const UNPREPARED = { prepare: false }
 
-async function closeBreakers(db: Database, breaker: BreakerLimits, domains: readonly object[]): Promise<void> {
+/** Closes those that would have stayed closed with what counts now. */
+async function closeBreakers(db: Database, thresholds: BreakerLimits, domains: readonly object[]): Promise<void> {
   if (domains.length === 0) return
-  type Rates = { accountId: string; domain: string; copies: number; bounces: number; complaints: number }
-  for (const { accountId, domain, ...counts } of await run<Rates>(db, RATES, [JSON.stringify(domains)]))
-    if (counts.copies < breaker.minEmails || !openingOf(counts, counts.copies, breaker))
-      await run(db, CLOSE, [accountId, domain])
+  type OpenBreaker = BreakerReading & { accountId: string; domain: string }
+  for (const breaker of await run<OpenBreaker>(db, OPEN_BREAKERS, [JSON.stringify(domains)]))
+    if (!transitionOf({ ...breaker, state: 'closed' }, thresholds))
+      await changeState(db, breaker, breaker, { state: 'closed' })
 }

@@ -51,12 +51,7 @@ export function transitionOf(reading: BreakerReading, thresholds: BreakerLimits)
 
 // Shares are compared after the division: 7 / 100 equals 0.07, while 0.07 * 100 is more than 7.
 
-/** The cause for which counts among a number of copies open a breaker; undefined where they do not. */
-export function openingOf(
-  { bounces, complaints }: Counts,
-  copies: number,
-  thresholds: BreakerLimits,
-): Transition | undefined {
+function openingOf({ bounces, complaints }: Counts, copies: number, thresholds: BreakerLimits): Transition | undefined {
   if (bounces / copies >= thresholds.bounceOpen) return { state: 'open', cause: 'bounces' }
   if (complaints < MIN_COMPLAINTS || complaints / copies < thresholds.complaintOpen) return undefined
   return { state: 'open', cause: 'complaints' }

@@ -75,7 +75,7 @@ export const CHANGE_BREAKER = `
 /** Changes the state, unless another process has done so since `reading`. */
 export async function changeState(
   db: Database,
-  { accountId, domain }: BreakerOf,
+  { accountId, domain }: Pick<BreakerOf, 'accountId' | 'domain'>,
   reading: BreakerReading,
   { state, cause = reading.cause ?? undefined }: Transition,
 ): Promise<void> {

@@ -66,7 +66,7 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
     const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
     const reading = await read()
     const transition = transitionOf(reading, limits.breaker)
-    if (transition) await changeState(db, { accountId, domain, openMinutes }, reading, transition)
+    if (transition) await changeState(db, { accountId, domain }, reading, transition)
     if (transition) onChange?.(transition.state)
     const current = transition ? await read() : reading
     return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }

@@ -21,18 +21,26 @@ const REFUSALS = `
 
 const BAD_PROVIDERS = `select provider from bad_hours where ended_at is null`
 
-// The newest delivery to each address by any tenant. A delivery that a late bounce returned proves nothing.
+/**
+ * SQL: whether the recipient `r` of the message `m` proves that an address lives: it took the mail, and no late bounce
+ * returned that. `address` is SQL, too: the matching form.
+ */
+export const provesLife = (
+  address: string,
+): string => `${matchingSql('r.email')} = ${address} and r.status = 'delivered'
+      and not m.sandbox and not exists (
+        select from feedback f
+        where f.message_id = r.message_id and f.kind = 'late_bounce' and not f.is_member
+          and ${matchingSql('f.recipient')} = ${address})`
+
+// The newest delivery to each address by any tenant.
 export const LAST_DELIVERIES = `
   select given.email, delivered.event_id as "eventId"
   from json_array_elements_text($2::json) as given(email)
   cross join lateral (
     select r.event_id from recipients r join messages m on m.id = r.message_id
-    where r.account_id = $1 and ${matchingSql('r.email')} = given.email and r.status = 'delivered'
-      and r.message_id >= $3 and r.message_id < $4 and m.id >= $3 and m.id < $4 and not m.sandbox
-      and r.message_id <> $5::uuid
-      and not exists (
-        select from feedback f
-        where f.message_id = r.message_id and f.kind = 'late_bounce' and not f.is_member and ${matchingSql('f.recipient')} = given.email)
+    where r.account_id = $1 and r.message_id >= $3 and r.message_id < $4 and m.id >= $3 and m.id < $4
+      and r.message_id <> $5::uuid and ${provesLife('given.email')}
     order by r.message_id desc limit 1) as delivered`
 
 /** Addresses that were refused, in their matching form, with what the refusals say. */

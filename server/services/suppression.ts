@@ -111,7 +111,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const filters = {
         addresses: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
         reason: readReason(request.reason),
-        ...readLiftFilters(request),
+        ...readSharedFilters(request),
         after: readCursor(SuppressionServiceListRequestSchema, request),
       }
       const rows = await listSuppressions(db, accountOf(context), filters, limit + 1)
@@ -154,7 +154,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const { accountId } = requester
       if (!request.createdFrom) throw refuse('created_from', 'is required')
       if (!request.createdTo) throw refuse('created_to', 'is required')
-      const filters = readLiftFilters(request)
+      const filters = readSharedFilters(request)
       if (filters.kind === EvidenceKind.COMPLAINT)
         throw refuse('kind', 'must not be complaint: only what bounces made is lifted')
       if (request.dryRun) {
@@ -185,7 +185,7 @@ export const MAX_ENTRIES = 1_000
 const SHOWN_LIFTED = 100
 
 /** The filters that a list and a lift share. */
-function readLiftFilters({
+function readSharedFilters({
   createdFrom,
   createdTo,
   domain,
