@@ -25,7 +25,7 @@ if (!room || positionals.length !== 1 || !(minutes > 0) || !Number.isSafeInteger
 }
 
 const root = join(import.meta.dirname, '../..')
-console.log(`${name}: at most ${minutes} minutes, --seed ${seed}`)
+console.log(`${name}: ${minutes} minutes once every test ran, --seed ${seed}`)
 const report = await measureRoom(room, { root, minutes, seed, progress: console.log })
 console.log(`\n${printed(report)}`)
 
