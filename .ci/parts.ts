@@ -154,7 +154,7 @@ export const PARTS: readonly Part[] = [
       command: `npm run mutation -- ${room} --minutes 3`,
       each: 'release',
       checks: 'the share of changed code that the tests notice',
-      rooms: code.map((glob) => glob.slice(0, glob.indexOf('*'))),
+      rooms: [...new Set(code.map((glob) => glob.replace(/[^/]*[*(].*/, '')))],
     }),
   ),
 ]

@@ -29,7 +29,7 @@ console.log(`${name}: ${minutes} minutes once every test ran, --seed ${seed}`)
 const report = await measureRoom(room, { root, minutes, seed, progress: console.log })
 console.log(`\n${printed(report)}`)
 
-const file = join(root, 'node_modules/.cache/mutation', `${name.replace('/', '-')}.json`)
+const file = join(root, 'node_modules/.cache/mutation', `${name.replaceAll('/', '-')}.json`)
 mkdirSync(join(file, '..'), { recursive: true })
 writeFileSync(file, JSON.stringify({ room: name, seed, minutes, ...report }, undefined, 2))
 console.log(`\n${file}`)

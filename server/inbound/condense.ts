@@ -22,6 +22,7 @@ const SPACE = 32
 const HYPHEN = 45
 const EQUALS = 61
 const LINE_OF_HYPHEN = Buffer.from('\n-')
+const LINE_END = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 
 export interface Condenser {
@@ -44,7 +45,8 @@ export function createCondenser(): Condenser {
   let part = emptyPart()
   let header = ''
 
-  function addLine(line: Buffer): void {
+  function addLine(whole: Buffer): void {
+    const line = whole.length > MAX_LINE_BYTES ? Buffer.concat([whole.subarray(0, MAX_LINE_BYTES), LINE_END]) : whole
     if (isBoundary(line, 0, line.length)) {
       part = emptyPart()
       header = ''
@@ -125,7 +127,7 @@ export function createCondenser(): Condenser {
       if (isSkippingLine || open.length === 0) return
       rest = Buffer.concat([rest, open.subarray(0, MAX_LINE_BYTES)])
       if (rest.length < MAX_LINE_BYTES) return
-      addLine(Buffer.concat([rest.subarray(0, MAX_LINE_BYTES), Buffer.from('\n')]))
+      addLine(Buffer.concat([rest, LINE_END]))
       rest = NOTHING
       isSkippingLine = true
     },
