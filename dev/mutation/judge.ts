@@ -37,7 +37,7 @@ interface Judge {
   code: string[]
   tests: string[]
   runs: TestRuns
-  /** So long after every test ran once, no further mutant begins. */
+  /** This long after every test ran once, no further mutant begins. */
   minutes: number
   progress: (text: string) => void
 }

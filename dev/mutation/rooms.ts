@@ -16,18 +16,18 @@ const all = (folder: string) => `test/${folder}/**/*.test.ts`
 const fast = (folder: string) => `test/${folder}/**/!(*.*).test.ts`
 
 /** What reads a reply: no test of it waits for a server, so that many more mutants run in the same time. */
-const READING = 'classify|clauses|plain-text|reply|rules|traced-text'
+const READING = ['classify', 'clauses', 'plain-text', 'reply', 'rules', 'traced-text']
 
 export const ROOMS: Record<string, Room> = {
   'mail/smtp': {
-    code: [`mail/smtp/!(${READING}).ts`],
+    code: [`mail/smtp/!(${READING.join('|')}).ts`],
     tests: [all('mail/smtp')],
     floor: { code: 85 },
   },
   'mail/smtp/rules': {
-    code: ['mail/smtp/rules/*.ts', `mail/smtp/@(${READING}).ts`],
+    code: ['mail/smtp/rules/*.ts', ...READING.map((name) => `mail/smtp/${name}.ts`)],
     wordLists: ['mail/smtp/rules/*.ts'],
-    tests: ['test/mail/smtp/@(classify|evidence|laws|reply)*.test.ts'],
+    tests: ['classify', 'evidence', 'laws', 'phrases', 'reply'].map((name) => `test/mail/smtp/${name}*.test.ts`),
     floor: { code: 85, phrases: 95 },
   },
   inbound: {

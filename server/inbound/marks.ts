@@ -11,8 +11,11 @@ const DONE =
 const CHALLENGE =
   /confirm (?:that )?(?:you|your)|verify (?:that you|your (?:e-?mail|address))|challenge|whitelist your/i
 
-/** The subject up to its colon. Of `Undeliverable: Please confirm your address`, the sender wrote the rest. */
-const ownSubject = ({ header }: Parts) => header('subject').split(':', 1)[0]!
+/**
+ * The subject up to its colon. Of `Undeliverable: Please confirm your address`, the sender wrote the rest. But
+ * `Warning: could not send message` is all of the system.
+ */
+const ownSubject = ({ header }: Parts) => /^(?:warning:)?[^:]*/i.exec(header('subject'))![0]
 
 /** A notice of a mail system about a delivery that is not over, or that succeeded. */
 export function isNoFailure(parts: Parts): boolean {

@@ -19,7 +19,7 @@ beforeEach(() => run(world.db, 'truncate feedback, suppressions, refusals, hourl
 
 const SEED = 43
 const REPORTS = 1_000
-/** So many are stored at the same time: several processes take reports. */
+/** How many are stored at the same time: several processes take reports. */
 const AT_ONCE = 8
 
 const mails = (recipients: string[]) => {

@@ -12,18 +12,18 @@ const DEMAND = words(
 /** Words that begin a sentence about help, links and thanks. */
 export const HELP = `(?:${words('please')}(?! ${DEMAND})|${words(
   'see, visit, contact, for more, for further, for details, for help, for assistance, for information',
-  'for explanation, for questions, if you, thank you, thanks, refer to, learn more, go to, more information',
+  'for explanation, if you, thank you, thanks, refer to, learn more, go to, more information',
   'more details, need help, questions, read more, we apologize, we are sorry for, have a nice, reference',
   'bitte, siehe, weitere informationen, weitere hinweise, weitere details, bei fragen, hilfe finden, vielen dank',
   'danke, mehr dazu, mehr informationen, wir bitten um, mit freundlichen',
   'veuillez, consultez, contactez, voir, pour plus, pour en savoir, pour toute question, si vous, merci',
   'plus informations, nous vous prions, cordialement',
-  'por favor, consulte, contacte, visite, vea, para más, para obtener, si tiene, si cree, gracias, muchas gracias',
+  'por favor, consulte, contacte, visite, vea, para más, para obtener, si tiene, si cree, gracias',
   'más información, lamentamos',
   'si prega, per favore, per ulteriori, per maggiori, per assistenza, per informazioni, consulti, vedi, visiti',
   'contatti, se ha domande, se ritiene, grazie, altre informazioni, ci scusiamo',
-  'contate, veja, para mais, se tiver, se acredita, obrigado, muito obrigado, mais informações, pedimos desculpa',
-  'neem contact, raadpleeg, bezoek, controleer, zie, voor meer, voor hulp, als u, bedankt, meer informatie',
+  'contate, veja, para mais, se tiver, se acredita, obrigado, mais informações, pedimos desculpa',
+  'raadpleeg, bezoek, controleer, zie, voor meer, voor hulp, als u, bedankt, meer informatie',
   'hartelijk dank, onze excuses',
   'prosimy, zobacz, więcej informacji, więcej szczegółów, w razie pytań, jeśli, dziękujemy, przepraszamy',
   'пожалуйста, подробнее, для получения',
@@ -38,8 +38,8 @@ const OF_PEOPLE = words(
 /** Phrases that are cut, because they name a sender, a user, a relay or an address and say nothing about them. */
 export const SAYS_NOTHING = new RegExp(
   [
-    `${words('undelivered mail returned, message returned, mail returned, returned, return, returning, returning message, back')} (?:message )?to (?:the )?sender(?![a-z])(?: ${NAMED.ourAddress})?`,
-    `(?:${words('your, our, the')} )?${PEOPLE} ${OF_PEOPLE}`,
+    `${words('returned, return, returning, back')} (?:message )?to (?:the )?sender(?![a-z])(?: ${NAMED.ourAddress})?`,
+    `${PEOPLE} ${OF_PEOPLE}`,
     words('relay recipient table, relay domain table, target ip address, mail exchanger or ip address'),
   ].join('|'),
   'g',

@@ -42,10 +42,10 @@ const PLACES = new RegExp(
     'in, on, at, by, for, to, within, auf, bei, sur, dans, en, su, nel, no, neste, nesse, op, na, w, на',
   )} (?:${words(
     'this, our, the, that, my, local, diesem, diesen, unserem, unserer, dieser, ce, cette, notre, este, esta, nuestro, questo',
-    'nostro, este, nosso, deze, dit, onze, ons, tym, этом, нашем',
+    'nostro, nosso, deze, dit, onze, ons, tym, этом, нашем',
   )} )?${words(
     'domain, server, mail server, host, system, site, organization, directory, database, mysql table, my sql table, domino directory',
-    'relay domain table, mail system, domäne, verzeichnis, serveur, système, domaine, servidor, sistema, dominio, domínio',
+    'mail system, domäne, verzeichnis, serveur, système, domaine, servidor, sistema, domínio',
     'domein, systeem, serwerze, сервере',
   )}`,
   'g',

@@ -84,7 +84,7 @@ const OF_THE_MAILBOX = `(?:(?!(?<![a-z])(?:(?:host|hosts|server|servers|service|
 const ADJECTIVES = `(?:(?! (?:for|to|in|from|of|by|with|on|fur|pour|para|per|por|voor|auf|von) )(?!(?<![a-z])${FAULT})[^.;!]){0,24}?`
 
 /** An email that does not exist is an address. */
-const EMAIL = `${words('this, that, the, such, diese, cet, este, questa, esse, deze')} ${words('email, e mail, mail, correo, courriel')}`
+const EMAIL = `${words('this, that, the, such, diese, cet, este, questa, esse, deze')} ${words('email, mail, correo, courriel')}`
 
 /** There is no such user. Whether this is said without doubt, the other words of the clause decide. */
 export const USER_UNKNOWN = `(?:${[
@@ -92,43 +92,43 @@ export const USER_UNKNOWN = `(?:${[
   `(?:(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}|${NO} (?:[a-z]{1,12} )?)${MAILBOX}`,
   NOBODY_HERE,
   near(words('doesnt have a, does not have a, doesnt have an'), words('account'), 30),
-  words('domain unknown recipient', `${NAMED.address} not found`),
+  words(`${NAMED.address} not found`),
 ].join('|')})`
 
 /** What is said of a mailbox that may come back. */
 const PAUSED = words(
   'disabl*, suspend*, inactiv*, deactivat*, locked, blocked, frozen, not active, not activated, isnt active',
-  'dormant, parked, not enabled, deaktiviert, gesperrt, inaktiv, nicht aktiv, désactivé*, suspendu*, inactif',
-  'inactive, bloqué*, desactivad*, deshabilitad*, suspendid*, bloquead*, disabilitat*, disattivat*, sospes*',
+  'dormant, parked, not enabled, deaktiviert, gesperrt, inaktiv, nicht aktiv, désactivé*, inactif',
+  'bloqué*, desactivad*, deshabilitad*, disabilitat*, disattivat*, sospes*',
   'inattiv*, bloccat*, non attiv*, desativad*, suspens*, inativ*, uitgeschakeld, geblokkeerd, inactief',
   'nieaktywn*, zablokowan*, неактив, отключ, заблокирован, 已停用, 被禁用, 已禁用, 冻结',
 )
 /** The same, and what is said of an address that the server merely does not take. */
 const DISABLED = words(
-  'unavailable, not available, unreachable, closed, terminat*, expired, discontinued, delet*, removed, moved',
+  'unavailable, not available, unreachable, closed, terminat*, discontinued, delet*, removed, moved',
   'stillgelegt, no longer, cancel*, retired, left the, has left, abandoned',
-  'not local, has changed, old address, invalid, not valid, isnt valid, incorrect, illegal, malformed',
-  'ambiguous, undeliverable, unrout*, not routable, may not exist, might not exist, not registered',
+  'not local, has changed, old address, not valid, isnt valid, incorrect, illegal, malformed',
+  'ambiguous, undeliverable, unrout*, not routable, not registered',
   'unregistered, not defined, nicht verfügbar, nicht erreichbar, ungültig*, gelöscht, nicht mehr, geschlossen',
-  'indisponible, fermé*, supprimé*, invalide*, nest plus, no disponible, cerrad*, eliminad*, inválid*',
-  'non disponibile, chius*, eliminat*, non valid*, indisponível, encerrad*, excluíd*, cancelad*',
+  'indisponible, fermé*, supprimé*, nest plus, no disponible, cerrad*, eliminad*, inválid*',
+  'non disponibile, chius*, eliminat*, non valid*, indisponível, encerrad*, excluíd*',
   'expirad*, expirou, scadut*, expiré*',
   'niet beschikbaar, gesloten, ongeldig*, verwijderd, opgeheven, удален, недоступ, 已注销, 失效, 无效, 無效',
 )
 const INVALID_BEFORE = words(
-  'invalid, bad, incorrect, illegal, malformed, inactive, disabled, closed, suspended, expired',
+  'bad, incorrect, illegal, malformed, inactive, disabled, closed, suspended, expired',
   'undeliverable, unrouteable, unroutable, unavailable, not a valid, no valid, no active, deleted',
-  'ungültige*, invalide, inválid*, indirizzo non valido, ongeldig*, blocked, locked',
+  'ungültige*, inválid*, ongeldig*, blocked, locked',
 )
 /** The mailbox was closed. These words may also mean a policy. */
 export const MAILBOX_BLOCKED = near(
   words(
     'user, account, mailbox, subscriber, konto, postfach, benutzer*, compte, boîte*, utilisateur, cuenta, buzón',
-    'usuario, casella, utente, conta, caixa postal, caixa, usuário, postvak, gebruiker, skrzynka, ящик',
+    'casella, utente, conta, caixa, usuário, postvak, gebruiker, skrzynka, ящик',
     'пользовател, аккаунт, 用户, 账号, 邮箱',
   ),
   words(
-    'blocked, locked, banned, gesperrt, blockiert, bloqué*, bloquead*, bloccat*, geblokkeerd, zablokowan*',
+    'blocked, locked, banned, gesperrt, blockiert, bloqué*, bloccat*, geblokkeerd, zablokowan*',
     'заблокирован, 禁用, 冻结, 被禁, 封禁',
   ),
   14,
@@ -136,7 +136,7 @@ export const MAILBOX_BLOCKED = near(
 
 /** What is said of a mailbox that does not take this message, for whatever reason. */
 const REFUSED = words(
-  'reject*, refus*, declin*, denied, not, no, no longer, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
+  'reject*, refus*, declin*, denied, not, no, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
   'problem*, undeliver*, impossible, kein*, nicht, abgelehnt, zurückgewiesen, verweigert, fehlgeschlagen, pas, aucun*',
   'rejet*, échou*, rechaz*, falló, respint*, rifiutat*, fallit*, recusad*, rejeitad*, falhou, geweigerd, niet, geen',
   'odrzuc*, zamítnut*, odmítnut*, avvis*, reddedildi, отклон, не принят, 拒',
@@ -149,18 +149,18 @@ export const MAILBOX_DISABLED = `(?:${MAILBOX}${OF_THE_MAILBOX}(?:${PAUSED}|${DI
 
 /** What is said of a mailbox without space. */
 const FULL = words(
-  'full, overflow*, overfull, over quota, overquota, out of space, out of storage, out of disk, no space, no more space',
-  'insufficient space, not enough space, no free space, free space, enough space, available space, space left',
-  'not enough storage, insufficient storage, no storage, storage left, enough storage, storage limit, allowed storage',
-  'storage capacity, at capacity, its capacity, reached capacity, full capacity, capacity exceeded, size limit',
+  'full, overflow*, overfull, out of space, out of storage, out of disk, no space, no more space',
+  'insufficient space, free space, enough space, available space, space left',
+  'insufficient storage, no storage, storage left, enough storage, storage limit, allowed storage',
+  'storage capacity, at capacity, its capacity, reached capacity, capacity exceeded, size limit',
   'storage space, disk space, space exceeded, over its limit, over the limit, over limit, reached its limit',
   'reached its maximum, reached the limit, reached its storage, reached its size, hit its limit, limit reached',
   'limit has been reached, 100%, 99%, used up, size exceeded, size exceeds, size has been exceeded',
-  'too many messages on, too full, no room, no more room, not enough room, insufficient room, out of room',
+  'too many messages on, no room, no more room, not enough room, insufficient room, out of room',
   'space not enough, exceeds allowed, exceeds its allowed, exceeds the allowed, local limit, exceeded its storage',
   'exceeded storage, exceeded the storage, exceeds the storage, exceeded its limit, exceeded the size',
   'exceeded its size, maximum size, max size, limit exceeded, exhausted, has exceeded its, cannot store, no longer store',
-  'voll, überfüllt, ueberfuellt, übervoll, zu voll, überschritten, ueberschritten, kein speicher*, keinen speicher*',
+  'voll, überfüllt, ueberfuellt, übervoll, überschritten, ueberschritten, kein speicher*, keinen speicher*',
   'keinen platz, kein platz, speicherplatz*, limit erreicht, grenze erreicht, größe erreicht, kapazität*',
   'ausgeschöpft, erschöpft, zu viele mails, zuviele mails',
   'pleine, plein, saturé*, dépassé*, espace insuffisant, limite atteinte, atteint sa limite, atteint la limite',
@@ -169,8 +169,8 @@ const FULL = words(
   'límite de almacenamiento, pien*, superat*, esaurit*, spazio insufficiente, raggiunto il, raggiunto la, limite raggiunto',
   'cheia, cheio, lotad*, excedeu, sem espaço, esgotad*, atingiu o, atingiu seu, limite atingido',
   'vol, overvol, overschreden, limiet bereikt, geen ruimte, onvoldoende ruimte, heeft zijn limiet',
-  'pełn*, pełen, przepełnion*, limit osiągnięty, brak miejsca, plná, plný, fullt, fylld, full kapacitet, dolu, dolmuş',
-  'переполнен, превышен, заполнен, нет места, 已满, 已滿, 爆满, 超出, 容量, 空间不足, 満杯, いっぱい, 一杯, 容量超過, 가득',
+  'pełn*, pełen, przepełnion*, limit osiągnięty, brak miejsca, plná, plný, fullt, fylld, dolu, dolmuş',
+  'переполнен, превышен, заполнен, нет места, 已满, 已滿, 爆满, 超出, 容量, 空间不足, 満杯, いっぱい, 一杯, 가득',
 )
 export const QUOTA = words(
   'quota*, overquota, kontingent*, speicherkontingent, cuota*, cota, cotas, quotum, kota, 配额',
@@ -180,8 +180,8 @@ const STORAGE_ALONE = words(
   'exceeded storage allocation, exceeds storage allocation, out of storage space, exceeded allowed storage',
   'exhausted allowed storage, mailfull, mailboxfull, speichervolumen, speicherlimit, speicherplatz erschöpft',
   'insufficient space to store, exceeded mailbox, espacio insuficiente, espacio disponible, espace insuffisant',
-  'spazio disponibile, spazio insufficiente, mailfolder is full, mailbox full, inbox full, box full, account full',
-  'user full, enough space to store',
+  'spazio disponibile, spazio insufficiente, mailfolder is full, box full',
+  'enough space to store',
 )
 /** A mailbox without space, or a mailbox and its quota. */
 export const MAILBOX_FULL = `(?:${near(MAILBOX, `${FULL}|${QUOTA}`, 60)}|${near(`${FULL}|${QUOTA}`, MAILBOX, 24)})`
@@ -190,22 +190,22 @@ export const NO_SPACE = `(?:${QUOTA}|${STORAGE_ALONE})`
 
 /** Words for spam and malware. */
 export const SPAM = words(
-  'spam*, antispam, anti spam, recurrent pattern, unsolicited, junk, junkmail, junk mail, bulk mail',
-  'bulk email, phish*, scam, uce, ube, virus, viruses, malware, malicious, trojan, infected, infect*, worm',
-  'eicar, gtube, spamassassin, rspamd, spam assassin, clamav, clam av, dspam, cloudmark, mcspam*, fraud*',
+  'spam*, antispam, recurrent pattern, unsolicited, junk, junkmail, bulk mail',
+  'bulk email, phish*, scam, uce, ube, virus, viruses, malware, malicious, trojan, infect*, worm',
+  'eicar, gtube, rspamd, clamav, clam av, dspam, cloudmark, mcspam*, fraud*',
   'advertis*, werbung, pourriel, indésirable, publicitaire, basura, no deseado, indesiderat*, spazzatura',
-  'indesejad*, ongewenst*, reklam*, niechcian*, спам, вирус, dt:spm, spm, 垃圾, 病毒, 迷惑メール, surbl, uribl, ph01',
+  'indesejad*, ongewenst*, reklam*, niechcian*, спам, вирус, spm, 垃圾, 病毒, 迷惑メール, surbl, uribl, ph01',
   'ransomware, gefährlich, schadsoftware, suspected bounce',
 )
 
 /** A sentence that refuses the content, whatever else the reply names. */
 export const CONTENT_JUDGED = near(
-  words('message content, mail content, email content, content of your, content of the, content'),
+  words('content'),
   words('denied, rejected, refused, blocked, not allowed, not accepted, prohibited, is forbidden'),
   20,
 )
 
-const DOMAIN = words('domain, domains, domain name, domaine, dominio, domínio, domein', NAMED.recipientDomain)
+const DOMAIN = words('domain, domains, domaine, domínio, domein', NAMED.recipientDomain)
 /** A domain that its owner or host has closed. */
 export const DOMAIN_PAUSED = near(
   DOMAIN,
@@ -217,7 +217,7 @@ export const DOMAIN_PAUSED = near(
 export const DOMAIN_UNKNOWN = `${DOMAIN}(?:(?!user|recipient|mailbox|account)[^.;!]){0,40}?${UNKNOWN}`
 
 /** The same, with the word before the domain. */
-export const NO_SUCH_DOMAIN = `${words('unknown, no such, invalid, nonexistent, non existent, unbekannte')} (?:recipient |mail |email |destination |rcpt |user )?${words('domain, domains, domäne, domain name')}`
+export const NO_SUCH_DOMAIN = `${words('unknown, no such, invalid, nonexistent, non existent, unbekannte')} (?:recipient |mail |email |destination |rcpt |user )?${words('domain, domains, domäne')}`
 
 /** A link in the message that is on a list. */
 export const LINKS_LISTED = together(

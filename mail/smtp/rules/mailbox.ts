@@ -77,7 +77,7 @@ export const MAILBOX_RULES: readonly ReplyRule[] = [
   refused('disabled', { text: pattern(MAILBOX_BLOCKED) }),
   // The text of RFC 5321 4.2.3 for 550 and 553 mentions policy and permission as examples.
   refused('refused', {
-    text: pattern(words('mailbox name not allowed, no access or command rejected, mailbox name invalid')),
+    text: pattern(words('mailbox name not allowed, no access or command rejected')),
   }),
 ]
 

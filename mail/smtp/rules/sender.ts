@@ -5,17 +5,17 @@ import { LIVE_PHASES, type ReplyRule, senderRow } from './rule.ts'
 import { SPAN } from './session.ts'
 
 const SENDER = words(
-  'sender, senders, sending domain, sending address, sender domain, mail from, mailfrom, envelope from',
+  'sender, senders, sending domain, sending address, mail from, mailfrom, envelope from',
   'from address, from addresses, from header, header from, from field, from domain, return path, returnpath',
-  'reverse path, originator, your domain, your account, your username, your address, your email address',
-  'your e mail address, your mail address, your mailbox, your user, your user name, your organization, your tenant, envelope sender, badmailfrom, spoof*, impersonat*, forged',
+  'originator, your domain, your account, your username, your address, your email address',
+  'your e mail address, your mail address, your mailbox, your user, your organization, your tenant, badmailfrom, spoof*, impersonat*, forged',
   'sending account, sending user, sending mailbox, address you used, your outgoing*, blocked you',
   'forgery, responsible address, absender*, ihre domain, ihre adresse, ihr konto, votre compte, su cuenta',
-  'tuo account, sua conta, uw account, expéditeur*, expediteur*, émetteur',
+  'tuo account, sua conta, uw account, expediteur*, émetteur',
   'votre domaine, votre adresse, remitente*, su dominio, mittente, mittenti, tuo dominio, suo dominio',
   'remetente*, seu domínio, afzender*, verzender, uw domein, nadawc*, odesílatel*, avsändare*, gönderen',
-  'return address, reply address, reply to address, errors to, bounce address, address in from, you wrote from',
-  'you are not, you have no, dont know you, do not know you, not know you',
+  'return address, reply address, errors to, bounce address, address in from, you wrote from',
+  'you are not, you have no, dont know you, not know you',
   'origin address, source address, originating address, herkunftsadresse, quelladresse, from adresse, adresse envoi',
   'adresse origine, dirección de origen, dirección de envío, su dirección, tu dirección, indirizzo di origine',
   'tuo indirizzo, suo indirizzo, endereço de origem, seu endereço, adres van herkomst, uw adres, uw mailadres',
@@ -26,7 +26,7 @@ const SENDER = words(
 /** What the sender is not, or may not do: it is no word about a mailbox that a user is not found in a white list. */
 const ADMITTED = words(
   'white list, whitelist*, white listed, allow list, allowlist*, allowed to, permitted to, authorized to, authorised to',
-  'sending from, send from, for you, von ihnen, allowed sender*, known sender*, that sent, which sent, user allowed, users allowed',
+  'sending from, send from, for you, von ihnen, that sent, which sent, user allowed, users allowed',
   'liste blanche, lista blanca, lista bianca, lista branca, witte lijst, weiße liste, weißen liste, biała lista',
   'белый список, белом списке, 白名单, 白名單',
 )
@@ -40,12 +40,12 @@ const OUR_IP = words(
   'adres ip, ваш ip, ip адрес, ip地址',
 )
 const HOST = words(
-  'your host, your hostname, your host name, your server, your mail server, your mta',
+  'your host, your hostname, your server, your mail server, your mta',
   'your network, your system, your mailserver, client host, client address',
-  'client ip, customer ip, source ip, sending ip, sender ip, connecting ip',
-  'remote ip, ip range, this ip, ip reputation, ip frequency, ip name, sending mta*, sending server',
+  'client ip, customer ip, source ip, sending ip, connecting ip',
+  'remote ip, ip range, this ip, ip name, sending mta*, sending server',
   'sending host, sending mail server, connecting host, connecting server, connecting client, the client',
-  'reverse, inverse, inversa, inverso, reversa, reverso, omgekeerd*, rückwärts*, rdns, fcrdns, ptr, ptr record, helo, ehlo',
+  'reverse, inverse, inversa, inverso, reversa, reverso, omgekeerd*, rückwärts*, rdns, fcrdns, ptr, helo, ehlo',
   'dial up, dialup, residential, ihr server, ihr mailserver, votre serveur, su servidor, tuo server, seu servidor',
   'uw server, ip in, ip不',
   `client ${NAMED.ip}`,
@@ -56,17 +56,17 @@ const HOST = words(
   ),
 )
 const DNS = words(
-  'dns mx, a aaaa, aaaa record, aaaa resource, resource record, address record, dns check, dns record*',
-  'dns lookup, dns error, domain may not exist, domain does not resolve, mx record*, dns failure',
-  'nameserver*, unresolvable, cannot resolve, could not resolve, no dns, dns',
+  'a aaaa, aaaa record, aaaa resource, resource record, address record',
+  'domain does not resolve, mx record*',
+  'nameserver*, unresolvable, cannot resolve, could not resolve, dns',
 )
 
 const LISTED = words(
   'black list, black lists, black listed, blacklist*, block list, blocklist*, block listed, deny list',
   'denylist*, dnsbl, dnsbls, dnsrbl, rbl, rbls, rbldns, spamhaus, spamcop, sorbs, uceprotect, abuseat, cbl',
-  'sbl, xbl, pbl, dbl, senderscore, sender score, senderbase, reputation, barracuda reputation',
-  'barracudacentral, invaluement, mailspike, bad rep, ers rbl, ers dul, ers qil, trendmicro, psbl, bl ip',
-  'schwarze* liste, sperrliste, blockliste, blacklists, liste noire, lista negra, lista nera, zwarte lijst',
+  'sbl, xbl, pbl, dbl, senderscore, sender score, senderbase',
+  'barracudacentral, invaluement, mailspike, bad rep, ers dul, ers qil, trendmicro, psbl, bl ip',
+  'schwarze* liste, sperrliste, liste noire, lista negra, lista nera, zwarte lijst',
   'réputation, reputación, reputazione, reputação, reputatie, черн, 黑名单, 黑名單, 信誉',
   NAMED.blockList,
 )
@@ -76,34 +76,34 @@ const AUTHENTICATION = words(
   'spf, dkim, dmarc, arc, senderid, sender id, authentication, authenticate, authenticated, unauthenticated',
   'not authorized, not authorised, unauthorized, unauthorised, not authorize, isnt authorized',
   'certificate*, not authentic, arent authorized, sasl, smtp auth, auth required, auth first, must login, must log in',
-  'log in first, login first, pop before smtp, check mail first, must authenticate, issue a starttls',
+  'log in first, login first, pop before smtp, check mail first, issue a starttls',
   'tls required, tls is required, encryption required, encryption needed, requires tls, require tls',
-  'no tls, without tls, tls needed, login user, smtp user, user agent, requires encryption, authentifizier*, authentification, authentifi*, autenticación, autentic*',
+  'no tls, without tls, tls needed, login user, smtp user, user agent, requires encryption, authentifi*, autentic*',
   'authenticatie, autoryzac*, nicht autorisiert, non autorisé*, no autorizado, non autorizzato',
   'não autorizado, niet geautoriseerd, аутентификац, 认证, 验证',
 )
 
 const RELAYING = words(
-  'relay, relayed, relaying, relays, open relay, relay access, rcpthosts, rcpt hosts, not a gateway',
-  'we do not serve, do not accept mail for, dont accept mail for, not accept mail for',
+  'relay, relayed, relaying, relays, rcpthosts, rcpt hosts, not a gateway',
+  'we do not serve, dont accept mail for, not accept mail for',
   'accept mail for this domain, not hosted here, not handled here, domain not handled, domain not local',
   'not a local domain, no local domain, not served here, domain not served, not responsible for',
-  'we dont handle mail, we do not handle, dont handle mail, cannot deliver mail for',
-  'can not deliver mail for, not allowed to send mail to this domain, domain isnt allowed',
+  'we do not handle, dont handle mail, cannot deliver mail for',
+  'can not deliver mail for, domain isnt allowed',
   'domain is not allowed, domain not found here, domain not accepted, domain not allowed, relais, relayage',
   'weiterleitung nicht, weiterleitungs*, retransmi*, reenvío, relé, inoltro, doorsturen',
   'not for this domain, domain not configured, domain not hosted, domain isnt in, ретранс, релей',
 )
 
 const RATE = words(
-  'rate limit*, ratelimit*, rate limited, rate exceeded, message rate, sending rate, throttl*, too quickly',
-  'too fast, too frequently, too often, frequency, frequency limited, sending limit*, sending quota',
+  'rate limit*, ratelimit*, rate exceeded, message rate, sending rate, throttl*, too quickly',
+  'too fast, too frequently, too often, frequency, sending limit*, sending quota',
   'send quota, sender quota, daily quota, hourly quota, daily limit, hourly limit, outbound quota',
   'relay sending, sender limit, sender rate, message limit, volume, excessive, unusual',
-  'unexpected volume, user complaints, complaints, complaint rate, at a rate, receiving mail at',
-  'receiving mail too, too much mail from, too much mail to, has sent to, sent too many, sending too many, too many messages from',
+  'complaints, complaint rate, at a rate, receiving mail at',
+  'receiving mail too, too much mail from, too much mail to, has sent to, sending too many, too many messages from',
   'too many mails from, too many emails from, send limit, too many spams, too many spam, too many attempts, burst, flood*',
-  'bandwidth, traffic, trop rapide, zu schnell, zu oft, demasiado rápido, recipient daily limit',
+  'bandwidth, traffic, trop rapide, zu schnell, zu oft, demasiado rápido',
   'limit for the number of messages, more messages than, slow down, tarpit*, rate control, rate policy',
   'connection rate, messages per hour, limite d envoi, limite envoi, límite de envío, 频率, 頻率',
 )
@@ -125,8 +125,8 @@ const OTHER_QUOTA = [
 ]
 
 const BAD = words(
-  'bad, invalid, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
-  'incorrect, illegal, nonexisting, undeliverable, ungültige*, invalides, inválid*, inconnus',
+  'bad, unknown, unrecognized, unrecognised, failed, nonexistent, non existent, wrong, dead',
+  'incorrect, illegal, nonexisting, undeliverable, ungültige*, inválid*, inconnus',
   'unbekannte*, not existing, inexistent*, inesistent*, sconosciuti, desconocid*, desconhecid*, onbekende',
 )
 const RECIPIENTS = words(
@@ -134,7 +134,7 @@ const RECIPIENTS = words(
   'utenti, gebruikers, ontvangers',
 )
 const MANY_RECIPIENTS = words(
-  'recipients, rcpts, users, addresses, mailboxes, utilisateurs, destinataires, usuarios, destinatarios, utenti',
+  'recipients, rcpts, users, addresses, mailboxes, utilisateurs, destinataires, utenti',
   'destinatari, usuários, destinatários',
 )
 const BAD_RECIPIENT = `(?:${near(BAD, RECIPIENTS, 16)}|${near(MANY_RECIPIENTS, BAD, 4)})`
@@ -142,14 +142,14 @@ const BAD_RECIPIENT = `(?:${near(BAD, RECIPIENTS, 16)}|${near(MANY_RECIPIENTS, B
 const BAD_RECIPIENTS = [
   together(
     words(
-      'threshold, exceed*, too many, too much, too large a share, many, mostly, excessive number of, number of, maximum',
+      'threshold, exceed*, too much, too large a share, many, mostly, number of, maximum',
       'ratio, percentage, percent, rate of, limit reached, limit for, limit of, zu viele, trop, te veel, troppi',
       'demasiados, muitos',
     ),
     BAD_RECIPIENT,
     16,
   ),
-  near(BAD_RECIPIENT, words('limit, limits, rate, ratio, threshold'), 4),
+  near(BAD_RECIPIENT, words('limit, limits, rate'), 4),
   words('your recipients, harvest*, dictionary attack*'),
 ]
 
@@ -157,7 +157,7 @@ const BAD_RECIPIENTS = [
 const REFUSAL = words(
   'blocked, block, blocking, blocks, denied, deny, denies, policy, policies, prohibit*, forbidden, banned',
   'ban, not permitted, not allowed, disallowed, suspicious',
-  'filter, filtered, filters, filtering, firewall, administrative*, administratively, security, not welcome',
+  'filter, filtered, filters, filtering, firewall, administrative*, security, not welcome',
   'not wanted, unwanted, do not accept, does not accept, dont accept, doesnt accept, abuse, abusive',
   'only accepts, only accept, restrict*, not trusted, untrusted, moderat*, spam*',
   'batv, not verified, subscribed, this list, only accepting, not accepting mail with, rule imposed',
@@ -165,7 +165,7 @@ const REFUSAL = words(
   'rejected by, refused by, refused to receive, refused to accept, client refused, access refused, service refused, mail refused, message refused',
   'members only, not a member, internal use, internal only, send only, unsubscribed, challenge, not want your, starttls',
   'gesperrt, blockiert, geblockt, richtlinie*, verweigert, verboten, nicht erlaubt, nicht gestattet',
-  'unerwünscht, politique, interdit*, bloqué*, non autorisé*, política, políticas, bloquead*, denegad*',
+  'unerwünscht, politique, interdit*, bloqué*, non autorisé*, política, políticas, denegad*',
   'prohibid*, restricción, bloccat*, negato, vietat*, proibid*, negad*, beleid, geblokkeerd, geweigerd',
   'niet toegestaan, zablokowan*, odmow*, zamítnut*, запрещ, заблокирован, отказано, 拒绝, 拒絕, 禁止, 策略',
 )
@@ -180,7 +180,7 @@ export const RATE_RULES: readonly ReplyRule[] = [
   {
     name: 'rate',
     subject: 'sender',
-    text: pattern(LIMIT_PER_SPAN, near(words('has sent, sent to, sent'), words('too many'), 20)),
+    text: pattern(LIMIT_PER_SPAN, near(words('sent'), words('too many'), 20)),
     reason: 'policy_block',
   },
 ]
@@ -228,7 +228,7 @@ const SERVER_FAULT = [
   near(
     words('database, mysql, sql, ldap, lookup, look up, backend, disk, datenbank, base de données'),
     words(
-      'error, errors, failure, failed, down, unavailable, not available, busy, overloaded, full, timeout, timed out',
+      'error, errors, failure, failed, down, unavailable, not available, busy, full, timeout, timed out',
       'unreachable, fehler, erreur, maintenance, did not complete',
     ),
     20,
@@ -238,10 +238,10 @@ const SERVER_FAULT = [
     'internal error, internal problem, cannot look up, could not look up, unable to look up, cannot verify recipient',
     'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
     'errore interno, erro interno, interne fout, too busy, service unavailable, service not available',
-    'service is unavailable, overloaded, disk full, out of memory, left on device, read only file*, queue file*',
+    'service is unavailable, overloaded, disk full, left on device, read only file*, queue file*',
     'write error, pipelining error, service temporarily, service currently, service is temporarily',
-    'server error, server busy, server is busy, server down, server is down, server overloaded, server unavailable',
-    'system error, system busy, system is busy, system failure, server is overloaded, service is currently, maintenance, i o error, input output error',
+    'server error, server busy, server is busy, server down, server is down, server unavailable',
+    'system error, system busy, system is busy, system failure, service is currently, maintenance, i o error, input output error',
   ),
 ]
 const NO_CONNECTION = words(

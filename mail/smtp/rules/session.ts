@@ -1,7 +1,7 @@
 import { near, pattern, words } from './pattern.ts'
 import { RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
 
-const MANY = words('too many, number of, maximum, max, limit of, limit on, limited to, only, trop de')
+const MANY = words('too many, number of, maximum, max, limit of, limited to, only, trop de')
 const THINGS = words(
   'recipient*, rcpts, rcpt, rcpttos, messages, mails, emails, connections, sessions, commands, errors',
   'transactions, deliveries, empfänger, destinataires, destinatarios, destinatari, verbindungen',
@@ -17,8 +17,8 @@ const WAIT =
   '(?:again|retry|wait|back|later|resend|reconnect|after) (?:in |for |after )?(?:at least |about )?(?:an? |the |one )?(?:few |couple of |some |\\d{1,4} )?'
 /** A number for a span of time, or for a sender, is a rate. */
 export const SPAN = `(?<!${WAIT})${words(
-  'hour, hours, hourly, day, days, daily, minute, minutes, min, second, seconds, 24h, 24 h, today, per hour',
-  'recently, week, stunde, tag, heure, jour, hora, día, ora, giorno, dia, uur',
+  'hour, hours, hourly, day, days, daily, minute, minutes, min, second, seconds, 24h, 24 h, today',
+  'recently, week, stunde, tag, heure, jour, hora, ora, giorno, dia, uur',
 )}`
 /** Replies about this session or transaction, named as such. They say nothing about a recipient. */
 export const SESSION_RULES: readonly ReplyRule[] = [
@@ -35,7 +35,7 @@ export const SESSION_RULES: readonly ReplyRule[] = [
       ),
       words('too many recipients, too many rcpts, too many rcpt, too many concurrent*, too many connections'),
       words('too many sessions, too many simultaneous*, too many open connections, too many commands'),
-      words('too many transactions, too much recipients, exceeds maximum recipients, maximum recipients'),
+      words('too many transactions, too much recipients, maximum recipients'),
       words(
         'too many smtp sessions, too many errors, too many messages in this, max connections',
         'trop de destinataires',
@@ -43,7 +43,7 @@ export const SESSION_RULES: readonly ReplyRule[] = [
       words('recipient count exceeds, recipients limit, recipient limit, number of recipients, trop de connexions'),
       words('concurrent connections, simultaneous connections, zu viele empfänger, zu viele verbindungen'),
       words('demasiados destinatarios, troppi destinatari, muitos destinatários, te veel ontvangers'),
-      words('too many hops this session, connection limit exceeded, message limit per connection'),
+      words('too many hops this session, connection limit exceeded'),
     ),
     reason: 'temporary_failure',
   },
