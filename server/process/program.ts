@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig, reportFaults } from '../config/config.ts'
 import { createDatabaseClock, type DatabaseClock } from '../db/clock.ts'
 import { connect, type Database } from '../db/connect.ts'
+import { databaseFault } from '../db/database-fault.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { startTelemetry } from '../telemetry/start.ts'
@@ -42,11 +44,16 @@ export interface Process {
   start(program: Program): Promise<object>
 }
 
+/** How often a start begins again, and the pause before. Each waits half a minute for the database. */
+const BEGINS = 20
+const PAUSE_MS = 500
+
 /**
  * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A
  * process that cannot start says why and exits with 1.
  */
-export async function runProcess({ name, lockMs, check, start }: Process): Promise<void> {
+export async function runProcess(parts: Process): Promise<void> {
+  const { name, check } = parts
   surviveHangUp()
   const settings = readConfig(process.env)
   if ('faults' in settings) reportFaults(settings.faults)
@@ -55,37 +62,64 @@ export async function runProcess({ name, lockMs, check, start }: Process): Promi
   for (const warning of warnings) log.warn(warning)
   try {
     await check(config)
-    const ends = new AsyncDisposableStack()
     const tracing = await startTracing({
       config,
       service: `verdict-${name.toLowerCase()}`,
       version: packageJson.version,
       log,
     })
-    ends.defer(() => tracing.close())
-    const limits = keepLimits({ log, ends }, config)
-    const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
-    const db = connect(config.databaseUrl, { connections: 10, lockMs, batchNotes: createBatchCounter(metrics) })
-    watchDatabase(metrics, db)
-    ends.defer(() => db.$client.end({ timeout: 5 }))
-    await waitForDatabase(db, (what) => log.warn(what))
-    const clock = await createDatabaseClock(db)
-    ends.defer(() => clock.stop())
-    const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
-    ends.defer(() => telemetry.stop())
-    const ready = await start({ config, limits, log, db, clock, metrics, tracing, ends })
+    const { ends, message } = await beginUntilStarted(parts, { config, log, tracing })
     const drain = async () => {
       await ends.disposeAsync()
+      await tracing.close()
       log.info('drained')
     }
     drainWhenStopped(drain, (error) => log.fatal({ err: error }, `the ${name} could not end everything`))
     // A parent may send a signal as soon as it hears this.
-    process.send?.({ ...ready, metricsUrl: telemetry.url() })
+    process.send?.(message)
   } catch (error) {
     log.fatal({ err: error }, `the ${name} cannot start`)
     console.error(`The ${name} cannot start: ${(error as Error).message}`)
     process.exit(1)
   }
+}
+
+type Settings = Pick<Program, 'config' | 'log' | 'tracing'>
+
+/**
+ * Starts, and begins again from the start when the database went away at any step: it may be moving. What the step
+ * before had begun is ended.
+ */
+async function beginUntilStarted(parts: Process, settings: Settings) {
+  for (let begins = 1; ; begins++) {
+    const ends = new AsyncDisposableStack()
+    try {
+      return { ends, message: await begin(parts, settings, ends) }
+    } catch (error) {
+      const fault = databaseFault(error)
+      if (!fault?.canPass || begins === BEGINS) throw error
+      settings.log.warn(`${fault.what} ${fault.wayOut} Starting again.`)
+      await ends.disposeAsync().catch((error) => settings.log.warn({ err: error }, 'a part of the start did not end'))
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+/** Returns the message for the parent process. */
+async function begin({ name, lockMs, start }: Process, settings: Settings, ends: AsyncDisposableStack) {
+  const { config, log } = settings
+  const limits = keepLimits({ log, ends }, config)
+  const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
+  const db = connect(config.databaseUrl, { connections: 10, lockMs, batchNotes: createBatchCounter(metrics) })
+  watchDatabase(metrics, db)
+  ends.defer(() => db.$client.end({ timeout: 5 }))
+  await waitForDatabase(db, (what) => log.warn(what))
+  const clock = await createDatabaseClock(db)
+  ends.defer(() => clock.stop())
+  const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
+  ends.defer(() => telemetry.stop())
+  const ready = await start({ ...settings, limits, db, clock, metrics, ends })
+  return { ...ready, metricsUrl: telemetry.url() }
 }
 
 function metricsPort(name: Process['name'], config: Config) {
