@@ -60,6 +60,23 @@ export const PARTS: readonly Part[] = [
     rooms: [],
   },
   {
+    name: 'kills',
+    command: 'npm run kills -- 10',
+    each: 'change',
+    checks: 'random kills of every process under load',
+    rooms: [],
+  },
+  {
+    name: 'kills-long',
+    command: 'npm run kills -- 200',
+    each: 'release',
+    checks: 'the same, 200 times',
+    rooms: [
+      ...['server/sending/', 'server/ledger/', 'server/db/', 'server/webhooks/', 'server/stream/', 'server/process/'],
+      ...['workflows/', 'mail/smtp/', 'kills/'],
+    ],
+  },
+  {
     name: 'fuzz-long',
     command: `npm run fuzz -- --seconds ${Math.floor(FUZZ_SECONDS / Object.keys(TARGETS).length)}`,
     each: 'release',

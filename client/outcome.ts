@@ -20,7 +20,6 @@ interface Bounced<Reason> {
   status: 'bounced'
   reason: Reason
   suppression?: undefined
-  detail?: undefined
 }
 
 interface Rejected<Reason> {
@@ -68,7 +67,6 @@ export type ByResult<Fields extends { error?: unknown }, BounceReason, Rejection
 interface Delivery {
   event: 'email.delivery'
   feedback?: undefined
-  detail?: undefined
 }
 
 interface Feedback<Kind> {

@@ -469,7 +469,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, proof_of_life boolean, address text, entry json)
+      detail text, provider text, refusal text, proof_of_life boolean, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -484,9 +484,10 @@ kept_message as (
 ),
 kept_recipient as (
   insert into recipients (
-    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+    detail)
   select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-    o.smtp, o.suppression
+    o.smtp, o.suppression, o.detail
   from outcome o join message m on m.id = o.message_id
 ),
 event as (
@@ -677,7 +678,7 @@ outcome as (
   from message m
   cross join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, proof_of_life boolean, address text, entry json)
+      detail text, provider text, refusal text, proof_of_life boolean, address text, entry json)
   join recipient r on r.message_id = m.id and r.position = o.position
 ),
 kept_message as (
@@ -692,9 +693,10 @@ kept_message as (
 ),
 kept_recipient as (
   insert into recipients (
-    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+    detail)
   select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-    o.smtp, o.suppression
+    o.smtp, o.suppression, o.detail
   from outcome o join message m on m.id = o.message_id
 ),
 event as (
@@ -843,7 +845,8 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, proof_of_life boolean, address text, entry json) on o.position = r.position
+      detail text, provider text, refusal text, proof_of_life boolean, address text,
+      entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -857,9 +860,10 @@ kept_message as (
 ),
 kept_recipient as (
   insert into recipients (
-    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+    detail)
   select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-    o.smtp, o.suppression
+    o.smtp, o.suppression, o.detail
   from outcome o join message m on m.id = o.message_id
 ),
 event as (
@@ -1069,7 +1073,8 @@ outcome as (
   cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
-      provider text, refusal text, proof_of_life boolean, address text, entry json) on o.position = r.position
+      detail text, provider text, refusal text, proof_of_life boolean, address text,
+      entry json) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
@@ -1083,9 +1088,10 @@ kept_message as (
 ),
 kept_recipient as (
   insert into recipients (
-    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+    detail)
   select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-    o.smtp, o.suppression
+    o.smtp, o.suppression, o.detail
   from outcome o join message m on m.id = o.message_id
 ),
 event as (
@@ -1322,6 +1328,7 @@ outcome as (
   select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
     case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
     not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
+    case when not o.marked then 'a fault of this service: it stopped before this recipient was tried' end as detail,
     '' as provider, null as refusal, false as proof_of_life, null as address, null::json as entry,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(o.event_id::text, 14))::uuid as event_id
@@ -1383,9 +1390,10 @@ kept_message as (
 ),
 kept_recipient as (
   insert into recipients (
-    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+    detail)
   select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-    o.smtp, o.suppression
+    o.smtp, o.suppression, o.detail
   from outcome o join message m on m.id = o.message_id
 ),
 event as (
@@ -1559,7 +1567,8 @@ select id, domain, sandbox, checks from messages where id = any($1) and id betwe
 
 -- stored-outcomes
 -- Reads the outcomes of sends, for repeats with their keys.
-select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
+select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression,
+  detail
 from recipients where message_id = any($1) and message_id between $2 and $3 order by message_id, position;
 
 -- find-batch
@@ -1644,7 +1653,8 @@ update open_dispatches set started_at = null where id = $1 and attempt = $2;
 -- read-events
 -- Reads events from history, to post them.
 select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
-  e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.evidence, e.is_member as "isMember",
+  e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, coalesce(e.detail, r.detail) as detail,
+    e.evidence, e.is_member as "isMember",
   e.payload, r.smtp, r.in_doubt as "inDoubt", r.retryable,
     (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
 from events e

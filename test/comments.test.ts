@@ -9,7 +9,7 @@ const NOT_YET: string[] = []
 
 const WIDTH = 120
 const CODE = [
-  '{net,mail,server,cli,workflows,dev,bench,fuzz,test}/**/*.{ts,mjs}',
+  '{net,mail,server,cli,workflows,dev,bench,fuzz,kills,test}/**/*.{ts,mjs}',
   'client/{*,gen/*}.ts',
   'docs/**/*.{ts,mjs}',
   'proto/verdict/**/*.proto',

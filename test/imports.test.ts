@@ -94,7 +94,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 }
 
 /** The files that wire a program import every room. */
-const ROOTS = ['server/main.ts', 'server/api.ts', 'server/process/', 'workflows/worker.ts', 'cli/', 'dev/', 'fuzz/']
+const ROOTS = ['server/main.ts', 'server/api.ts', 'server/process/', 'workflows/worker.ts', 'cli/', 'dev/', 'fuzz/', 'kills/']
 const TRACING = /^server\/telemetry\/trac(?:ing|eparent)\.ts$/
 
 function roomOf(file: string): string {
@@ -108,7 +108,7 @@ function roomOf(file: string): string {
 const IMPORTS = new Map(
   globSync([
     'client/{*,gen/*}.ts',
-    '{address-files,gen,net,mail,server,cli,workflows,dev,fuzz}/**/*.ts',
+    '{address-files,gen,net,mail,server,cli,workflows,dev,fuzz,kills}/**/*.ts',
     'dashboard/**/*.{ts,tsx}',
   ]).map((file) => {
     const imports = readFileSync(file, 'utf8').matchAll(/from '(\.[^']*)'|import\('(\.[^']*)'\)/g)

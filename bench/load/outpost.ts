@@ -135,6 +135,7 @@ function newEvent(): DeliveryEvent {
     smtp: null,
     inDoubt: false,
     retryable: false,
+    detail: null,
     tag: null,
     metadata: null,
     tenantId: null,

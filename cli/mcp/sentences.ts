@@ -8,6 +8,7 @@ export interface RecipientJson {
   reason?: string
   in_doubt?: boolean
   retryable?: boolean
+  detail?: string
 }
 
 /** The sentence that the dashboard shows on top of a message. */
@@ -27,7 +28,7 @@ export function reportsSentence(reports: { recipient: string; kind: string }[]):
   return found && written(found.sentence, found.about.email)
 }
 
-function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable }: RecipientJson) {
+function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable, detail }: RecipientJson) {
   const statuses = DeliveryStatus as unknown as Record<string, DeliveryStatus | undefined>
   const reasons = Reason as unknown as Record<string, Reason | undefined>
   return {
@@ -36,6 +37,7 @@ function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable }:
     reason: reason === undefined ? undefined : reasons[reason.toUpperCase()],
     inDoubt,
     retryable,
+    detail,
   }
 }
 

@@ -347,7 +347,11 @@ interface RecipientOutcomeFields {
    * simulator's address.
    */
   suppression?: Suppression
-  /** Why the recipient was rejected and what to do about it. */
+  /**
+   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the service
+   * could not try the recipient, although others of the message have an outcome: nothing was sent to it, and no server
+   * said anything.
+   */
   detail?: string
   /** Field of the request that the recipient was given in. */
   kind: RecipientKind
@@ -884,8 +888,8 @@ interface EventFields {
   /** What a feedback event reports. Absent for a delivery event. */
   feedback?: FeedbackKind
   /**
-   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
-   * delivery event.
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a delivery
+   * event: the fault of this service that kept the recipient from being tried.
    */
   detail?: string
   /** Tag given with the send. */
@@ -953,8 +957,8 @@ interface GetEventResponseFields {
   /** What a feedback event reports. Absent for a delivery event. */
   feedback?: FeedbackKind
   /**
-   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
-   * delivery event.
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a delivery
+   * event: the fault of this service that kept the recipient from being tried.
    */
   detail?: string
   /** Tag given with the send. */
@@ -1965,6 +1969,8 @@ interface EmailDeliveryPayloadFields {
   metadata?: Record<string, string>
   /** Tenant given with the send. */
   tenant_id?: string
+  /** The fault of this service that kept the recipient from being tried, beside others of the message. */
+  detail?: string
 }
 
 /** The part of the evidence that a payload carries. Get the event for all of it. */

@@ -7,6 +7,7 @@ export interface Outcome {
   reason?: Reason
   inDoubt?: boolean
   retryable?: boolean
+  detail?: string
 }
 
 /** A sentence to show. `{address}` stands for the recipient's address, `{domain}` for its domain. */
@@ -25,6 +26,12 @@ const DELIVERED: Sentence = {
 const IN_DOUBT: Sentence = {
   what: 'the mail server of {domain} received the whole message, and its reply was lost.',
   advice: 'The message may or may not have arrived. Verdict never sends it again. Ask {address} before you do.',
+}
+
+/** Only a bounce by a fault of the service has a detail: no server refused it. */
+const OURS: Sentence = {
+  what: 'a fault of this service kept it from {address}: nothing was sent there.',
+  advice: 'You can send it again to this address. Verdict does not repeat it.',
 }
 
 const REASONS: Record<Reason, Sentence | undefined> = {
@@ -81,8 +88,9 @@ const OF_STATUS: Record<DeliveryStatus, Sentence> = {
 const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it.'
 
 /** The sentence about one recipient. A reason of a later version has the sentence of its status. */
-export function sentenceOf({ status, reason, inDoubt, retryable }: Omit<Outcome, 'email'>): Sentence {
+export function sentenceOf({ status, reason, inDoubt, retryable, detail }: Omit<Outcome, 'email'>): Sentence {
   if (inDoubt) return IN_DOUBT
+  if (status === DeliveryStatus.BOUNCED && detail) return OURS
   const known = reason === undefined ? undefined : REASONS[reason]
   const sentence = known ?? OF_STATUS[status]!
   return retryable && !sentence.advice ? { ...sentence, advice: RETRYABLE } : sentence

@@ -152,14 +152,14 @@ function variantsOf(schema: Schema): Variant[] | undefined {
 
 /** The classes of an event of each kind, from the schema with that kind. */
 const OF_KIND: Record<EventKind, (schema: Schema) => Variant[]> = {
-  'email.delivery': (schema) => byStatus(without(schema, 'feedback'), ['detail']),
+  'email.delivery': (schema) => byStatus(without(schema, 'feedback')),
   'email.feedback': (schema) => [
     { suffix: 'Feedback', schema: required(without(schema, 'smtp', 'retryable', 'in_doubt'), 'feedback') },
   ],
 }
 
-function byStatus(schema: Schema, never: string[] = []): Variant[] {
-  const of = (status: string) => withField(without(schema, ...never), 'status', { type: 'string', enum: [status] })
+function byStatus(schema: Schema): Variant[] {
+  const of = (status: string) => withField(schema, 'status', { type: 'string', enum: [status] })
   const bounce = { $ref: '#/BounceReason' }
   const rejection = { $ref: '#/RejectionReason' }
   return [
@@ -167,7 +167,7 @@ function byStatus(schema: Schema, never: string[] = []): Variant[] {
       suffix: 'Delivered',
       schema: without(of('delivered'), 'reason', 'retryable', 'in_doubt', 'suppression', 'detail'),
     },
-    { suffix: 'Bounced', schema: without(withField(of('bounced'), 'reason', bounce), 'suppression', 'detail') },
+    { suffix: 'Bounced', schema: without(withField(of('bounced'), 'reason', bounce), 'suppression') },
     { suffix: 'Rejected', schema: without(withField(of('rejected'), 'reason', rejection), 'retryable', 'in_doubt') },
   ]
 }

@@ -35,6 +35,8 @@ export interface DeliveryEvent extends EventFields {
   smtp: PayloadEvidence | null
   inDoubt: boolean
   retryable: boolean
+  /** The fault of this service that kept the recipient from being tried. */
+  detail: string | null
 }
 
 export interface PayloadEvidence {

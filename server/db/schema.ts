@@ -291,6 +291,8 @@ export const recipients = pgTable(
     smtp: json().$type<JsonValue>(),
     /** The entry that suppressed the recipient, as JSON of `verdict.v1.Suppression`. */
     suppression: json().$type<JsonValue>(),
+    /** The fault of this service that kept the recipient from being tried; null without one. */
+    detail: text(),
   },
   (t) => [
     primaryKey({ columns: [t.messageId, t.position] }),

@@ -41,7 +41,7 @@ export async function probeWrites(db: Database, nowMs = Date.now()): Promise<voi
 
 async function store(tx: Transaction, claim: Claim): Promise<void> {
   const { messageId, claimId } = claim
-  const nothing = { reason: null, smtp: null, suppression: null, refusal: null, entry: null }
+  const nothing = { reason: null, smtp: null, suppression: null, detail: null, refusal: null, entry: null }
   const outcome = {
     position: 0,
     status: 'delivered',

@@ -119,7 +119,7 @@ function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRo
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request
   const events = claim.recipients.map(({ eventId, email }, i): DeliveryEvent => {
-    const { status, reason = null, smtp, in_doubt: inDoubt, retryable } = outcomes[i]!
+    const { status, reason = null, smtp, in_doubt: inDoubt, retryable, detail = null } = outcomes[i]!
     return {
       event: 'email.delivery',
       id: idAt(eventId, row.eventsAtMs),
@@ -132,6 +132,7 @@ function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRo
       smtp: evidenceOf(smtp),
       inDoubt,
       retryable,
+      detail,
       tag,
       metadata,
       tenantId,

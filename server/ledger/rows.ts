@@ -26,9 +26,9 @@ export const SEND = {
 } as const satisfies Columns
 
 /**
- * The outcome of one recipient. `provider` is that of mailbox-provider.ts. `refusal` is the kind of a refusal that
- * counts against `address`, the recipient in its matching form. `entry` is the ENTRY that is due, and `proof_of_life`
- * says that the address took mail before: see incidents.ts.
+ * The outcome of one recipient. `detail` begins with OUR_FAULT. `provider` is that of mailbox-provider.ts. `refusal` is
+ * the kind of a refusal that counts against `address`, the recipient in its matching form. `entry` is the ENTRY that is
+ * due, and `proof_of_life` says that the address took mail before: see incidents.ts.
  */
 export const OUTCOME = {
   position: 'smallint',
@@ -38,12 +38,16 @@ export const OUTCOME = {
   in_doubt: 'boolean',
   smtp: 'json null',
   suppression: 'json null',
+  detail: 'text null',
   provider: 'text',
   refusal: 'text null',
   proof_of_life: 'boolean',
   address: 'text',
   entry: 'json null',
 } as const satisfies Columns
+
+/** How the `detail` of a recipient begins that this service could not try, beside others of its message. */
+export const OUR_FAULT = 'a fault of this service: '
 
 /** An entry that suppresses an address; without `days` for good. `evidence` is JSON of `verdict.v1.Evidence`. */
 export const ENTRY = { reason: 'text', days: 'int null', evidence: 'json' } as const satisfies Columns

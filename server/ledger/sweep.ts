@@ -5,12 +5,14 @@ import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import { eventIdOf } from './event-ids.ts'
 import { GIVE_BACK } from './idempotency-keys.ts'
+import { OUR_FAULT } from './rows.ts'
 import { OF_REQUEST, tail } from './tail.ts'
 
 const EVERY_MS = 5_000
 /** How long no sweeper settles anything after a statement of one failed: what living processes know is stored first. */
 const REST_S = 15
 const REST = 'sweep_rest'
+const NOT_TRIED = 'it stopped before this recipient was tried'
 const MESSAGES_PER_ROUND = 100
 /** A round that never hears from the database does not keep the next one from running. */
 const ROUND_MS = 60_000
@@ -39,6 +41,7 @@ const sweepOf = (which: string) => `
     select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
       case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
       not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
+      case when not o.marked then '${OUR_FAULT}${NOT_TRIED}' end as detail,
       '' as provider, null as refusal, false as proof_of_life, null as address, null::json as entry,
       ${eventIdOf('o.event_id')} as event_id
     from recipient o join due_message m on m.id = o.message_id

@@ -56,9 +56,10 @@ const HISTORY = `
   ),
   kept_recipient as (
     insert into recipients (
-      message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+      message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression,
+      detail)
     select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
-      o.smtp, o.suppression
+      o.smtp, o.suppression, o.detail
     from outcome o join message m on m.id = o.message_id
   ),
   event as (

@@ -12,7 +12,7 @@ import { lowerAscii } from '../../mail/address.ts'
 import type { Kind, SmtpAttempt, Timings } from '../../mail/smtp/attempt.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import { decidedByNames, kindNames, phaseNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { EndingRow, OutcomeRow } from '../ledger/rows.ts'
+import { type EndingRow, OUR_FAULT, type OutcomeRow } from '../ledger/rows.ts'
 import { bounceEntry } from '../reputation/evidence.ts'
 import { kindOfReading } from '../reputation/incidents.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
@@ -69,14 +69,15 @@ export function outcomeOfAttempt(recipient: Recipient, attempt: SmtpAttempt, dns
     case 'in_doubt':
       return inDoubt(recipient, smtp)
     case 'our_fault':
-      return bounced(recipient, Reason.TEMPORARY_FAILURE, evidenceOfOurs(attempt, attempt.outcome.cause))
+      return notTried(recipient, attempt.outcome.cause)
   }
 }
 
 /** No server is named, so that no statistics of a provider count what was not the provider's. */
-function evidenceOfOurs(attempt: SmtpAttempt, cause: string): Evidence {
-  const { phase, durationMs, timings } = evidenceOf(attempt)
-  return { phase, durationMs, timings, detail: `a fault of this service: ${cause}` }
+function notTried(recipient: Recipient, cause: string): RecipientOutcome {
+  const outcome = bounced(recipient, Reason.TEMPORARY_FAILURE)
+  outcome.detail = OUR_FAULT + cause
+  return outcome
 }
 
 /** The outcome that a simulator address stands for, in a dry run. */
@@ -172,6 +173,8 @@ function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Sta
     retryable: outcome.retryable ?? false,
     in_doubt: outcome.inDoubt ?? false,
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
+    // That of a rejection comes from stored data.
+    detail: outcome.status === DeliveryStatus.BOUNCED ? (outcome.detail ?? null) : null,
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     provider: providerOf(outcome),
     refusal: refusal ?? null,

@@ -33,7 +33,8 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
 const IDS = 'between $2 and $3'
 export const STORED_SENDS = `select id, domain, sandbox, checks from messages where id = any($1) and id ${IDS}`
 export const STORED_OUTCOMES = `
-  select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
+  select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression,
+    detail
   from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
 
 interface SendRow {
@@ -85,5 +86,6 @@ export function outcomeOfRow(row: Outcome): RecipientOutcome {
     suppression: readStored(SuppressionSchema, row.suppression),
     retryable: row.retryable || undefined,
     inDoubt: row.inDoubt || undefined,
+    detail: row.detail ?? undefined,
   })
 }

@@ -7,7 +7,7 @@ import { readStored } from '../db/stored-json.ts'
 
 // The rows of the recipients have the evidence for outcomes.
 const EVIDENCE = `
-  select event_id as "eventId", smtp, retryable, in_doubt as "inDoubt"
+  select event_id as "eventId", smtp, retryable, in_doubt as "inDoubt", detail
   from recipients
   where message_id = any($1::uuid[]) and message_id between $2 and $3 and event_id = any($4::uuid[])`
 
@@ -16,12 +16,14 @@ interface EvidenceRow {
   smtp: JsonValue
   retryable: boolean
   inDoubt: boolean
+  detail: string | null
 }
 
 export interface EventEvidence {
   smtp?: SmtpEvidence
   retryable?: boolean
   inDoubt?: boolean
+  detail?: string
 }
 
 /** What a report quotes and how it was read, in place of the evidence for an outcome. */
@@ -49,8 +51,9 @@ export async function evidencesOf(
   return (eventId) => byEvent.get(eventId) ?? {}
 }
 
-const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): EventEvidence => ({
+const evidenceOfRow = ({ smtp, retryable, inDoubt, detail }: EvidenceRow): EventEvidence => ({
   smtp: readStored(SmtpEvidenceSchema, smtp),
   retryable: retryable || undefined,
   inDoubt: inDoubt || undefined,
+  detail: detail ?? undefined,
 })

@@ -29,6 +29,7 @@ function deliveryFields(event: DeliveryEvent): object {
     smtp: event.smtp ?? undefined,
     in_doubt: event.inDoubt || undefined,
     retryable: event.retryable || undefined,
+    detail: event.detail ?? undefined,
     ...senderFields(event),
   }
 }

@@ -13,7 +13,7 @@ const records = globSync(`${FOLDER}/[0-9]*.md`)
 /** The list of all records. */
 const overview = readFileSync(`${FOLDER}/README.md`, 'utf8')
 const codeFiles = new Set(
-  globSync('{bench,cli,client,dashboard,dev,fuzz,gen,mail,net,server,test,workflows}/**/*.*').map((path) =>
+  globSync('{bench,cli,client,dashboard,dev,fuzz,gen,kills,mail,net,server,test,workflows}/**/*.*').map((path) =>
     basename(path),
   ),
 )

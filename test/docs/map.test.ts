@@ -20,6 +20,7 @@ const ROOTS = [
   'test/',
   'bench/',
   'fuzz/',
+  'kills/',
   'deploy/',
   'patches/',
   'docs/',

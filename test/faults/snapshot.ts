@@ -27,6 +27,7 @@ export function takeSnapshot(sql: Sql, account?: string): Promise<Snapshot> {
         status: row.status,
         reason: row.reason,
         inDoubt: row.in_doubt,
+        detail: row.detail ?? undefined,
       })),
       events: events.map((row) => ({
         id: publicId('evt', row.id),

@@ -26,6 +26,7 @@ export type Act =
   | 'half_close'
   /** From here on nothing passes in either direction, not even a close, as with a peer that vanished. */
   | 'hang'
+  /** This long after it arrived. */
   | { afterMs: number; act: Act }
   /** Passes only the first bytes of the message. */
   | { bytes: number; act: 'reset' | 'hang' }
@@ -103,22 +104,26 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
     }
     from.on('data', (bytes: Buffer) => {
       const act = proxy.onMessage({ direction, connection, n: ++proxy.count, bytes }) ?? 'pass'
-      inOrder(() => perform(act, bytes))
+      const arrivedMs = performance.now()
+      inOrder(() => perform(act, bytes, arrivedMs))
     })
     from.on('end', () => inOrder(() => void (hangs || to.end())))
     from.on('error', () => inOrder(() => void (hangs || to.resetAndDestroy())))
     from.on('close', () => inOrder(() => void (hangs || to.destroySoon())))
 
-    function perform(act: Act, bytes: Buffer): Promise<void> | void {
+    function perform(act: Act, bytes: Buffer, arrivedMs: number): Promise<void> | void {
       if (hangs) return
       if (act === 'reset') return reset()
       if (act === 'hang') hangs = true
       if (act === 'drop' || act === 'hang') return
       if (typeof act === 'object' && 'bytes' in act) {
-        to.write(bytes.subarray(0, act.bytes), () => perform(act.act, bytes))
+        to.write(bytes.subarray(0, act.bytes), () => perform(act.act, bytes, arrivedMs))
         return
       }
-      if (typeof act === 'object') return takes(act.afterMs).then(() => perform(act.act, bytes))
+      if (typeof act === 'object') {
+        const remainingMs = Math.max(0, arrivedMs + act.afterMs - performance.now())
+        return takes(remainingMs).then(() => perform(act.act, bytes, arrivedMs))
+      }
       if (!to.writable) return
       if (act === 'half_close') to.end(bytes)
       else if (!to.write(bytes)) return drain(to)

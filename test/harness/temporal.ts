@@ -11,18 +11,27 @@ export interface TestTemporal {
   address: string
   port: number
   uiUrl: string
+  /** Its process group, as a process id: negative. */
+  group: number
   /** Keeps its connections but responds to nothing. A paused Temporal does not end with a test that is killed. */
   pause(): Promise<void>
   resume(): void
   stop(): Promise<void>
 }
 
+export interface TemporalOptions {
+  dbFile?: string
+  port?: number
+  /** The path of the program `temporal`, outside of Vitest. */
+  program?: string
+}
+
 /**
  * Starts a separate Temporal with the search attributes of webhooks, in 0.3 s. It forgets everything when it stops,
  * unless it has a file. Started again with the same port and file, it keeps its history. Stop it in `afterAll`.
  */
-export async function startTemporal(options: { dbFile?: string; port?: number } = {}): Promise<TestTemporal> {
-  const temporal = inject('temporal')
+export async function startTemporal(options: TemporalOptions = {}): Promise<TestTemporal> {
+  const temporal = options.program ? { program: options.program } : inject('temporal')
   if ('fault' in temporal) throw new Error(temporal.fault)
   for (let tries = 3; tries > 0; tries--) {
     const port = options.port ?? (await freePort())
@@ -42,7 +51,10 @@ export async function startTemporal(options: { dbFile?: string; port?: number } 
       isPaused = true
       return stopGroup(server.group)
     }
-    if (await serves(server)) return { address: server.address, port, uiUrl: server.uiUrl, pause, resume, stop }
+    if (await serves(server)) {
+      const { address, uiUrl } = server
+      return { address, port, uiUrl, group: -server.group, pause, resume, stop }
+    }
     await stop()
   }
   throw new Error('Temporal did not start')

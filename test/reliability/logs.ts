@@ -75,6 +75,8 @@ export interface RecipientRow {
   status: string
   reason: string | null
   inDoubt: boolean
+  /** The fault of this service that kept it from being tried. */
+  detail?: string
 }
 
 export interface EventRow {
@@ -110,6 +112,8 @@ export type ProcessEvent = { node: string; atMs: number } & (
 export interface WebhookLogs {
   /** The retry schedule: the delay before each attempt. */
   scheduleMs: number[]
+  /** The longest time for which a process or the database was stopped. What was in flight took so much longer. */
+  stoppedMs?: number
   /** The log of the receivers, in the order of arrival. */
   posts: PostEntry[]
   /** The changes of endpoints, in order. */

@@ -137,7 +137,7 @@ function isRepeat(post: Post, before: Post | undefined): boolean {
   return before !== undefined && before.status === undefined && before.headers[time] === post.headers[time]
 }
 
-function* sameBytes({ logs, posts }: WebhookBook): Iterable<Finding> {
+function* sameBytes({ logs, posts, inFlightMs }: WebhookBook): Iterable<Finding> {
   const events = new Map(logs.database.at(-1)?.events.map((row) => [row.id, row]))
   for (const [id, eventPosts] of Map.groupBy(posts, (post) => post.event)) {
     const bodies = new Set(eventPosts.map(({ body }) => body))
@@ -154,7 +154,7 @@ function* sameBytes({ logs, posts }: WebhookBook): Iterable<Finding> {
   }
   for (const post of posts) {
     const ageMs = post.arrivedMs - post.timestampMs
-    if (!(ageMs > -TOLERANCE_MS && ageMs < 1_000 + IN_FLIGHT_MS))
+    if (!(ageMs > -TOLERANCE_MS && ageMs < 1_000 + inFlightMs))
       yield ['a timestamp of another time than the attempt', post]
   }
 }
@@ -179,9 +179,9 @@ function* only200Acknowledges({ lastRows, postsOf, attemptsOf }: WebhookBook): I
   }
 }
 
-function* nothingFollowsTheEnd({ lastRows, postsOf }: WebhookBook): Iterable<Finding> {
+function* nothingFollowsTheEnd({ lastRows, postsOf, inFlightMs }: WebhookBook): Iterable<Finding> {
   for (const row of lastRows.dispatches.filter(({ endedMs }) => endedMs !== undefined)) {
-    const late = postsOf(row.id).filter(({ arrivedMs }) => arrivedMs > row.endedMs! + IN_FLIGHT_MS)
+    const late = postsOf(row.id).filter(({ arrivedMs }) => arrivedMs > row.endedMs! + inFlightMs)
     if (late.length > 0) yield ['a POST after the dispatch ended', { row, late }]
   }
 }

@@ -73,6 +73,7 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
     logs,
     webhooks,
     lastRows,
+    inFlightMs: IN_FLIGHT_MS + (webhooks.stoppedMs ?? 0),
     posts,
     statesReadBefore,
     mayAsk,

@@ -116,6 +116,7 @@ const sendArbitrary = fc.record({
   ),
   in_doubt: fc.boolean(),
   retryable: fc.boolean(),
+  detail: fc.option(text),
 })
 
 test('first attempts, made from memory, and later ones, made from the stored rows, have the same bytes', async () => {
@@ -148,6 +149,7 @@ const OUTCOME: OutcomeRow = {
   in_doubt: false,
   smtp: null,
   suppression: null,
+  detail: null,
   provider: '',
   refusal: null,
   proof_of_life: false,

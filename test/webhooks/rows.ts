@@ -26,6 +26,7 @@ export function newEvent(accountId: string, change: Partial<DispatchedEvent> = {
     smtp: null,
     inDoubt: false,
     retryable: false,
+    detail: null,
     tag: null,
     metadata: null,
     tenantId: null,

@@ -551,8 +551,8 @@ export type Event = Message<"verdict.v1.Event"> & {
   feedback?: FeedbackKind | undefined;
 
   /**
-   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
-   * delivery event.
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of
+   * a delivery event: the fault of this service that kept the recipient from being tried.
    *
    * @generated from field: optional string detail = 14;
    */
@@ -747,8 +747,8 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   feedback?: FeedbackKind | undefined;
 
   /**
-   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
-   * delivery event.
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of
+   * a delivery event: the fault of this service that kept the recipient from being tried.
    *
    * @generated from field: optional string detail = 15;
    */

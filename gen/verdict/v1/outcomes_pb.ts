@@ -481,7 +481,9 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
   suppression?: Suppression | undefined;
 
   /**
-   * Why the recipient was rejected and what to do about it.
+   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the service
+   * could not try the recipient, although others of the message have an outcome: nothing was sent to it, and no server
+   * said anything.
    *
    * @generated from field: optional string detail = 8;
    */

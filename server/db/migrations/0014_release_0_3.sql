@@ -299,6 +299,7 @@ ALTER TABLE "dispatches" ALTER COLUMN "endpoint_id" SET NOT NULL;--> statement-b
 UPDATE "recipients" r SET "account_id" = m."account_id" FROM "messages" m
 WHERE r."account_id" IS NULL AND m."id" = r."message_id";--> statement-breakpoint
 ALTER TABLE "recipients" ALTER COLUMN "account_id" SET NOT NULL;--> statement-breakpoint
+ALTER TABLE "recipients" ADD COLUMN "detail" text;--> statement-breakpoint
 ALTER TABLE "attempts" ADD COLUMN "url_version" integer;--> statement-breakpoint
 ALTER TABLE "attempts" ADD COLUMN "cause" text;--> statement-breakpoint
 ALTER TABLE "attempts" ADD COLUMN "location" text;--> statement-breakpoint

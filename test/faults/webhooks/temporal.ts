@@ -1,24 +1,25 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startTemporal } from '../../harness/temporal.ts'
+import { startTemporal, type TemporalOptions } from '../../harness/temporal.ts'
 
 export type TemporalPlace = Awaited<ReturnType<typeof openTemporalPlace>>
 
 /** Starts a Temporal for one test, which can stop and start again at the same address, with or without its history. */
-export async function openTemporalPlace() {
+export async function openTemporalPlace(options: Pick<TemporalOptions, 'program'> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
   let stores = 1
   const dbFile = () => join(folder, `temporal-${stores}.db`)
-  let server = await startTemporal({ dbFile: dbFile() })
+  let server = await startTemporal({ ...options, dbFile: dbFile() })
   const { address, port } = server
 
   async function start(): Promise<void> {
-    server = await startTemporal({ dbFile: dbFile(), port })
+    server = await startTemporal({ ...options, dbFile: dbFile(), port })
   }
 
   return {
     address,
+    group: () => server.group,
     start,
     stop: () => server.stop(),
     pause: () => server.pause(),

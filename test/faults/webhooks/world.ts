@@ -10,7 +10,7 @@ export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
 /** A world with a Temporal that the test brings. */
 export type WebhookWorldAt = Awaited<ReturnType<typeof startWebhookWorldAt>>
 
-interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount'> {
+interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount' | 'mail' | 'env'> {
   scheduleMs?: number[]
   /** The endpoints of an account beside the first one, which asks for all events. They respond as its receiver does. */
   others?: Filters[]
@@ -49,12 +49,16 @@ export async function startWebhookWorldAt(
     others = [],
     database,
     openAccount,
+    mail,
+    env,
     settleTimeoutMs = SETTLE_TIMEOUT_MS,
   } = options
   const world = await startFaultWorld({
     database,
     openAccount,
+    mail,
     env: {
+      ...env,
       TEMPORAL_ADDRESS: temporal.address,
       WEBHOOK_SCHEDULE: scheduleMs.map((ms) => `${ms}ms`).join(),
       WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',

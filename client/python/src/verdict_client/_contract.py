@@ -156,6 +156,10 @@ class SendResponseBounced(TypedDict):
     """In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its
     recipients.
     """
+    detail: NotRequired[str]
+    """Why the only recipient was rejected and what to do about it. With several recipients, see each of
+    `recipients`.
+    """
     replayed: NotRequired[bool]
     """The key was used before. This is the first response, and this call sent nothing."""
     mismatch: NotRequired[bool]
@@ -431,6 +435,11 @@ class RecipientOutcomeBounced(TypedDict):
     """True when the reply to the final dot was lost: the message may or may not have arrived. The service never
     sends it again.
     """
+    detail: NotRequired[str]
+    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the
+    service could not try the recipient, although others of the message have an outcome: nothing was sent to it,
+    and no server said anything.
+    """
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
 
@@ -452,7 +461,10 @@ class RecipientOutcomeRejected(TypedDict):
     simulator's address.
     """
     detail: NotRequired[str]
-    """Why the recipient was rejected and what to do about it."""
+    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the
+    service could not try the recipient, although others of the message have an outcome: nothing was sent to it,
+    and no server said anything.
+    """
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
 
@@ -663,6 +675,10 @@ class BatchResultBounced(TypedDict):
     checks: NotRequired[list[Check]]
     """In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its
     recipients.
+    """
+    detail: NotRequired[str]
+    """Why the only recipient was rejected and what to do about it. With several recipients, see each of
+    `recipients`.
     """
 
 
@@ -1233,6 +1249,10 @@ class EventBounced(TypedDict):
     """Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it."""
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
+    detail: NotRequired[str]
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
+    """
     tag: NotRequired[str]
     """Tag given with the send."""
     metadata: NotRequired[dict[str, str]]
@@ -1286,6 +1306,10 @@ class EventRejected(TypedDict):
     """Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it."""
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
+    detail: NotRequired[str]
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
+    """
     tag: NotRequired[str]
     """Tag given with the send."""
     metadata: NotRequired[dict[str, str]]
@@ -1338,8 +1362,8 @@ class EventFeedback(TypedDict):
     feedback: FeedbackKind
     """What a feedback event reports. Absent for a delivery event."""
     detail: NotRequired[str]
-    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent
-    for a delivery event.
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
     """
     tag: NotRequired[str]
     """Tag given with the send."""
@@ -1439,6 +1463,10 @@ class GetEventResponseBounced(TypedDict):
     """Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it."""
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
+    detail: NotRequired[str]
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
+    """
     tag: NotRequired[str]
     """Tag given with the send."""
     metadata: NotRequired[dict[str, str]]
@@ -1492,6 +1520,10 @@ class GetEventResponseRejected(TypedDict):
     """Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it."""
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
+    detail: NotRequired[str]
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
+    """
     tag: NotRequired[str]
     """Tag given with the send."""
     metadata: NotRequired[dict[str, str]]
@@ -1544,8 +1576,8 @@ class GetEventResponseFeedback(TypedDict):
     feedback: FeedbackKind
     """What a feedback event reports. Absent for a delivery event."""
     detail: NotRequired[str]
-    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent
-    for a delivery event.
+    """Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Of a
+    delivery event: the fault of this service that kept the recipient from being tried.
     """
     tag: NotRequired[str]
     """Tag given with the send."""
@@ -2625,6 +2657,8 @@ class EmailDeliveryPayloadBounced(TypedDict):
     """Metadata given with the send."""
     tenant_id: NotRequired[str]
     """Tenant given with the send."""
+    detail: NotRequired[str]
+    """The fault of this service that kept the recipient from being tried, beside others of the message."""
 
 
 @final
@@ -2657,6 +2691,8 @@ class EmailDeliveryPayloadRejected(TypedDict):
     """Metadata given with the send."""
     tenant_id: NotRequired[str]
     """Tenant given with the send."""
+    detail: NotRequired[str]
+    """The fault of this service that kept the recipient from being tried, beside others of the message."""
 
 
 EmailDeliveryPayload = (

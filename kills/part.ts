@@ -1,0 +1,177 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { publicId } from '../server/db/ids.ts'
+import { OUR_FAULT } from '../server/ledger/rows.ts'
+import { tally } from '../test/faults/load.ts'
+import { SEED } from '../test/faults/seed.ts'
+import { openRows } from '../test/faults/snapshot.ts'
+import { pauseFor, within } from '../test/harness/waits.ts'
+import type { ClientEntry, Logs } from '../test/reliability/logs.ts'
+import { startCallers } from './callers.ts'
+import { type Evidence, type Offence, offences } from './law.ts'
+import { type Kill, type KillLog, killAtRandom } from './victims.ts'
+import { type KillOptions, type KillWorld, startKillWorld } from './world.ts'
+
+// One part of `npm run kills`, with the seed of FAULT_SEED: a world of its own, its kills, and the law.
+// `node kills/part.ts <result file> <kills> <options as JSON>`
+
+/** What a part counted. */
+export type Counts = Record<string, number>
+
+export interface PartResult {
+  kills: number
+  counts: Counts
+  offences: number
+}
+
+/** How many offenders of each kind are printed. */
+const SHOWN = 3
+/** How many lines about each. */
+const LINES = 25
+/** The law's minute after the last kill. */
+const OPEN_MS = 60_000
+/** Then callers repeat what has ended, and readers and endpoints get it. */
+const CAUGHT_UP_MS = 60_000
+
+async function runPart(kills: number, options: KillOptions): Promise<PartResult> {
+  const startedAtMs = performance.now()
+  const world = await startKillWorld(options)
+  const startedMs = performance.now() - startedAtMs
+  const log: KillLog = { kills: [], failedStarts: [] }
+  const callers = startCallers(world.anyNode)
+  await killAtRandom(world, kills, log)
+  const killedMs = performance.now() - startedAtMs
+  const stopping = callers.stop()
+  const settled = await settle(world, stopping)
+  const evidence = { ...settled, failedStarts: log.failedStarts, unanswered: [...callers.pending] }
+  const found = offences(evidence)
+  const counts = countsOf(world, evidence, log)
+  const seconds = (ms: number) => Math.round(ms / 1_000)
+  console.log(
+    `seed ${SEED}: ${kills} kills;`,
+    Object.entries(counts)
+      .map(([what, count]) => `${what} ${count}`)
+      .join(', '),
+    `; ${seconds(startedMs)} s to start, ${seconds(killedMs - startedMs)} s of kills, ${seconds(performance.now() - startedAtMs - killedMs)} s to settle`,
+  )
+  if (found.length > 0) report(found, world, evidence, log.kills)
+  await within(30_000, world.stop(), undefined)
+  return { kills, counts, offences: found.length }
+}
+
+async function settle(world: KillWorld, callers: Promise<unknown>) {
+  const { sql, logs, readers, account } = world
+  await world.snapshot()
+  const openUntilMs = performance.now() + OPEN_MS
+  let open = await openRows(sql)
+  for (; open.length > 0 && performance.now() < openUntilMs; open = await openRows(sql)) await pauseFor(200)
+  await within(CAUGHT_UP_MS, callers, undefined)
+  await world.waitUntilSettled()
+  const rows = await sql`select id from events where account_id = ${account.id} order by stream_order, id`
+  const committed = rows.map(({ id }) => publicId('evt', id))
+  const caughtUpMs = performance.now() + CAUGHT_UP_MS
+  const areBehind = () => Object.values(readers).some(({ received }) => received.length < committed.length)
+  while (areBehind() && performance.now() < caughtUpMs) await pauseFor(100)
+  await readBack(world)
+  await world.snapshot()
+  const marked = await sql`select distinct message_id, email from seen_markers`
+  const markers = marked.map(({ message_id, email }) => ({ message: publicId('msg', message_id), email }))
+  return { logs, markers, open, committed, readers }
+}
+
+/** Get email of every message that a response named. */
+async function readBack({ logs, apis }: KillWorld): Promise<void> {
+  const { client } = apis['api-1']
+  const entries = logs.requests.filter(({ status }) => status === 200)
+  const byMessage = Map.groupBy(entries, ({ body }) => (body as { message_id: string }).message_id)
+  for (const [message, tries] of byMessage) {
+    const response = await client.get(`/api/v1/emails/${message}`)
+    const readBack: ClientEntry['readBack'] = { status: response.status, body: response.body }
+    for (const entry of tries) entry.readBack = readBack
+  }
+}
+
+function countsOf(
+  { logs, ofWorker: _, ...world }: KillWorld,
+  { markers }: { markers: unknown[] },
+  log: KillLog,
+): Counts {
+  const last = logs.database.at(-1)!
+  const count = <T>(rows: readonly T[], is: (row: T) => boolean) => rows.filter(is).length
+  const { dispatches = [] } = last.webhooks ?? {}
+  return {
+    requests: logs.requests.length,
+    ...Object.fromEntries(Object.entries(tally(logs.requests)).map(([how, times]) => [`(${how})`, times])),
+    messages: last.messages.length,
+    recipients: last.recipients.length,
+    delivered: count(last.recipients, ({ status }) => status === 'delivered'),
+    'in doubt': count(last.recipients, ({ inDoubt }) => inDoubt),
+    'faults of ours': count(last.recipients, ({ detail }) => detail?.startsWith(OUR_FAULT) ?? false),
+    markers: markers.length,
+    dots: logs.mail.dots.length,
+    events: last.events.length,
+    dispatches: dispatches.length,
+    acknowledged: count(dispatches, ({ state }) => state === 'acknowledged'),
+    posts: world.webhooks.posts.length,
+    'failed starts': log.failedStarts.length,
+  }
+}
+
+/** Prints each kind with its first offenders, and keeps all logs for who looks into it. */
+function report(found: Offence[], { logs, outputs }: KillWorld, evidence: Evidence, kills: Kill[]): void {
+  const folder = mkdtempSync(join(tmpdir(), 'verdict-kills-'))
+  const at = (file: string) => join(folder, file)
+  writeFileSync(at('logs.json'), JSON.stringify(logs))
+  writeFileSync(at('evidence.json'), JSON.stringify({ ...evidence, logs: undefined }))
+  writeFileSync(at('offences.json'), JSON.stringify(found, null, 1))
+  writeFileSync(at('kills.txt'), kills.map(lineOf).join('\n'))
+  mkdirSync(at('processes'))
+  for (const [name, output] of outputs) writeFileSync(at(`processes/${name}.log`), output())
+  for (const [what, all] of Map.groupBy(found, ({ what }) => what)) {
+    console.log(`\n${what}: ${all.length}`)
+    for (const { evidence } of all.slice(0, SHOWN)) {
+      console.log(JSON.stringify(evidence, null, 1))
+      for (const line of around(evidence, logs, kills)) console.log(`  ${line}`)
+    }
+  }
+  console.log(`\nLogs of callers, servers, processes and the database: ${folder}\n`)
+}
+
+/** What the callers of an offender saw, and what was killed meanwhile. */
+function around(evidence: unknown, logs: Logs, kills: Kill[]): string[] {
+  const text = JSON.stringify(evidence)
+  const [, id] = /"(?:message|message_id|id)":"(msg_\w+)"/.exec(text) ?? []
+  const [, named] = /"request":"([^"]+)"/.exec(text) ?? []
+  const request = named ?? logs.database.at(-1)!.messages.find((row) => row.id === id)?.request
+  const entries = logs.requests.filter((entry) => entry.request === request)
+  if (entries.length === 0) return []
+  const clock = (ms: number) => performance.timeOrigin + ms
+  const fromMs = clock(Math.min(...entries.map(({ sentAtMs }) => sentAtMs)))
+  const toMs = clock(Math.max(...entries.map(({ sentAtMs, endedAtMs }) => endedAtMs ?? sentAtMs + OPEN_MS)))
+  const during = kills.filter(({ atMs, backMs = Number.POSITIVE_INFINITY }) => atMs <= toMs && fromMs <= backMs + 2_000)
+  const time = (ms: number) => new Date(clock(ms)).toISOString()
+  const wasHeard = ({ status, sentAtMs, endedAtMs = Number.POSITIVE_INFINITY }: ClientEntry) =>
+    status !== undefined || endedAtMs - sentAtMs > 500
+  return [
+    ...entries
+      .filter(wasHeard)
+      .map(
+        ({ node, sentAtMs, endedAtMs, status, lost, body }) =>
+          `${time(sentAtMs)} sent to ${node}: ${status ?? lost} at ${endedAtMs && time(endedAtMs)} ${JSON.stringify(body)}`,
+      ),
+    ...logs.mail.dots
+      .filter((dot) => dot.request === request)
+      .map(({ atMs, to, reply }) => `${time(atMs)} dot for ${to.join(', ')}: ${reply}`),
+    ...during.map(lineOf),
+  ]
+    .sort()
+    .slice(0, LINES)
+}
+
+const lineOf = ({ n, what, atMs, backMs }: Kill) =>
+  `${new Date(atMs).toISOString()} kill ${n}, ${what}, back at ${backMs ? new Date(backMs).toISOString() : 'no time'}`
+
+const [resultFile, kills, options] = process.argv.slice(2)
+writeFileSync(resultFile!, JSON.stringify(await runPart(Number(kills), JSON.parse(options!))))
+process.exit()
