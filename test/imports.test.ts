@@ -94,7 +94,16 @@ const MAY_IMPORT: Record<string, string[]> = {
 }
 
 /** The files that wire a program import every room. */
-const ROOTS = ['server/main.ts', 'server/api.ts', 'server/process/', 'workflows/worker.ts', 'cli/', 'dev/', 'fuzz/', 'kills/']
+const ROOTS = [
+  'server/main.ts',
+  'server/api.ts',
+  'server/process/',
+  'workflows/worker.ts',
+  'cli/',
+  'dev/',
+  'fuzz/',
+  'kills/',
+]
 const TRACING = /^server\/telemetry\/trac(?:ing|eparent)\.ts$/
 
 function roomOf(file: string): string {
