@@ -1,6 +1,6 @@
 import { widerNetworkOf } from './network.ts'
 
-// Connections of strangers at a listener. Silence costs nothing, so any number of places can be held by it. When the
+// Connections of strangers at a door. Silence costs nothing, so any number of places can be held by it. When the
 // places are used up, a new stranger gets that of another one, and not of the one that speaks.
 
 export interface Stranger {
@@ -23,8 +23,6 @@ export interface FairDoor {
 
 interface Guest extends Stranger {
   network: string
-  /** When its last complete command came, on the clock of `performance.now()`. */
-  spokeMs: number
 }
 
 /** Networks whose connections differ by no more are treated alike. */
@@ -35,19 +33,28 @@ const ALIKE = 2
  * of the network that holds most.
  */
 export function createFairDoor({ places }: { places(): number }): FairDoor {
+  /** The one that has been silent longest comes first. */
   const guests = new Map<string, Guest>()
+  const held = createHoldings()
 
   function longestSilent(): string | undefined {
-    const all = [...guests].filter(([, guest]) => !guest.isBusy())
-    const held = new Map<string, number>()
-    for (const { network } of guests.values()) held.set(network, (held.get(network) ?? 0) + 1)
-    const most = Math.max(0, ...all.map(([, { network }]) => held.get(network)!))
-    let silent: [string, Guest] | undefined
-    for (const one of all) {
-      if (held.get(one[1].network)! < most - ALIKE) continue
-      if (!silent || one[1].spokeMs < silent[1].spokeMs) silent = one
+    const mayLeave = (least: number) => {
+      for (const [id, guest] of guests) if (held.of(guest.network) >= least && !guest.isBusy()) return id
+      return undefined
     }
-    return silent?.[0]
+    // Where all connections of the largest networks are busy, the next largest ones count.
+    return mayLeave(held.most() - ALIKE) ?? mayLeave(mostOfIdle() - ALIKE)
+  }
+
+  function mostOfIdle(): number {
+    let most = 0
+    for (const guest of guests.values()) if (!guest.isBusy()) most = Math.max(most, held.of(guest.network))
+    return most
+  }
+
+  function leave(id: string): void {
+    const guest = guests.get(id)
+    if (guest && guests.delete(id)) held.add(guest.network, -1)
   }
 
   return {
@@ -56,17 +63,41 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
         const silent = longestSilent()
         if (silent === undefined) return false
         const { sendAway } = guests.get(silent)!
-        guests.delete(silent)
+        leave(silent)
         sendAway()
       }
-      guests.set(id, { ...stranger, network: widerNetworkOf(stranger.remoteAddress), spokeMs: performance.now() })
+      const network = widerNetworkOf(stranger.remoteAddress)
+      guests.set(id, { ...stranger, network })
+      held.add(network, 1)
       return true
     },
     note(id) {
       const guest = guests.get(id)
-      if (guest) guest.spokeMs = performance.now()
+      if (guest && guests.delete(id)) guests.set(id, guest)
     },
-    leave: (id) => void guests.delete(id),
+    leave,
     size: () => guests.size,
+  }
+}
+
+/** Counts the connections of each network. */
+function createHoldings() {
+  const byNetwork = new Map<string, number>()
+  /** How many networks hold as many connections as the index. */
+  const networks: number[] = []
+  const of = (network: string) => byNetwork.get(network) ?? 0
+
+  return {
+    of,
+    add(network: string, change: 1 | -1): void {
+      const [before, after] = [of(network), of(network) + change]
+      if (after === 0) byNetwork.delete(network)
+      else byNetwork.set(network, after)
+      networks[before] = (networks[before] ?? 0) - 1
+      networks[after] = (networks[after] ?? 0) + 1
+      while (networks.length > 1 && networks.at(-1)! <= 0) networks.pop()
+    },
+    /** The most connections of a network. */
+    most: () => networks.length - 1,
   }
 }

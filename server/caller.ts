@@ -61,6 +61,8 @@ export interface Visitor {
 export interface GatedCall extends Visitor {
   /** undefined for paths that every caller may request, such as one that does not exist. */
   method: DescMethod | undefined
+  /** The call was counted against its account's limit when it began. */
+  isCounted?: boolean
   /** Receives what permits the call, which is checked again when the body has arrived. */
   giveRight?(right: Right): void
 }

@@ -15,7 +15,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   },
   'the limits of connections and their streams': {
     'server/db/primary.ts': ['sockets'],
-    'server/http/listener/connection-limit.ts': ['open'],
+    'server/http/listener/connection-limit.ts': ['awaited', 'open', 'requests'],
     'server/http/listener/http1.ts': ['latest', 'refused', 'watchPieces', 'waiting'],
     'server/http/listener/http2.ts': ['onNewStream', 'sessions', 'streams', 'streamsOf'],
     'server/http/listener/listen.ts': ['connections'],
@@ -94,7 +94,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/exchangers.ts': ['first'],
     'mail/smtp/mta-sts.ts': ['fields', 'mx'],
     'mail/mime/delimiters.ts': ['lines'],
-    'net/fair-doors.ts': ['guests', 'held'],
+    'net/fair-doors.ts': ['byNetwork', 'guests'],
     'mail/mime/raw/read-raw.ts': ['counts'],
     'server/async/transferable.ts': ['found'],
     'mail/smtp/session.ts': ['keywords'],

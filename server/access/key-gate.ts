@@ -33,8 +33,8 @@ export function createKeyGate({ db, clock, limits, onCount, ...parts }: Parts): 
   return async (call) => {
     const key = await identify(call)
     if (!key) return undefined
-    await count({ accountId: key.caller.accountId, tier: key.tier, tellRate: call.tellRate })
-    const { method } = call
+    const { method, isCounted, tellRate } = call
+    if (!isCounted) await count({ accountId: key.caller.accountId, tier: key.tier, tellRate })
     if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())
     call.giveRight?.(createKeyRight(db, clock, key.caller.keyId))

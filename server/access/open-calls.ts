@@ -1,3 +1,4 @@
+import { createFairDoor } from '../../net/fair-doors.ts'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { networkOf } from '../../net/network.ts'
 import { fail } from '../errors.ts'
@@ -11,9 +12,10 @@ export interface OpenCalls {
   /** Counts a call or a message of a stream. Throws `rate_limit_exceeded` over the limit of the address. */
   count(remoteAddress: string): void
   /**
-   * Takes a slot for a stream. Returns the function that frees it; call it once. Throws `rate_limit_exceeded`.
+   * Takes a slot for a stream. Returns the function that frees it; call it once. When all are taken, the oldest stream
+   * of the network that holds most is ended. Throws `rate_limit_exceeded`.
    */
-  openStream(remoteAddress: string): () => void
+  openStream(remoteAddress: string, end: () => void): () => void
 }
 
 /**
@@ -23,12 +25,8 @@ export interface OpenCalls {
 export function createOpenCalls(): OpenCalls {
   const visit = createStrangers()
   const streams = createKeyedAmounts()
-  let open = 0
-
-  function close(network: string): void {
-    open--
-    streams.add(network, -1)
-  }
+  const door = createFairDoor({ places: () => STREAMS.inAll })
+  let nextId = 0
 
   return {
     count(remoteAddress) {
@@ -36,17 +34,23 @@ export function createOpenCalls(): OpenCalls {
       if (!over) return
       throw usedUp(`The ${limit} calls per minute of health and reflection are used up.`, Math.ceil(leftMs / 1_000))
     },
-    openStream(remoteAddress) {
+    openStream(remoteAddress, end) {
       const network = networkOf(remoteAddress)
       const own = streams.of(network)
-      if (own >= STREAMS.byAddress) throw tooMany(`This address has ${own} open streams of health and reflection.`)
-      if (open >= STREAMS.inAll) throw tooMany(`The server has ${open} open streams of health and reflection.`)
+      if (own >= STREAMS.byAddress) {
+        throw fail('rate_limit_exceeded', `This address has ${own} open streams of health and reflection. ${WAIT}`, {
+          retryAfterSeconds: 1,
+        })
+      }
+      const id = String(nextId++)
+      door.enter(id, { remoteAddress, isBusy: () => false, sendAway: end })
       streams.add(network, 1)
-      open++
-      return () => close(network)
+      return () => {
+        door.leave(id)
+        streams.add(network, -1)
+      }
     },
   }
 }
 
-const tooMany = (what: string) =>
-  fail('rate_limit_exceeded', `${what} Close one, or wait for one to close.`, { retryAfterSeconds: 1 })
+const WAIT = 'Close one, or wait for one to close.'

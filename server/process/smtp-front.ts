@@ -12,7 +12,7 @@ const MOST_RECIPIENTS = 50
  */
 export async function startSmtpFront(
   { config, log, metrics }: Program,
-  door: Pick<FrontParts, 'logIn' | 'deliver'>,
+  door: Pick<FrontParts, 'logIn' | 'begin' | 'deliver'>,
   certificate: Certificate | undefined,
 ) {
   const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontRecipients, smtpHeloName } = config

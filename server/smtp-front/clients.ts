@@ -11,6 +11,8 @@ export interface ClientLimits {
   connectionsPerAccount: number
   /** The time to give a key. */
   loginMs: number
+  /** The time for an AUTH that has begun. */
+  authMs: number
   /** Wrong keys on one connection. */
   wrongKeys: number
 }
@@ -22,6 +24,9 @@ interface Client {
   /** It awaits the reply to its key. */
   isWaiting: boolean
   timer: NodeJS.Timeout
+  /** Ends an AUTH that has begun. */
+  authTimer?: NodeJS.Timeout
+  sendAway(why: Away): void
 }
 
 /** Why a client is sent away. */
@@ -33,6 +38,15 @@ export function createClients(limits: ClientLimits) {
   const strangers = createFairDoor({
     places: () => Math.min(limits.connections / 2, limits.connections - (clients.size - strangers.size())),
   })
+
+  function forget(id: string): void {
+    const client = clients.get(id)
+    if (!client) return
+    clearTimeout(client.timer)
+    endAuth(client)
+    clients.delete(id)
+  }
+
   return {
     /** Returns false when there is no place. Otherwise `sendAway` is called when the client has to leave. */
     enter(id: string, remoteAddress: string, sendAway: (why: Away) => void): boolean {
@@ -40,11 +54,10 @@ export function createClients(limits: ClientLimits) {
       const others = countOf((client) => client.network === network && client.accountId === undefined)
       if (others >= limits.strangersPerNetwork) return false
       const timer = setTimeout(sendAway, limits.loginMs, 'late')
-      const client: Client = { network, wrongKeys: 0, isWaiting: false, timer }
+      const client: Client = { network, wrongKeys: 0, isWaiting: false, timer, sendAway }
       const isBusy = () => client.isWaiting
       const leaveRoom = () => {
-        clearTimeout(timer)
-        clients.delete(id)
+        forget(id)
         sendAway('crowded')
       }
       const isIn = strangers.enter(id, { remoteAddress, sendAway: leaveRoom, isBusy })
@@ -52,11 +65,20 @@ export function createClients(limits: ClientLimits) {
       else clearTimeout(timer)
       return isIn
     },
-    /** Notes that the client has spoken, and whether it awaits the reply to its key. */
-    note(id: string, isWaiting: boolean): void {
+    /** Notes a complete command. The lines of an AUTH are noted as `AUTH`. */
+    note(id: string, verb: string): void {
       strangers.note(id)
       const client = clients.get(id)
-      if (client) client.isWaiting = isWaiting
+      if (!client || client.accountId !== undefined) return
+      if (verb === 'AUTH') client.authTimer ??= setTimeout(client.sendAway, limits.authMs, 'late')
+      else endAuth(client)
+    },
+    /** Notes whether the client awaits the reply to its key. */
+    await(id: string, isWaiting: boolean): void {
+      const client = clients.get(id)
+      if (!client) return
+      endAuth(client)
+      client.isWaiting = isWaiting
     },
     /** Returns false when the account has too many connections. */
     logIn(id: string, accountId: string): boolean {
@@ -74,10 +96,14 @@ export function createClients(limits: ClientLimits) {
       return client !== undefined && ++client.wrongKeys < limits.wrongKeys
     },
     leave(id: string): void {
-      clearTimeout(clients.get(id)?.timer)
       strangers.leave(id)
-      clients.delete(id)
+      forget(id)
     },
     size: () => clients.size,
   }
+}
+
+function endAuth(client: Client): void {
+  clearTimeout(client.authTimer)
+  client.authTimer = undefined
 }

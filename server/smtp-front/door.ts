@@ -24,17 +24,28 @@ const METHOD = EmailService.method.send
 const tellRate = () => {}
 
 /** What the listener asks of the service: whether a key is valid, and what became of a message. */
-export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'deliver'> {
+export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin' | 'deliver'> {
   const { identify, gate, submit, log, hashAddress, onReply } = parts
 
   return {
-    async logIn({ key, remoteAddress }) {
+    async logIn(login) {
       try {
-        const found = await identify({ authorization: `Bearer ${key}`, remoteAddress, tellRate })
+        const found = await identify(visitorOf(login))
         if (found && mayCall(found.scopes, METHOD)) return { accountId: found.caller.accountId }
         throw fail('insufficient_scope', 'This API key lacks the scope "emails.send". Use a key that has it.')
       } catch (error) {
         return loginReply(error)
+      }
+    },
+
+    async begin(login) {
+      try {
+        await gate({ ...visitorOf(login), method: METHOD })
+      } catch (error) {
+        const reply = beginReply(error)
+        onReply?.(answerOf(reply))
+        log.info({ method: 'SMTP', status: reply.code, error: reasonOf(hideUnexpected(error)) }, 'smtp')
+        return reply
       }
     },
 
@@ -63,12 +74,22 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'delive
     },
   }
 
-  /** The key is checked, and the message counted, like a call of the API. */
+  /** The key is checked again. The message was counted at its DATA. */
   async function send({ key, remoteAddress, ...mail }: FrontMail): Promise<RecipientResult[]> {
-    const caller = await gate({ method: METHOD, authorization: `Bearer ${key}`, remoteAddress, tellRate })
+    const caller = await gate({ ...visitorOf({ key, remoteAddress }), method: METHOD, isCounted: true })
     const { accountId, test } = caller!
     return submit({ ...mail, accountId, sandbox: test })
   }
+}
+
+function visitorOf({ key, remoteAddress }: Pick<FrontMail, 'key' | 'remoteAddress'>): Visitor {
+  return { authorization: `Bearer ${key}`, remoteAddress, tellRate }
+}
+
+/** The rate is that of the door, and not of the message: it has a code of its own. */
+function beginReply(error: unknown): DotReply {
+  const shown = hideUnexpected(error)
+  return reasonOf(shown) === 'rate_limit_exceeded' ? ownReply(452, '4.3.2', shown.rawMessage) : errorReply(error)
 }
 
 /** A wrong key is final for its client. What may change is not. */

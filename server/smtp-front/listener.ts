@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
+import { askBeforeData, smtpConnectionOf, watchCommands } from '../../net/smtp-commands.ts'
 import { isLoopback } from '../config/values.ts'
 import { type Away, createClients } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
@@ -22,6 +23,8 @@ export interface FrontParts {
   maxRecipients: number
   /** Returns the account of a key, or the reply that refuses it. */
   logIn(login: { key: string; remoteAddress: string }): Promise<{ accountId: string } | DotReply>
+  /** Counts a message, at its DATA; returns the reply that refuses it. */
+  begin(login: { key: string; remoteAddress: string }): Promise<DotReply | undefined>
   /** Returns the reply to the final dot; undefined when there is no honest one. */
   deliver(mail: FrontMail): Promise<DotReply | undefined>
   limits?: Partial<FrontLimits>
@@ -43,6 +46,7 @@ export interface FrontLimits {
   strangersPerNetwork: number
   connectionsPerAccount: number
   loginMs: number
+  authMs: number
   wrongKeys: number
   idleMs: number
   /** The time for the content of a message. */
@@ -57,6 +61,7 @@ const FRONT_LIMITS: FrontLimits = {
   strangersPerNetwork: 100,
   connectionsPerAccount: 200,
   loginMs: 30_000,
+  authMs: 10_000,
   wrongKeys: 3,
   idleMs: 300_000,
   contentMs: 120_000,
@@ -125,20 +130,24 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     onConnect(session, reply) {
       if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
       const sendAway = (why: Away) => replyOn(session, { code: 421, lines: [AWAY[why]] })
+      const connection = connectionOf(session)
+      if (connection) {
+        watchCommands(connection, (verb) => clients.note(session.id, verb))
+        askBeforeData(connection, () => parts.begin(loginOf(session)))
+      }
       if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
       reply(refusal(421, '4.7.0 Too many connections without a key'))
     },
     onSecure(_socket, session, reply) {
-      clients.note(session.id, false)
       session.disabledCommands = undefined
       reply(null)
     },
     onAuth({ password }, session, reply) {
       const key = password ?? ''
-      clients.note(session.id, true)
+      clients.await(session.id, true)
       parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
         (login) => {
-          clients.note(session.id, false)
+          clients.await(session.id, false)
           if ('code' in login) return refuseKey(session, login, reply)
           if (!clients.logIn(session.id, login.accountId)) {
             return reply(refusal(421, '4.7.0 Too many connections of this account'))
@@ -146,7 +155,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
           reply(null, { user: { key } satisfies User })
         },
         () => {
-          clients.note(session.id, false)
+          clients.await(session.id, false)
           reply(refusal(454, '4.3.0 The key could not be checked. Try again'))
         },
       )
@@ -191,7 +200,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
   // Clients that hang up in the middle are no fault: nothing is lost by it.
   server.on('error', () => {})
 
-  const connectionOf = ({ id }: SMTPServerSession) => [...server.connections].find((connection) => connection.id === id)
+  const connectionOf = (session: SMTPServerSession) => smtpConnectionOf(server, session)
 
   function replyOn(session: SMTPServerSession, { code, lines }: DotReply): void {
     connectionOf(session)?.send(code, lines.length === 1 ? lines[0]! : lines)
@@ -226,6 +235,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
 }
 
 const userOf = (session: SMTPServerSession) => session.user as unknown as User | undefined
+const loginOf = (session: SMTPServerSession) => ({ key: userOf(session)!.key, remoteAddress: session.remoteAddress })
 
 function notLoggedIn(needsTls: boolean): Error {
   return needsTls
@@ -247,8 +257,7 @@ function recipientFault(
 function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content'> {
   const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
-    key: userOf(session)!.key,
-    remoteAddress: session.remoteAddress,
+    ...loginOf(session),
     sender: parseAddress((mailFrom as SMTPServerAddress).address)!,
     recipients: rcptTo.map(({ address }) => parseAddress(address)!),
     isUtf8: smtpUtf8 === true,

@@ -51,3 +51,51 @@ test('whatever strangers hold open, a newcomer finds a place', () => {
     }),
   )
 })
+
+interface Inside {
+  id: string
+  network: number
+  isBusy: boolean
+}
+
+/** Those that spoke last come last. */
+function longestSilent(inside: Inside[]): Inside | undefined {
+  const held = (network: number) => inside.filter((one) => one.network === network).length
+  const idle = inside.filter(({ isBusy }) => !isBusy)
+  const ofLargest = (all: Inside[]) => {
+    const most = Math.max(...all.map(({ network }) => held(network)))
+    return idle.find(({ network }) => held(network) >= most - 2)
+  }
+  return ofLargest(inside) ?? ofLargest(idle)
+}
+
+test('it is the connection that a search through all of them finds', () => {
+  const visit = fc.record({
+    network: fc.integer({ min: 1, max: 4 }),
+    isBusy: fc.boolean(),
+    act: fc.constantFrom('enter', 'note', 'leave'),
+    which: fc.nat(),
+  })
+  fc.assert(
+    fc.property(fc.array(visit, { maxLength: 80 }), (visits) => {
+      const door = createFairDoor({ places: () => PLACES })
+      const inside: Inside[] = []
+      for (const [i, { network, isBusy, act, which }] of visits.entries()) {
+        const at = inside.length > 0 ? which % inside.length : 0
+        if (act !== 'enter' && inside[at]) {
+          const [one] = inside.splice(at, 1)
+          if (act === 'note') inside.push(one!)
+          door[act](one!.id)
+          continue
+        }
+        const id = String(i)
+        const expected = inside.length < PLACES ? undefined : longestSilent(inside)
+        const isIn = door.enter(id, { remoteAddress: `192.0.${network}.1`, isBusy: () => isBusy, sendAway: () => {} })
+        expect(isIn).toBe(inside.length < PLACES || expected !== undefined)
+        if (expected) inside.splice(inside.indexOf(expected), 1)
+        if (isIn) inside.push({ id, network, isBusy })
+        expect(door.size()).toBe(inside.length)
+      }
+    }),
+  )
+})

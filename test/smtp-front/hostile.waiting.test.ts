@@ -1,7 +1,9 @@
 import { connect, type Socket } from 'node:net'
+import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { messages, openMessages } from '../../server/db/schema.ts'
 import { eventually } from '../harness/eventually.ts'
+import { outlast } from '../harness/waits.ts'
 import { connectClient, plainLogin, stuffed } from './client.ts'
 import { letter, startFrontWorld } from './world.ts'
 
@@ -165,6 +167,47 @@ test('a slow client is cut off: without a key, and in the middle of its content'
   slow.write('From: hello@example.test\r\n')
   expect(await slow.reply()).toMatch(/^421 4\.4\.2/)
   expect(exchanger.messages).toEqual([])
+})
+
+const AUTH_LINES = fc.constantFrom(
+  'AUTH LOGIN',
+  'AUTH PLAIN',
+  'dXNlcg==',
+  '*',
+  'AUTH LOGIN dXNlcg==',
+  plainLogin('wrong'),
+)
+
+test('an AUTH that has begun has its time, in whatever lines it comes', async () => {
+  const quick = await listenWith({ limits: { authMs: 300, wrongKeys: 100 } })
+  await fc.assert(
+    fc.asyncProperty(fc.array(AUTH_LINES, { maxLength: 5 }), async (lines) => {
+      const client = await connectClient(quick.port)
+      await client.ask('EHLO client.test')
+      for (const line of lines) await client.ask(line)
+      await client.ask('NOOP')
+      await client.ask('*')
+      expect(await client.ask('AUTH LOGIN')).toMatch(/^334/)
+      const beganMs = performance.now()
+      expect(await client.reply()).toMatch(/^421 4\.4\.2/)
+      expect(performance.now() - beganMs).toBeLessThan(5_000)
+    }),
+    { numRuns: 10 },
+  )
+  const other = await loggedIn(api.keys.live, quick.port)
+  await outlast(500)
+  expect(await other.ask('NOOP')).toMatch(/^250/)
+  other.end()
+})
+
+test('a stranger that speaks keeps its place before one that is silent', async () => {
+  const narrow = await listenWith({ limits: { connections: 4 } })
+  const [speaking, silent] = [await connectClient(narrow.port), await connectClient(narrow.port)]
+  await speaking.ask('EHLO client.test')
+  const newcomer = await connectClient(narrow.port)
+  expect(await silent.reply()).toMatch(/^421 4\.3\.2/)
+  expect(await speaking.ask('NOOP')).toMatch(/^250/)
+  for (const one of [speaking, newcomer]) one.end()
 })
 
 test('too much mail at a time is 452, and nothing is sent', async () => {

@@ -68,6 +68,9 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
 
   const handle = (request: RawRequest, response: RawResponse) => {
     requests++
+    const isComplete = () => request.complete
+    const socket = 'stream' in request ? http2.open.get(request.stream.session!) : request.socket
+    if (socket) limit.note(socket, { isComplete, onEnd: (listener) => void response.once('close', listener) })
     if (options.tls) response.setHeader('strict-transport-security', HSTS)
     if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
     app.handle(request, response)

@@ -12,8 +12,8 @@ import { rpcRoutes } from './rpc.ts'
 export interface OpenCallBounds {
   /** Counts a call, or one request of a stream. */
   count(remoteAddress: string): void
-  /** Takes a slot for a stream, and returns the function that frees it. */
-  openStream(remoteAddress: string): () => void
+  /** Takes a slot for a stream, and returns the function that frees it. `end` is called when it has to make room. */
+  openStream(remoteAddress: string, end: () => void): () => void
 }
 
 export interface OpenServicesParts {
@@ -44,10 +44,15 @@ export async function openServices(fastify: FastifyInstance, parts: OpenServices
     openCalls.count(values.get(callKey)!.remoteAddress),
   )
   const limits = shortBodies(draining, OPEN_BODY_BYTES)
-  const admit: Admit = async ({ method, remoteAddress, signal }) => {
+  const admit: Admit = async (call) => {
+    const { method, remoteAddress, signal } = call
     openCalls.count(remoteAddress)
     if (method!.methodKind === 'unary' || signal.aborted) return
-    signal.addEventListener('abort', openCalls.openStream(remoteAddress), { once: true })
+    signal.addEventListener(
+      'abort',
+      openCalls.openStream(remoteAddress, () => call.hangUp()),
+      { once: true },
+    )
   }
   await fastify.register(rpcRoutes, {
     services: [health, ...reflection],

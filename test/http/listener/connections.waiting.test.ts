@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import tls from 'node:tls'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../../harness/certificates.ts'
 import { letArrive, outlast, quietFor, takes } from '../../harness/waits.ts'
@@ -149,12 +150,65 @@ test('HTTP/1.1: 100 requests of a connection may wait for their responses; with 
 test('the number of all connections is bounded, trusted proxies included', async () => {
   const bounds = { maxConnections: 3, maxConnectionsPerAddress: 1, trustProxy: ['127.0.0.0/8'] }
   await using gateway = await startGateway({ listen: bounds })
-  const sockets = await Promise.all([1, 2, 3].map(() => open(gateway.port)))
-  await expect.poll(() => openConnections(gateway)).toBe(3)
-  expect(await talk(gateway.port, HEALTHZ)).toBe('')
+  const sockets = await Promise.all([1, 2, 3, 4, 5].map(() => open(gateway.port)))
+  for (const socket of sockets) socket.on('error', () => {})
+  await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBe(2)
+  expect(openConnections(gateway)).toBe(3)
+  expect(firstResponse(await talk(gateway.port, HEALTHZ)).status).toBe(200)
   for (const socket of sockets) socket.destroy()
-  await expect.poll(async () => (await talk(gateway.port, HEALTHZ)) !== '').toBe(true)
 })
+
+/** What strangers and one account may hold open. */
+const HELD = {
+  'no octet': '',
+  'half of a head': 'GET /healthz HTTP/1.1\r\nHost',
+  'an answered request': HEALTHZ,
+  'half of a body': `${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY.slice(0, 5)}`,
+  'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+}
+
+test.each([undefined, CERTIFICATE])(
+  'whatever others hold open, a caller gets in and its response (TLS: %#)',
+  async (pair) => {
+    const kinds = fc.array(fc.constantFrom(...(Object.keys(HELD) as (keyof typeof HELD)[])), {
+      minLength: 6,
+      maxLength: 12,
+    })
+    await using gateway = await startGateway({
+      listen: { maxConnections: 6, tls: pair },
+      async send(_, { signal }) {
+        await once(signal, 'abort')
+        throw signal.reason
+      },
+    })
+    const connectTo = () => {
+      const socket = pair
+        ? tls.connect({ port: gateway.port, rejectUnauthorized: false })
+        : connect(gateway.port, '127.0.0.1')
+      return socket.on('error', () => {})
+    }
+    await fc.assert(
+      fc.asyncProperty(kinds, async (held) => {
+        const waiting = connectTo()
+        waiting.write(SEND)
+        await expect.poll(() => gateway.app.inFlight.size).toBe(1)
+        const sockets = held.map((kind) =>
+          connectTo().on('connect', function (this: Socket) {
+            this.write(HELD[kind])
+          }),
+        )
+        await Promise.all(sockets.map((socket) => socket.destroyed || once(socket, pair ? 'secureConnect' : 'connect')))
+        const caller = connectTo()
+        caller.write(HEALTHZ)
+        expect(String((await once(caller, 'data'))[0])).toMatch(/^HTTP\/1.1 200/)
+        expect(waiting.destroyed).toBe(false)
+        for (const socket of [waiting, caller, ...sockets]) socket.destroy()
+        await expect.poll(() => gateway.app.inFlight.size).toBe(0)
+      }),
+      { numRuns: 10 },
+    )
+  },
+)
 
 test('a caller that ends its side after the request gets its response', async () => {
   const gateway = await startSlow()

@@ -1,0 +1,42 @@
+import type { SMTPServer, SMTPServerSession } from 'smtp-server'
+
+// What our mail servers need of a connection and smtp-server does not offer. The methods that are replaced here are not
+// documented: test/net/smtp-commands.test.ts finds a version of the library without them.
+
+export type SmtpConnection = SMTPServer['connections'] extends Set<infer One> ? One : never
+
+/** The connection of a session; undefined when it has ended. */
+export function smtpConnectionOf({ connections }: SMTPServer, { id }: SMTPServerSession): SmtpConnection | undefined {
+  return [...connections].find((connection) => connection.id === id)
+}
+
+/**
+ * Calls `note` with the verb of each complete command, in capitals, before it is carried out. A line that continues an
+ * AUTH is noted as `AUTH`.
+ */
+export function watchCommands(connection: SmtpConnection, note: (verb: string) => void): void {
+  const carryOut = connection._onCommand
+  connection._onCommand = function (command, next) {
+    note(this._nextHandler ? 'AUTH' : command.toString('latin1').split(' ', 1)[0]!.toUpperCase())
+    carryOut.call(this, command, next)
+  }
+}
+
+/** A reply that ends a command. Each line begins with its enhanced code. */
+export interface SmtpReply {
+  code: number
+  lines: string[]
+}
+
+/** Calls `ask` before the 354 to a DATA that has recipients. What it resolves to is the reply in place of the 354. */
+export function askBeforeData(connection: SmtpConnection, ask: () => Promise<SmtpReply | undefined>): void {
+  const begin = connection.handler_DATA
+  connection.handler_DATA = function (command, next) {
+    if (this.session.envelope.rcptTo.length === 0) return begin.call(this, command, next)
+    ask().then((refusal) => {
+      if (!refusal) return begin.call(this, command, next)
+      this.send(refusal.code, refusal.lines)
+      next()
+    })
+  }
+}
