@@ -55,8 +55,6 @@ const REPLY_CODE =
   /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=:?[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
-/** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
-const VAGUE = /\.0\.0$/
 // The reply codes for a bounce that quotes none, by the first digit of its status. No rule decides by them alone, so
 // the text decides.
 const DEFAULT_CODES: Record<string, number> = { '4': 452 }
@@ -83,7 +81,8 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const inText = quoted ? undefined : lines.map((line) => STATUS.exec(line)?.[1]).find((found) => found !== undefined)
   // The status of the reporter is no evidence for a reply that has none.
   const candidates = quoted ? [reply.enhanced] : [reply.enhanced, status, inText]
-  const enhanced = candidates.find((each) => each && !VAGUE.test(each))
+  // One that ends with .0.0 says no more than the first digit of a reply code.
+  const enhanced = candidates.find((each) => each && !each.endsWith('.0.0'))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
   const { outcome, reading: read } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { addresseesOf } from '../../server/inbound/addressee.ts'
+import { kindAgainst } from '../../server/inbound/member.ts'
+import { noticeOf, passagesOf } from '../../server/inbound/notice.ts'
+import { readReport } from '../../server/inbound/report.ts'
+
+/** The failures in a notice of a mail system. */
+async function failures(text: string, header = '') {
+  const mail = `From: MAILER-DAEMON@mx.example.net\nSubject: failure notice\n${header}\n${text}`
+  const report = await readReport(Buffer.from(mail))
+  return report.kind === 'bounce' ? report.failures : report
+}
+
+test.each([
+  ['Sorry.\n\n----- Original message -----\nSubject: x', ['Sorry.', '']],
+  ['Sorry.\n--- Below this line is a copy of the message.\nx', ['Sorry.']],
+  ['----- Original message -----\nSorry.', ['----- Original message -----', 'Sorry.']],
+  ['Sorry.\nSubject: 550 User unknown\nBetreff : x\nThe subject: stays', ['Sorry.', 'The subject: stays']],
+  ['  * ann@example.net\n- b\n>>> c\n<<< 550 no', ['ann@example.net', 'b', 'c', '550 no']],
+  ['Sorry.\nReceived: from x\nmore', ['Sorry.']],
+  [
+    'Sorry.\nThe following header fields:\n\nFrom: a\nTo: b\n\nGoodbye',
+    ['Sorry.', 'The following header fields:', '', 'Goodbye'],
+  ],
+  ['Sorry.\nThe following header fields:\nFrom: a', ['Sorry.', 'The following header fields:', 'From: a']],
+])('of the notice %j the lines %j are read', (text, lines) => {
+  expect(noticeOf(text)).toEqual(lines)
+})
+
+test('a passage begins with an address that is not ours, and ends at the next one', () => {
+  const notice = [
+    'Hi b@rp.example.test',
+    'Ann@Example.net',
+    'unknown',
+    'bob@example.net: full',
+    'ann@example.net',
+    'again',
+  ]
+  expect(passagesOf(notice, (address) => address === 'b@rp.example.test')).toEqual([
+    { address: 'ann@example.net', lines: ['Ann@Example.net', 'unknown', 'ann@example.net', 'again'] },
+    { address: 'bob@example.net', lines: ['bob@example.net: full'] },
+  ])
+})
+
+test.each([
+  ['<ann@example.net>:\n550 5.1.1 User unknown', [['ann@example.net', 'mailbox_does_not_exist', 'unknown']]],
+  [
+    '<ann@example.net>: 550 5.1.1 User unknown\n\n<bob@example.net>: 552 5.2.2 mailbox full',
+    [
+      ['ann@example.net', 'mailbox_does_not_exist', 'unknown'],
+      ['bob@example.net', 'mailbox_full', 'full'],
+    ],
+  ],
+  // The reason of them all comes before the addresses, or after them.
+  [
+    '550 5.1.1 User unknown\n\nann@example.net\nbob@example.net',
+    [
+      ['ann@example.net', 'mailbox_does_not_exist', 'unknown'],
+      ['bob@example.net', 'mailbox_does_not_exist', 'unknown'],
+    ],
+  ],
+  ['The mailbox is full.\n\nann@example.net', [['ann@example.net', 'mailbox_full', 'full']]],
+  ['The user is unknown.\n\nann@example.net', [['ann@example.net', 'mailbox_does_not_exist', 'refused']]],
+  // Words that are not beyond doubt say nothing of an address elsewhere.
+  ['The server could not be reached.\n\nann@example.net', { kind: 'unread' }],
+  ['550 5.1.1 User unknown', [[undefined, 'mailbox_does_not_exist', 'unknown']]],
+  ['Something happened.', { kind: 'unread' }],
+  // A heading says less than the reply, and words count least where they are weakest.
+  [
+    '<ann@example.net>:\nAddress not found\n\nThe server said: 450 4.2.0 Greylisted',
+    [['ann@example.net', 'temporary_failure', undefined]],
+  ],
+  [
+    '<ann@example.net>:\nAddress not found\n\nThe connection timed out.',
+    [['ann@example.net', 'connection_timeout', undefined]],
+  ],
+  [
+    '<ann@example.net>:\nhost x.mail.protection.outlook.com [192.0.2.1] said:\n550 5.4.1 Recipient address rejected: Access denied',
+    [['ann@example.net', 'mailbox_does_not_exist', 'refused']],
+  ],
+  ['postmaster@example.net says: 550 5.1.1 User unknown', [[undefined, 'mailbox_does_not_exist', 'unknown']]],
+])('the notice %j says %j', async (text, expected) => {
+  const found = await failures(text)
+  if (!Array.isArray(expected)) expect(found).toEqual(expected)
+  else
+    expect(Array.isArray(found) && found.map(({ addresses, reason, kind }) => [addresses[0], reason, kind])).toEqual(
+      expected,
+    )
+})
+
+test('recipients that a field names have failed, whatever the text says of them', async () => {
+  const header = 'X-Failed-Recipients: ann@example.net, bob@example.net,ann@example.net,\n'
+  expect(await failures('Sorry.', header)).toMatchObject([
+    { addresses: ['ann@example.net'], detail: 'Sorry.' },
+    { addresses: ['bob@example.net'], detail: 'Sorry.' },
+  ])
+  expect(await failures('bob@example.net\n552 5.2.2 full', header)).toMatchObject([
+    { addresses: ['ann@example.net'], reason: 'mailbox_full' },
+    { addresses: ['bob@example.net'], reason: 'mailbox_full' },
+  ])
+})
+
+test('the return path of the envelope goes before one that the content names', async () => {
+  const mail = (path: string) =>
+    Buffer.from(
+      `From: ann@example.net\nSubject: x\n\n<ann@example.net>: 550 5.1.1 User unknown\n\nReturn-Path: <${path}>\n`,
+    )
+  const path = 'b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test'
+  const read = (content: string, returnPath?: string) => readReport(mail(content), { hasNullSender: true, returnPath })
+  expect((await read(path)).kind).toBe('bounce')
+  expect((await read(path, path.toUpperCase())).kind).toBe('bounce')
+  expect((await read(path, path.replace('rp.example', 'rp.other'))).kind).toBe('none')
+  expect((await read('ann@example.net')).kind).toBe('none')
+})
+
+test.each([
+  ['unknown', 'same', false, 'unknown'],
+  ['unknown', 'same', true, 'refused'],
+  ['unknown', 'inside', false, 'refused'],
+  ['status', 'inside', false, 'refused'],
+  ['full', 'inside', true, 'full'],
+  ['full', 'member', false, undefined],
+  ['unknown', 'member', true, undefined],
+  [undefined, 'inside', true, undefined],
+] as const)('a failure of kind %s of the mailbox "%s" (shared: %s) counts as %s', (kind, mailbox, isShared, counts) => {
+  expect(kindAgainst(kind, mailbox, isShared)).toBe(counts)
+  if (!isShared) expect(kindAgainst(kind, mailbox)).toBe(counts)
+})
+
+test.each([
+  ['fbl@bounces.example.test', true],
+  ['FBL@Bounces.Example.test', true],
+  ['fbl@rp.example.org', true],
+  ['fbl@example.org', false],
+  ['ann@bounces.example.test', false],
+  ['ann@rp.example.org', false],
+])('%s takes complaints: %s', (address, takes) => {
+  const addresseeOf = addresseesOf({ returnPathKeys: [Buffer.alloc(32)], returnPathHost: 'bounces.example.test' })
+  expect(addresseeOf(address)).toEqual(takes ? {} : undefined)
+})
