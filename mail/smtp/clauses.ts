@@ -18,9 +18,12 @@ export interface Clause {
 
 /**
  * The end of a sentence, and the blank before a word that begins one, because not every server writes a period. But a
- * user `you are trying to contact` is no help.
+ * user `you are trying to contact` is no help, and neither is one that is not `in the contact list`.
  */
-const BOUNDARY = new RegExp(`[.;!?。！？]+|(?<!\\b(?:to|you|can|not))\\s(?=${HELP})`, 'g')
+const BOUNDARY = new RegExp(
+  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|in|on|at|of|by|for|with|from|within|among|the|our|your|a|an|this))\\s(?=${HELP})`,
+  'g',
+)
 const IS_HELP = new RegExp(`^[\\s,:]*${HELP}`)
 /** Where a reply begins to quote another server. */
 const QUOTE =

@@ -35,11 +35,14 @@ const OF_PEOPLE = words(
   'provider, administrator, admin, portal, page, settings, terms, team, relations, representative',
 )
 
+/** In an address book a user may not be found who exists. */
+const NOT_WITHIN = '(?<!(?:^| )(?:in|on|at|of|within|among) (?:(?:the|our|your|a|an|this) )?)'
+
 /** Phrases that are cut, because they name a sender, a user, a relay or an address and say nothing about them. */
 export const SAYS_NOTHING = new RegExp(
   [
     `${words('returned, return, returning, back')} (?:message )?to (?:the )?sender(?![a-z])(?: ${NAMED.ourAddress})?`,
-    `${PEOPLE} ${OF_PEOPLE}`,
+    `${NOT_WITHIN}${PEOPLE} ${OF_PEOPLE}`,
     words('relay recipient table, relay domain table, target ip address, mail exchanger or ip address'),
   ].join('|'),
   'g',

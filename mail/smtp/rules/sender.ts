@@ -26,7 +26,7 @@ const SENDER = words(
 /** What the sender is not, or may not do: it is no word about a mailbox that a user is not found in a white list. */
 const ADMITTED = words(
   'white list, whitelist*, white listed, allow list, allowlist*, allowed to, permitted to, authorized to, authorised to',
-  'sending from, send from, for you, von ihnen, that sent, which sent, user allowed, users allowed',
+  'sending from, send from, used to send, writing from, write from, for you, von ihnen, that sent, which sent, user allowed, users allowed',
   'liste blanche, lista blanca, lista bianca, lista branca, witte lijst, weiße liste, weißen liste, biała lista',
   'белый список, белом списке, 白名单, 白名單',
 )

@@ -185,11 +185,49 @@ function gibberish(): Law {
   }
 }
 
+/** Where a user is not found may be a list of those who may write, or of something else than mailboxes. */
+function conditions(): Law {
+  const cases = product(REFUSED_USERS, PREPOSITIONS, CONDITIONS)
+  const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
+  return {
+    name: 'a user who is not found in something that no rule knows is not unknown without doubt',
+    cases: cases.size,
+    check(index) {
+      const [refused, preposition, thing] = cases.at(index)
+      const text = `${refused} ${preposition} ${thing}`
+      const got = withText(rcpt!, text)
+      return got.kind === 'unknown' ? `${line(rcpt!, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const REFUSED_USERS = ['User unknown', 'No such user', 'Mailbox not found', 'ann@example.net does not exist']
+const PREPOSITIONS = [
+  'in',
+  'in the',
+  'in your',
+  'in our',
+  'on the',
+  'on our',
+  'within the',
+  'among the',
+  'of the',
+  'at your',
+]
+const LISTS = ['list', 'lists', 'book', 'guide', 'portal', 'settings', 'page', 'team', 'terms', 'agreement', 'provider']
+const OWNERS = ['account', 'user', 'customer', 'address', 'mailbox', 'mail', 'recipient', 'contact', 'friends', 'safe']
+const CONDITIONS = [
+  ...OWNERS.flatMap((owner) => LISTS.map((thing) => `${owner} ${thing}`)),
+  ...OWNERS.map((owner) => `address book of the ${owner}`),
+  'blorple',
+  'quux zibble',
+]
+
 export const LAWS: readonly Law[] = [
   addedSentences('a phrase of the tables in a sentence of its own makes no reply stronger', PHRASES, false),
   addedSentences('a harmless sentence makes a reply neither stronger nor, where words decided, weaker', HARMLESS, true),
   spellings(),
   frames(),
   gibberish(),
+  conditions(),
   joined(),
 ]
