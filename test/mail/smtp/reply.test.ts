@@ -43,22 +43,21 @@ test('half a reply is awaited, and reported as half', () => {
 })
 
 test.each([
-  ['a bare CR', '250 o\rk\r\n'],
-  ['CR CR LF', '250 ok\r\r\n'],
-  ['no code', 'hello\r\n'],
-  ['two digits', '25 ok\r\n'],
-  ['four digits', '2500 ok\r\n'],
-  ['a code below 200', '150 ok\r\n'],
-  ['a code over 599', '650 ok\r\n'],
-  ['no separator', '250ok\r\n'],
-  ['a tab as separator', '250\tok\r\n'],
-  ['codes of two classes', '250-mx\r\n550 no\r\n'],
-  ['digits of another script', '２５０ ok\r\n'],
-  ['lines that never end', '250-x\r\n'.repeat(200)],
-  ['long lines', `250-${'x'.repeat(1_000)}\r\n`.repeat(20)],
-])('%s is malformed', (_, text) => {
-  for (const size of [1, 7, 100_000])
-    expect(parse(text, size)).toEqual([{ kind: 'malformed', detail: expect.any(String) }])
+  ['a bare CR', '250 o\rk\r\n', 'a bare CR'],
+  ['CR CR LF', '250 ok\r\r\n', 'a bare CR'],
+  ['no code', 'hello\r\n', 'no reply code'],
+  ['two digits', '25 ok\r\n', 'no reply code'],
+  ['four digits', '2500 ok\r\n', 'no reply code'],
+  ['a code below 200', '150 ok\r\n', 'no reply code'],
+  ['a code over 599', '650 ok\r\n', 'no reply code'],
+  ['no separator', '250ok\r\n', 'no reply code'],
+  ['a tab as separator', '250\tok\r\n', 'no reply code'],
+  ['codes of two classes', '250-mx\r\n550 no\r\n', 'a reply of two classes'],
+  ['digits of another script', '２５０ ok\r\n', 'no reply code'],
+  ['lines that never end', '250-x\r\n'.repeat(200), 'too many lines'],
+  ['long lines', `250-${'x'.repeat(1_000)}\r\n`.repeat(20), 'too long'],
+])('%s is malformed', (_, text, detail) => {
+  for (const size of [1, 7, 100_000]) expect(parse(text, size)).toEqual([{ kind: 'malformed', detail }])
 })
 
 test.each([
