@@ -62,7 +62,7 @@ test.each([
   ['User unknown (#5.1.1)', '5.2.1', '5.2.1', 'which counts less'],
   ['see chapter 5.1.1 of it', '', undefined, 'a number elsewhere is none'],
   ['(5.1.1.7) User unknown', '', undefined, 'nor is a longer one'],
-])('of "%s" with the status "%s" the status is %s: %s', (line, status, enhanced) => {
+])('of "%s" with the status "%s" the status is %s: %s', (line, status, enhanced, _) => {
   expect(of([line], status).enhanced).toBe(enhanced)
 })
 
@@ -92,7 +92,7 @@ test.each([
   ['550 Sorry', '', 'policy_block', 'a refusal is'],
   ['452 4.2.2 full', '', 'mailbox_full', 'a reply of 4xx is read as such'],
   ['Too long in the queue', '4.4.7', 'connection_timeout', 'the sending server gave up'],
-])('the reason of "%s" with the status "%s" is %s: %s', (line, status, reason) => {
+])('the reason of "%s" with the status "%s" is %s: %s', (line, status, reason, _) => {
   expect(of([line], status).reason).toBe(reason)
 })
 

@@ -43,7 +43,8 @@ test.each([
 })
 
 test('a sentence that only says where help is begins so', () => {
-  expect(clauses('User unknown. Contact us. We are away').map(({ isHelp }) => isHelp)).toEqual([false, true, false])
+  const help = clauses('User unknown. Contact us. We are away').filter(({ isHelp }) => isHelp)
+  expect(help.map(({ text }) => text.trim())).toEqual(['contact us'])
 })
 
 test.each([
