@@ -127,6 +127,14 @@ test('many parts cost as many lines as their readers spend on them', () => {
   expect(delimiters).toBe(Math.ceil((MAX_LINES - 2) / 6))
 })
 
+test('what a full part still holds is no header', () => {
+  const body = 'Content-Type: multipart/mixed; boundary=late\n\n--late\n\nx\n'
+  const filler = 'x\n'.repeat(1_300)
+  const mail = `Content-Type: multipart/mixed; boundary=b\n\n--b\n\n${body}${filler}--late\n\nend\n--b\n\nlast\n--b--\n`
+  const kept = condense(Buffer.from(mail)).toString()
+  expect([kept.includes('end'), kept.includes('last')]).toEqual([false, true])
+})
+
 test('boundaries beyond the twentieth are text', () => {
   const nested = Array.from(
     { length: 22 },

@@ -11,6 +11,7 @@ test.each([
   ['One<style>two { three: four }</style>Five', ['One Five']],
   ['One<SCRIPT>two()</SCRIPT >Three<script>four', ['One Three']],
   ['<b>One</b><i>two</i>', ['One two']],
+  ['<pre>One</pre>two<brown>three', ['One two three']],
   ['Mail to <ann@example.net> failed', ['Mail to <ann@example.net> failed']],
   ['Mail to &lt;ann@example.net&gt;&nbsp;failed', ['Mail to <ann@example.net> failed']],
   ['&quot;Tom &AMP; Jerry&quot; don&#39;t, can&#X27;t', [`"Tom & Jerry" don't, can't`]],

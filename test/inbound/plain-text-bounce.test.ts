@@ -22,6 +22,10 @@ test.each([
     'Sorry.\nThe following header fields:\n\nFrom: a\nTo: b\n\nGoodbye',
     ['Sorry.', 'The following header fields:', '', 'Goodbye'],
   ],
+  [
+    'Sorry.\nThe following header fields: see below\nFrom: a\n\nGoodbye',
+    ['Sorry.', 'The following header fields: see below', 'From: a', '', 'Goodbye'],
+  ],
   ['Sorry.\nThe following header fields:\nFrom: a', ['Sorry.', 'The following header fields:', 'From: a']],
 ])('of the notice %j the lines %j are read', (text, lines) => {
   expect(noticeOf(text)).toEqual(lines)
@@ -111,6 +115,8 @@ test('the return path of the envelope goes before one that the content names', a
   expect((await read(path, path.toUpperCase())).kind).toBe('bounce')
   expect((await read(path, path.replace('rp.example', 'rp.other'))).kind).toBe('none')
   expect((await read('ann@example.net')).kind).toBe('none')
+  const elsewhere = path.replace('rp.example', 'bounces')
+  expect((await read(elsewhere, elsewhere)).kind).toBe('bounce')
 })
 
 test.each([
