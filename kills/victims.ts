@@ -29,7 +29,7 @@ const AWAY_MS = [0, 2_000] as const
 const STOPPED_MS = [200, 6_000] as const
 /** Longer than a lease. */
 const LONG_STOP_MS = 40_000
-const LONG_STOPS = 0.06
+const LONG_STOPS = 0.1
 
 /** Kills `count` times at random. Resolves when every victim is back. */
 export async function killAtRandom(world: KillWorld, count: number, log: KillLog): Promise<void> {
@@ -48,7 +48,7 @@ export async function killAtRandom(world: KillWorld, count: number, log: KillLog
     }
     const victim = random.weighted(present)
     const isKill = random.share() < 0.55
-    const isLong = !isKill && random.share() < LONG_STOPS
+    const isLong = !isKill && victim.mayStopLong && random.share() < LONG_STOPS
     const ms = isKill ? between(AWAY_MS) : isLong ? LONG_STOP_MS : between(STOPPED_MS)
     const how = isKill ? `kill -9, away for ${ms} ms` : `stopped for ${ms} ms`
     const kill: Kill = { n, what: `${victim.name}: ${how}`, atMs: Date.now() }
@@ -77,6 +77,8 @@ interface Victim {
   /** One victim of a place is away at a time. */
   place: string
   weight: number
+  /** Whether it may stop for longer than a lease. A start waits for the database for half a minute. */
+  mayStopLong?: true
   /** Its processes, the first one first. A negative number is a process group. */
   pids(): number[]
   /** Sends SIGKILL, and starts it again after this time. Resolves when it works. */
@@ -101,6 +103,7 @@ function victimsOf(world: KillWorld, random: Random, log: KillLog): Victim[] {
     name,
     // The other one works meanwhile.
     place: 'APIs',
+    mayStopLong: true,
     weight: 3,
     pids: () => [apis[name].api.pid],
     async kill(awayMs) {
@@ -117,6 +120,7 @@ function victimsOf(world: KillWorld, random: Random, log: KillLog): Victim[] {
   const worker: Victim = {
     name: 'worker',
     place: 'worker',
+    mayStopLong: true,
     weight: 2,
     pids: () => [ofWorker.current.pid],
     async kill(awayMs) {

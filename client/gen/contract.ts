@@ -292,6 +292,11 @@ export interface SmtpTimings {
   data?: number
   /** Sending the content, storing that the final dot is due, and waiting for the reply to it. */
   dot?: number
+  /**
+   * The service's own waits: for a free connection, for its database, and while it was busy. Those during a phase count
+   * in that phase, too. They are never told as the server's silence.
+   */
+  own?: number
 }
 
 /** A try that did not decide. */

@@ -95,8 +95,11 @@ export interface ReplyReading {
   words?: string
 }
 
+/** `own`: the waits of this service, also those during a phase. */
+export const TIMES = [...TIMED_PHASES, 'own'] as const
+
 /** How long each phase took, in milliseconds. A phase that was not reached, or was not needed, is absent. */
-export type Timings = Partial<Record<TimedPhase, number>>
+export type Timings = Partial<Record<(typeof TIMES)[number], number>>
 
 /** A try at a host that did not decide. Its texts come from this machine, or were cleaned where they entered. */
 export interface TriedHost {
@@ -195,6 +198,8 @@ export interface Asker {
   accountId?: string
   /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number
+  /** What of the time since the start was this service's own, in milliseconds: all but the look-ups. */
+  ownMs?: number
   /**
    * 15 s of it are kept for the reply to a dot; all before the dot, with any waiting, shares the rest.
    */

@@ -28,6 +28,8 @@ export interface DomainDelivery {
   content: WireContent
   reference?: string
   startedAtMs: number
+  /** What was this service's own of the time since. */
+  ownMs: number
   deadlines: Deadlines
   /** The pool has given a connection by then. */
   slotMs: number
@@ -51,9 +53,9 @@ export interface DeliveryTools {
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
   const { pool, lateReplies } = tools
   const { site, siteOfAddress, accountId, deadlines, slotMs, signal } = delivery
-  const ledger = createLedger(delivery.recipients, delivery.startedAtMs, site.skipped)
   const { limits } = siteOfAddress
-  const own = createOwnTime()
+  const own = createOwnTime(deadlines.dotMs - delivery.startedAtMs, delivery.ownMs)
+  const ledger = createLedger(delivery.recipients, { startedAtMs: delivery.startedAtMs, own, skipped: site.skipped })
   const slot = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal }))
   if (slot.kind === 'none') return ledger.close(slot.cause, true)
   if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, slot.session.host)
@@ -112,7 +114,10 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   }
   lanes.push(start(slot, true))
   for (const lane of lanes) await lane
-  return ledger.close(shared.isStopped ? 'no leave for the dot' : 'no time was left', shared.isStopped)
+  return ledger.close(
+    shared.isStopped ? 'no leave for the dot' : 'no time was left',
+    shared.isStopped || own.tookTime(),
+  )
 }
 
 function phaseReportOf({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {

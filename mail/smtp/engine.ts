@@ -68,7 +68,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   }
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const { from, recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
+    const calledAtMs = performance.now()
+    const { from, recipients, accountId, startedAtMs, ownMs = 0, budgetMs, reference, signal, onPhase } = delivery
     for (const { address } of recipients) checkAddress(address, RECIPIENT)
     const transactions = transactionsOf(delivery)
     for (const { sender } of transactions) checkAddress(sender, SENDER)
@@ -99,6 +100,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             content,
             reference,
             startedAtMs,
+            // The choice of an address asks the database.
+            ownMs: ownMs + performance.now() - calledAtMs,
             deadlines,
             slotMs: isFirstOfSite ? deadlines.slotMs : deadlines.nextSlotMs,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,

@@ -1,5 +1,6 @@
 import type { SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import { type Failure, judgeFailure } from './failure.ts'
+import type { OwnTime } from './own-time.ts'
 import { wordsOf } from './reply.ts'
 import type { Session } from './session.ts'
 
@@ -30,13 +31,19 @@ interface Entry {
 /** One connection, and a further one where the first was about the session and not about the recipient. */
 const MAX_CONNECTIONS = 2
 
+interface LedgerParts {
+  startedAtMs: number
+  own: Pick<OwnTime, 'ms'>
+  skipped?: readonly TriedHost[]
+}
+
 export type Ledger = ReturnType<typeof createLedger>
 
 /**
  * The recipients of one delivery: which of them wait for a transaction, and the attempts of those that are decided.
  * Between `take` and `settle`, `postpone` or `fail` a recipient is in a transaction.
  */
-export function createLedger(addresses: readonly string[], startedAtMs: number, skipped?: readonly TriedHost[]) {
+export function createLedger(addresses: readonly string[], { startedAtMs, own, skipped }: LedgerParts) {
   const skippedTries = skipped?.map(skippedTry)
   const entries: Entry[] = addresses.map((address) => ({
     address,
@@ -65,6 +72,7 @@ export function createLedger(addresses: readonly string[], startedAtMs: number, 
     const durationMs = performance.now() - startedAtMs
     queue.delete(i)
     lastEvidence = evidence
+    entry.timings.own = own.ms()
     entry.attempt = { ...verdict, ...evidence, durationMs, timings: entry.timings }
     if (!entry.failedTries) return
     const tried = entry.failedTries.filter((each) => each.evidence !== evidence).map(triedHost)

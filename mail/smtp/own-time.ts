@@ -7,28 +7,48 @@ import { stalledMs, watchUnblocked } from './stalls.ts'
 
 export type OwnTime = ReturnType<typeof createOwnTime>
 
-/** The time of a delivery that was ours. */
-export function createOwnTime() {
+/** Waits of ours that took less of the time before the dot than this share changed nothing. */
+const SHARE = 0.1
+
+/**
+ * The time of a delivery that was ours.
+ * @param spanMs the time that a server has before the final dot when nothing of ours takes some of it
+ * @param earlierMs what was ours of that time before the delivery
+ */
+export function createOwnTime(spanMs: number, earlierMs = 0) {
   const stalledBeforeMs = stalledMs()
-  let waitedMs = 0
+  let waitedMs = earlierMs
+  /** Connections may wait at the same time. */
+  let waits = 0
+  let unblockedMs = () => 0
+
+  const ownMs = () => waitedMs + (waits > 0 ? unblockedMs() : 0) + stalledMs() - stalledBeforeMs
+  const tookTime = () => ownMs() >= spanMs * SHARE
 
   return {
+    ms: ownMs,
     /** Counts a wait of ours. */
     async during<T>(work: Promise<T>): Promise<T> {
-      const unblockedMs = watchUnblocked()
+      if (waits++ === 0) unblockedMs = watchUnblocked()
       try {
         return await work
       } finally {
-        waitedMs += unblockedMs()
+        if (--waits === 0) waitedMs += unblockedMs()
       }
     },
-    /** The failure, told as ours where our waits left the server less than half of its time. */
+    /** Whether our waits are why no time was left. */
+    tookTime,
+    /**
+     * A lack of time, told as ours where our waits took some of it: unless the server was silent for half of the time
+     * that it may take for a reply.
+     * @param serverMs how long that is
+     */
     blame(failure: Failure, serverMs: number): Failure {
-      const { how, silentMs } = failure
-      if (how !== 'timeout' || silentMs === undefined || silentMs >= serverMs / 2) return failure
-      const ownMs = waitedMs + stalledMs() - stalledBeforeMs
-      if (silentMs + ownMs < serverMs) return failure
-      return { ...failure, how: 'local', detail: `waits of this service took ${(ownMs / 1_000).toFixed(1)} s` }
+      const { how, silentMs = 0 } = failure
+      if (how !== 'timeout' && how !== 'slow') return failure
+      if (silentMs >= Math.min(serverMs, spanMs) / 2) return failure
+      if (!tookTime() && silentMs + ownMs() < serverMs) return failure
+      return { ...failure, how: 'local', detail: `waits of this service took ${(ownMs() / 1_000).toFixed(1)} s` }
     },
   }
 }

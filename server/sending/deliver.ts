@@ -15,7 +15,7 @@ export interface DeliveryResult {
   isWithoutLeave?: boolean
 }
 
-type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
+type DeliveryParts = Omit<Delivery, 'ownMs' | 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
   /** The envelope sender for the recipients of a domain; `position` is that of the first of them. */
   returnPath(position: number): string
 }
@@ -38,6 +38,7 @@ export async function deliver(
   const over = new AbortController()
   const delivering = engine.deliver({
     ...delivery,
+    ownMs: performance.now() - delivery.startedAtMs - Math.max(0, ...recipients.map(({ dnsMs = 0 }) => dnsMs)),
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted, refused) => {

@@ -1,6 +1,6 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { TIMED_PHASES } from '../../mail/smtp/attempt.ts'
+import { TIMES } from '../../mail/smtp/attempt.ts'
 import { providerOf } from '../../mail/smtp/shaping.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
@@ -65,7 +65,7 @@ export function trackSends(send: Send, { load, metrics }: Options): TrackedSends
 
   function countConversation({ smtp, status }: Outcome): void {
     if (!smtp || status === DeliveryStatus.REJECTED) return
-    for (const phase of TIMED_PHASES) {
+    for (const phase of TIMES) {
       const ms = smtp.timings?.[phase]
       if (ms !== undefined) metrics.phaseSeconds.observe({ phase }, ms / 1_000)
     }

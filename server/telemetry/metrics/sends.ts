@@ -1,5 +1,5 @@
 import { DeliveryStatusSchema, ReasonSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
-import { TIMED_PHASES } from '../../../mail/smtp/attempt.ts'
+import { TIMES } from '../../../mail/smtp/attempt.ts'
 import { PROVIDERS } from '../../../mail/smtp/shaping.ts'
 import { shortNames } from '../../db/enum-names.ts'
 import type { Definition } from '../instruments.ts'
@@ -70,8 +70,8 @@ export const SENDS = {
   phaseSeconds: {
     kind: 'histogram',
     name: 'verdict_send_phase_duration_seconds',
-    help: 'Time of a live recipient in each phase of the conversation with its server, DNS included.',
-    labels: { phase: TIMED_PHASES },
+    help: 'Time of a live recipient in each phase of the conversation with its server, DNS included; own: the waits of this service, some of them within a phase.',
+    labels: { phase: TIMES },
     bounds: [0.001, 0.005, ...SECONDS],
     process: 'api',
   },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SmtpAttempt } from '../../../mail/smtp/attempt.ts'
+import { type SmtpAttempt, TIMED_PHASES } from '../../../mail/smtp/attempt.ts'
 import { CERTIFICATE } from '../../harness/certificates.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { closedPort, deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
@@ -7,8 +7,8 @@ import { closedPort, deliveryTo, engineWith, exchangerWith, outcomeOf, send, sit
 const OPENING = ['connect', 'greeting', 'ehlo']
 const ENVELOPE = ['mail', 'rcpt', 'data', 'dot']
 
-const phasesOf = ({ timings }: SmtpAttempt) => Object.keys(timings).sort()
-const sumOf = ({ timings }: SmtpAttempt) => Object.values(timings).reduce((sum, ms) => sum + ms, 0)
+const phasesOf = ({ timings }: SmtpAttempt) => TIMED_PHASES.filter((phase) => timings[phase] !== undefined).sort()
+const sumOf = ({ timings }: SmtpAttempt) => TIMED_PHASES.reduce((sum, phase) => sum + (timings[phase] ?? 0), 0)
 
 // Timings
 

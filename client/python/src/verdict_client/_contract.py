@@ -373,6 +373,10 @@ class SmtpTimings(TypedDict):
     """DATA, until the server asked for the content."""
     dot: NotRequired[float]
     """Sending the content, storing that the final dot is due, and waiting for the reply to it."""
+    own: NotRequired[float]
+    """The service's own waits: for a free connection, for its database, and while it was busy. Those during a phase
+    count in that phase, too. They are never told as the server's silence.
+    """
 
 
 class TriedHost(TypedDict):
