@@ -14,6 +14,7 @@ import { createOpenCalls } from './access/open-calls.ts'
 import { createPeople } from './access/people/people.ts'
 import { createFrames, framePaths } from './admin/frames.ts'
 import { createInboxMessages } from './admin/inbox-messages.ts'
+import type { PeopleServiceParts } from './admin/people.ts'
 import { createAdminServices } from './admin/services.ts'
 import { leaseOf } from './config/limits.ts'
 import type { Verifier } from './domains/dns-verifier.ts'
@@ -58,6 +59,8 @@ export interface ApiParts extends Backend, Pick<AppParts, 'log' | 'checks' | 'tr
   webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
+  /** Called with each invitation that a person makes. */
+  onInvitation?: PeopleServiceParts['onInvitation']
   /** Called with the class of each reply to a message that came over SMTP. */
   onSmtpReply?: Parameters<typeof createDoor>[0]['onReply']
   /** Where this server listens; called once it does. */

@@ -141,6 +141,11 @@ async function start(program: Program): Promise<object> {
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     onEnd: createCallCounter(metrics),
+    onInvitation(result, accountId) {
+      metrics.invitations.add({ result })
+      if (result === 'mailed' || result === 'link') return
+      log.warn({ account_id: accountId, result }, 'an account reached a limit of invitations')
+    },
     onSmtpReply: (reply) => metrics.smtpFrontMessages.add({ reply }),
     onCount: (admitted) => metrics.countedRequests.add({ result: admitted ? 'admitted' : 'refused' }),
   })

@@ -20,18 +20,27 @@ import { changeRole, removeMember } from '../access/people/member-changes.ts'
 import { listMembers, type Member } from '../access/people/members.ts'
 import { callerKey } from '../caller.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
-import { fail, failFields } from '../errors.ts'
+import { fail, failFields, reasonOf } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { keyMessage } from './keys.ts'
 import { noticeStateNames } from './notifications.ts'
 import { roleNames } from './role.ts'
+
+export interface PeopleServiceParts extends Pick<Backend, 'db' | 'clock' | 'publicUrl' | 'notifyFrom'> {
+  /** Is called with each invitation that a person makes. */
+  onInvitation?(result: InvitationResult, accountId: string): void
+}
+
+/** `link`: without NOTIFY_FROM. `mailing_ended`: by bounces or a complaint of this day. */
+export type InvitationResult = 'mailed' | 'link' | 'mailing_ended' | 'refused'
 
 export function createPeopleService({
   db,
   clock,
   publicUrl,
   notifyFrom,
-}: Pick<Backend, 'db' | 'clock' | 'publicUrl' | 'notifyFrom'>): ServiceImpl<typeof PeopleService> {
+  onInvitation,
+}: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
   return {
     async listPeople(_, { values }) {
       const { accountId } = values.get(callerKey)!
@@ -46,13 +55,18 @@ export function createPeopleService({
     },
 
     async invitePerson(request, { values }) {
-      const isMailed = notifyFrom !== undefined
-      const invitee = { email: readPersonEmail(request.email), role: readRole(request.role), isMailed }
-      const invited = await invite(db, clock, requesterOf(values), invitee)
+      const { accountId } = values.get(callerKey)!
+      const role = readRole(request.role)
+      const invitee = { email: readPersonEmail(request.email), role, isMailed: notifyFrom !== undefined }
+      const invited = await invite(db, clock, requesterOf(values), invitee).catch((error) => {
+        if (reasonOf(error) === 'rate_limit_exceeded') onInvitation?.('refused', accountId)
+        throw error
+      })
       if (!invited) {
         throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
       }
-      const { invitation } = invited
+      const { invitation, isMailed, isMailingEnded } = invited
+      onInvitation?.(isMailingEnded ? 'mailing_ended' : isMailed ? 'mailed' : 'link', accountId)
       return { invitation: shownInvitation(invitation), url: linkOf(publicUrl(), invited), mailed: isMailed }
     },
 

@@ -19,7 +19,7 @@ import { createInvitationService, type InvitationServiceParts } from './invitati
 import { createKeyService } from './keys.ts'
 import { createNotificationService, type NotificationServiceParts } from './notifications.ts'
 import { createOverviewService } from './overview.ts'
-import { createPeopleService } from './people.ts'
+import { createPeopleService, type PeopleServiceParts } from './people.ts'
 import { createPersonService, type PersonServiceParts } from './person.ts'
 import { createReplayService } from './replays.ts'
 import { createSignInService } from './sign-in.ts'
@@ -28,6 +28,7 @@ export interface AdminParts
   extends Backend,
     Omit<InvitationServiceParts, 'db' | 'clock'>,
     Pick<PersonServiceParts, 'issuer'>,
+    Pick<PeopleServiceParts, 'onInvitation'>,
     Pick<NotificationServiceParts, 'webhooks'> {
   /** undefined when the simulator keeps nothing. */
   inbox: InboxMessages | undefined

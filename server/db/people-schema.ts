@@ -309,6 +309,8 @@ export const notices = pgTable(
     dueAt: at('due_at').notNull(),
     /** Until then one process sends it. Notices of one mail have the same time, until its outcome is stored. */
     leaseUntil: at('lease_until'),
+    /** The message of the last send by mail. */
+    messageId: uuid('message_id'),
     /** How the last send ended: `delivered`, `bounced: mailbox_full`, `HTTP 404`. */
     outcome: text(),
     createdAt: at('created_at').notNull().defaultNow(),

@@ -66,6 +66,8 @@ const byOrder = (a: NoticeRow, b: NoticeRow) =>
 export interface TryEnd {
   state: 'sent' | 'failed' | 'cancelled' | 'again'
   outcome?: string
+  /** The message of a mail (UUID). */
+  messageId?: string
   /** When the outcome is not certain: the same send is then repeated after this time. */
   repeatAfterMs?: number
 }
@@ -81,7 +83,7 @@ const END = `
   update notices n set
     state = case when $2 <> 'again' then $2 when goes_on then 'waiting' else 'failed' end,
     ended_at = case when not goes_on then now() end, email = case when goes_on then email end,
-    outcome = $3, tries = tries + case when $2 = 'again' and $4::int is null then 1 else 0 end,
+    outcome = $3, message_id = coalesce($5, message_id), tries = tries + case when $2 = 'again' and $4::int is null then 1 else 0 end,
     due_at = case when goes_on then next_at else n.due_at end,
     lease_until = case when goes_on and $4::int is not null then next_at end
   from (
@@ -100,6 +102,6 @@ export interface TryResult extends Pick<NoticeRow, 'kind' | 'channel'> {
 
 /** Stores how a try ended for each of its notices. */
 export function endTry(db: Database, notices: readonly NoticeRow[], end: TryEnd): Promise<TryResult[]> {
-  const { state, outcome = null, repeatAfterMs = null } = end
-  return run<TryResult>(db, END, [uuidArray(notices.map(({ id }) => id)), state, outcome, repeatAfterMs])
+  const { state, outcome = null, repeatAfterMs = null, messageId = null } = end
+  return run<TryResult>(db, END, [uuidArray(notices.map(({ id }) => id)), state, outcome, repeatAfterMs, messageId])
 }

@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { parsePublicId } from '../db/ids.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { ownerOfName } from '../directory/verified-names.ts'
@@ -62,6 +63,8 @@ export interface HouseOutcome {
   isRetryable: boolean
   /** `delivered`, `bounced: mailbox_full`. */
   text: string
+  /** UUID. */
+  messageId?: string
 }
 
 /** Sends a mail of the house. Throws what a send throws; the same mail can then be sent again. */
@@ -93,8 +96,9 @@ export function createSendHouseMail({ db, send, from, leaseMs }: Parts): SendHou
     const { response } = await idempotency.once({ accountId: HOUSE, ...taken }, () =>
       send(message, { accountId: HOUSE, sandbox: false, key: taken, signal: NEVER }),
     )
-    const { status, reason, retryable } = response
+    const { status, reason, retryable, messageId } = response
     const why = reason === undefined ? '' : `: ${reasonNames.name(reason)}`
-    return { status, isRetryable: retryable === true, text: statusNames.name(status) + why }
+    const outcome = statusNames.name(status) + why
+    return { status, isRetryable: retryable === true, text: outcome, messageId: parsePublicId('msg', messageId) }
   }
 }

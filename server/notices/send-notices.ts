@@ -78,9 +78,9 @@ export function createNoticeSender(parts: Parts): NoticeSender {
 
   async function mailOnce(notices: Together, mail: NoticeMail | undefined): Promise<TryEnd> {
     if (!parts.sendMail || !mail) return { state: 'cancelled' }
-    const { status, isRetryable, text: outcome } = await parts.sendMail({ key: keyOf(notices), ...mail })
-    if (status === DeliveryStatus.DELIVERED) return { state: 'sent', outcome }
-    return { state: isRetryable ? 'again' : 'failed', outcome }
+    const { status, isRetryable, text: outcome, messageId } = await parts.sendMail({ key: keyOf(notices), ...mail })
+    if (status === DeliveryStatus.DELIVERED) return { state: 'sent', outcome, messageId }
+    return { state: isRetryable ? 'again' : 'failed', outcome, messageId }
   }
 
   /** Cancels those that the person no longer wants to know of, and mails the others. */

@@ -92,7 +92,8 @@ function InvitationLink({ created, onDone }: { created: InvitePersonResponse; on
         ) : (
           <>
             Give this link to <bdi>{created.invitation?.email}</bdi>. It works once, for seven days, and it is not shown
-            again. Verdict does not send it.
+            again. Verdict does not mail it: the operator has set no sender, or mails to people of this account bounced
+            or were complained about today.
           </>
         )}
       </p>

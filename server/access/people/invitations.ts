@@ -7,6 +7,7 @@ import { invitations, notices } from '../../db/people-schema.ts'
 import { changeAs, type Requester } from '../audit/change-as.ts'
 import { type Author, record } from '../audit/record-change.ts'
 import type { Role } from './access.ts'
+import { checkInvitations } from './invitation-limits.ts'
 import type { LinkTokens } from './mail-links.ts'
 import { listMembers } from './members.ts'
 
@@ -20,7 +21,7 @@ export interface Invitee {
   /** As `personEmail` returns it. */
   email: string
   role: Role
-  /** Whether the person also gets a mail with a link of its own. */
+  /** Whether the person also gets a mail with a link of its own, as long as the account's invitations are mailed. */
   isMailed: boolean
 }
 
@@ -30,25 +31,34 @@ export interface Invited {
   token: string
 }
 
+export interface MailedOrNot extends Invited {
+  /** Whether a mail is on its way. */
+  isMailed: boolean
+  /** Whether none is because bounces or a complaint have ended the mailing of this account for the day. */
+  isMailingEnded: boolean
+}
+
 /**
  * Invites a person into the author's account for seven days. An earlier invitation of the same address into it ends.
- * Returns undefined for a person who already belongs to the account.
+ * Returns undefined for a person who already belongs to the account. Throws `rate_limit_exceeded` over the limits of
+ * invitations by people.
  */
 export async function invite(
   db: Database,
   clock: DatabaseClock,
   requester: Requester,
   { email, role, isMailed }: Invitee,
-): Promise<Invited | undefined> {
+): Promise<MailedOrNot | undefined> {
   const { accountId, actor } = requester
   if ((await listMembers(db, accountId)).some((member) => member.email === email)) return undefined
   const createdBy = actor.kind === 'person' ? actor.id : null
   return changeAs(db, requester, async (tx, author) => {
     await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
     await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
+    const { mayMail } = createdBy === null ? { mayMail: true } : await checkInvitations(tx, clock, accountId)
     const invited = await store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)
-    if (isMailed) await mail(tx, clock, invited.invitation)
-    return invited
+    if (isMailed && mayMail) await mail(tx, clock, invited.invitation)
+    return { ...invited, isMailed: isMailed && mayMail, isMailingEnded: isMailed && !mayMail }
   })
 }
 

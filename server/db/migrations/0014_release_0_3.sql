@@ -147,6 +147,7 @@ CREATE TABLE "notices" (
 	"tries" smallint DEFAULT 0 NOT NULL,
 	"due_at" timestamp (3) with time zone NOT NULL,
 	"lease_until" timestamp (3) with time zone,
+	"message_id" uuid,
 	"outcome" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,

@@ -54,6 +54,13 @@ export const BACKGROUND = {
     },
     process: 'api',
   },
+  invitations: {
+    kind: 'counter',
+    name: 'verdict_invitations_total',
+    help: 'Invitations by people, by what became of them: mailed, link (without NOTIFY_FROM), mailing_ended (a complaint or three bounces of the day ended the mailing of the account), refused (over a limit).',
+    labels: { result: ['mailed', 'link', 'mailing_ended', 'refused'] },
+    process: 'api',
+  },
   swept: {
     kind: 'counter',
     name: 'verdict_swept_sends_total',

@@ -233,7 +233,8 @@ export type InvitePersonResponse = Message<"verdict.admin.v1.InvitePersonRespons
   url: string;
 
   /**
-   * Whether the person also gets a mail with a link of its own (`NOTIFY_FROM`).
+   * Whether the person also gets a mail with a link of its own (`NOTIFY_FROM`). On a UTC day on which an invitation of
+   * the account was complained about, or three of them bounced, no further one is mailed.
    *
    * @generated from field: bool mailed = 3;
    */
@@ -540,7 +541,8 @@ export const PeopleService: GenService<{
     output: typeof ListPeopleResponseSchema;
   },
   /**
-   * Creates an invitation. Its link is shown once and works for seven days.
+   * Creates an invitation. Its link is shown once and works for seven days. An earlier one of the address ends. Fails
+   * with `rate_limit_exceeded` while the account has 20 open invitations, and when 50 were mailed on this UTC day.
    *
    * @generated from rpc verdict.admin.v1.PeopleService.InvitePerson
    */
