@@ -23,7 +23,7 @@ export interface KillLog {
 }
 
 /** Between two kills. */
-const GAP_MS = [200, 4_000] as const
+const GAP_MS = [200, 3_000] as const
 /** Before a killed process is started again. */
 const AWAY_MS = [0, 2_000] as const
 const STOPPED_MS = [200, 6_000] as const
