@@ -39,7 +39,6 @@ export async function startKillWorld(options: KillOptions) {
   })
   const [cluster, temporal] = await Promise.all([startCluster(), openTemporalPlace({ program })])
   await logMarkers(cluster.db.$client)
-  delayBothWays(cluster, options.databaseDelayMs)
   const run = await startWebhookWorldAt(temporal, {
     database: cluster,
     mail: { 'one.example': {}, 'two.example': slowServer(diceFor('mail server')) },
@@ -70,6 +69,7 @@ export async function startKillWorld(options: KillOptions) {
   const hook = await run.openHook(failing(diceFor('endpoints')))
   await endpointOf(run, run.account.id).put(first.client, hook.url)
 
+  delayBothWays(cluster, options.databaseDelayMs)
   const dice = diceFor('callers')
   /** Callers do not know which process works. */
   const anyNode = (): Node => apis[dice.pick(APIS)]
