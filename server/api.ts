@@ -101,6 +101,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const streams = createEventStreams({
     reads: createEventReads(db, clock),
     clock,
+    sealer,
     show: (accountId, rows) => shownEvents(db, accountId, rows),
     report: (error) => log.warn({ err: error }, 'event streams have ended: their reader failed'),
   })

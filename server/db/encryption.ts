@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 // Values that must stay secret from readers of the database (private keys, webhook secrets) are sealed with
 // AES-256-GCM before they are written. A sealed value: version (1 byte), length of the key's id (1), id, nonce (12),
@@ -21,6 +21,8 @@ export interface SealedPlace {
 
 export interface Sealer {
   seal(plaintext: Uint8Array, place: SealedPlace): Buffer
+  /** As `seal`, and equal values of a place get equal seals. */
+  sealAlike(plaintext: Uint8Array, place: SealedPlace): Buffer
   /** Throws when the value was changed, belongs to another place, or its key is no longer configured. */
   open(sealed: Uint8Array, place: SealedPlace): Buffer
   /**
@@ -29,6 +31,9 @@ export interface Sealer {
    */
   deriveKeys(purpose: string): [Buffer, ...Buffer[]]
 }
+
+/** The key of a sealed value is not configured. */
+export class UnknownKeyError extends Error {}
 
 const VERSION = 1
 const NONCE_BYTES = 12
@@ -39,15 +44,23 @@ export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
   const [first, ...others] = encryptionKeys
   if (!first) throw new Error('there is no encryption key')
   const sealingKeys = new Map(encryptionKeys.map(({ id, key }) => [id, derive(key, 'seal')]))
+  const nonceKey = derive(first.key, 'nonce of a seal')
   const head = headOf(first.id)
 
+  function sealWith(nonce: Buffer, plaintext: Uint8Array, place: SealedPlace): Buffer {
+    const cipher = createCipheriv('aes-256-gcm', sealingKeys.get(first!.id)!, nonce)
+    cipher.setAAD(additionalData(head, place))
+    const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
+    return Buffer.concat([head, nonce, cipher.getAuthTag(), ciphertext])
+  }
+
   return {
-    seal(plaintext, place) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', sealingKeys.get(first.id)!, nonce)
-      cipher.setAAD(additionalData(head, place))
-      const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
-      return Buffer.concat([head, nonce, cipher.getAuthTag(), ciphertext])
+    seal: (plaintext, place) => sealWith(randomBytes(NONCE_BYTES), plaintext, place),
+
+    sealAlike(plaintext, place) {
+      // No two values share a nonce: it is a keyed hash of the value and its place.
+      const hash = createHmac('sha256', nonceKey).update(additionalData(head, place)).update('\0').update(plaintext)
+      return sealWith(hash.digest().subarray(0, NONCE_BYTES), plaintext, place)
     },
 
     open(sealed, place) {
@@ -60,7 +73,9 @@ export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
       const keyId = bytes.toString('utf8', 2, headBytes)
       const key = sealingKeys.get(keyId)
       if (!key)
-        throw new Error(`${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${JSON.stringify(keyId)}`)
+        throw new UnknownKeyError(
+          `${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${JSON.stringify(keyId)}`,
+        )
       const nonce = bytes.subarray(headBytes, headBytes + NONCE_BYTES)
       const body = headBytes + NONCE_BYTES
       const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })

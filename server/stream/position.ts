@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { type Sealer, UnknownKeyError } from '../db/encryption.ts'
 import { bytesOfId, firstIdAt, idOfBytes } from '../db/ids.ts'
 
 /** A place in the stream of an account: all events up to this one. */
@@ -28,36 +28,39 @@ export const startAt = (nowMs: number): Cursor => ({ order: 0, id: firstIdAt(now
 
 export const namesEvent = ({ id }: Cursor): boolean => !id.endsWith('-0000-0000-000000000000')
 
-const VERSION = 1
-const CHECK_BYTES = 6
-/** Version, cluster, timeline, order and event. */
-const BYTES = 1 + 8 + 4 + 8 + 16
+/** Cluster, timeline, order and event. */
+const BYTES = 8 + 4 + 8 + 16
 
-/** Writes a position. Its last octets bind it to the account, so that one of another account is refused. */
-export function showPosition({ cluster, timeline, order, id }: Position, accountId: string): string {
+/** Writes a position. Its seal hides what all accounts share, and binds it to the account. */
+export function showPosition(sealer: Sealer, { cluster, timeline, order, id }: Position, accountId: string): string {
   const bytes = Buffer.alloc(BYTES)
-  bytes.writeUInt8(VERSION, 0)
-  bytes.writeBigUInt64BE(BigInt(cluster), 1)
-  bytes.writeUInt32BE(timeline, 9)
-  bytes.writeBigUInt64BE(BigInt(order), 13)
-  bytesOfId(id).copy(bytes, 21)
-  return Buffer.concat([bytes, checkOf(bytes, accountId)]).toString('base64url')
+  bytes.writeBigUInt64BE(BigInt(cluster), 0)
+  bytes.writeUInt32BE(timeline, 8)
+  bytes.writeBigUInt64BE(BigInt(order), 12)
+  bytesOfId(id).copy(bytes, 20)
+  return sealer.sealAlike(bytes, placeOf(accountId)).toString('base64url')
 }
 
-/** Reads a position of an account; undefined for a text that is none, such as one that was cut. */
-export function parsePosition(text: string, accountId: string): Position | undefined {
+/**
+ * Reads a position of an account. Returns undefined for a text that is none, such as one that was cut, and
+ * `unknown_key` for one whose key is no longer configured.
+ */
+export function parsePosition(sealer: Sealer, text: string, accountId: string): Position | 'unknown_key' | undefined {
   const raw = Buffer.from(text, 'base64url')
-  const bytes = raw.subarray(0, BYTES)
   // The decoder skips characters that are not base64url. Only a position that encodes back to itself is one of ours.
-  if (raw.length !== BYTES + CHECK_BYTES || raw.toString('base64url') !== text || bytes[0] !== VERSION) return undefined
-  if (!raw.subarray(BYTES).equals(checkOf(bytes, accountId))) return undefined
-  return {
-    cluster: String(bytes.readBigUInt64BE(1)),
-    timeline: bytes.readUInt32BE(9),
-    order: Number(bytes.readBigUInt64BE(13)),
-    id: idOfBytes(bytes.subarray(21)),
+  if (raw.toString('base64url') !== text) return undefined
+  try {
+    const bytes = sealer.open(raw, placeOf(accountId))
+    return {
+      cluster: String(bytes.readBigUInt64BE(0)),
+      timeline: bytes.readUInt32BE(8),
+      order: Number(bytes.readBigUInt64BE(12)),
+      id: idOfBytes(bytes.subarray(20)),
+    }
+  } catch (error) {
+    return error instanceof UnknownKeyError ? 'unknown_key' : undefined
   }
 }
 
-const checkOf = (bytes: Buffer, accountId: string): Buffer =>
-  createHash('sha256').update('event position').update(bytes).update(accountId).digest().subarray(0, CHECK_BYTES)
+/** A position is in no table. */
+const placeOf = (accountId: string) => ({ table: 'events', column: 'position', id: accountId })

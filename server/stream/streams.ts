@@ -1,5 +1,6 @@
 import { createFairSlots } from '../../net/fair-slots.ts'
 import type { DatabaseClock } from '../db/clock.ts'
+import type { Sealer } from '../db/encryption.ts'
 import { isExpired } from '../db/retention.ts'
 import { fail, failFields } from '../errors.ts'
 import { createEventQueue, type EventQueue } from './event-queue.ts'
@@ -36,6 +37,7 @@ export interface EventStreams<Shown> {
 export interface EventStreamsParts<Shown> {
   reads: EventReads
   clock: DatabaseClock
+  sealer: Sealer
   /** Makes what streams show of events. */
   show(accountId: string, rows: ReadEvent[]): Promise<Shown[]>
   /** Called with a failure that has ended streams. */
@@ -57,7 +59,7 @@ const refuse = (why: string) => failFields('invalid_payload', [{ field: 'after',
 
 /** Streams of events over one reader, and the pages of those that are behind. */
 export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): EventStreams<Shown> {
-  const { reads, clock, show, report } = parts
+  const { reads, clock, sealer, show, report } = parts
   const tail = createTail(parts)
   const slots = createFairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
   const stopped = new AbortController()
@@ -78,7 +80,8 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
   async function cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {
     if (after === undefined) return tail.cursorOf(accountId) ?? (await reads.newest(accountId))
     if (after === 'begin') return BEFORE_ALL
-    const position = parsePosition(after, accountId)
+    const position = parsePosition(sealer, after, accountId)
+    if (position === 'unknown_key') throw expired('is a position whose key this service no longer has')
     if (!position)
       throw refuse('is not a position of this account. Send one that you received, whole, or "begin", or leave it out')
     await check(accountId, position, now)
@@ -166,7 +169,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     },
     readPage,
     follow,
-    positionOf: ({ accountId, server }, cursor) => showPosition({ ...server, ...cursor }, accountId),
+    positionOf: ({ accountId, server }, cursor) => showPosition(sealer, { ...server, ...cursor }, accountId),
     heldMs: tail.heldMs,
     stop() {
       stopped.abort()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import postgres from 'postgres'
@@ -6,9 +7,10 @@ import { EventService, type StreamEventsRequest, type StreamEventsResponse } fro
 import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
+import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
-import { parsePosition, showPosition } from '../../server/stream/position.ts'
+import { type Position, parsePosition, showPosition } from '../../server/stream/position.ts'
 import { PROTOCOLS, type Protocol, TRANSPORTS } from '../harness/transports.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -22,6 +24,8 @@ const open: AbortController[] = []
 afterEach(() => {
   for (const each of open.splice(0)) each.abort()
 })
+
+const positionIn = (text: string, accountId: string) => parsePosition(api.world.sealer, text, accountId) as Position
 
 /** A fresh account with a key and a way to send. */
 async function account() {
@@ -164,9 +168,9 @@ test('a position of another account, cut, ahead, expired or of another database 
   const { id, key } = await account()
   await store(id)
   const [event] = await stream(key, { after: 'begin' }).events(1)
-  const place = parsePosition(event!.position, id)!
+  const place = positionIn(event!.position, id)
   const failed = (after: string, by = key) => failure(stream(by, { after }).next())
-  const shown = (change: object) => showPosition({ ...place, ...change }, id)
+  const shown = (change: object) => showPosition(api.world.sealer, { ...place, ...change }, id)
   for (const after of [event!.position.slice(0, -1), 'x', '', 'BEFORE_ALL']) {
     const error = await failed(after)
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining('not a position') })
@@ -175,6 +179,11 @@ test('a position of another account, cut, ahead, expired or of another database 
   expect(await failed(shown({ order: place.order + 1e6 }))).toMatchObject({
     code: Code.InvalidArgument,
     rawMessage: expect.stringContaining('ahead of the database'),
+  })
+  const lost = showPosition(createSealer([{ id: 'lost', key: randomBytes(32) }]), place, id)
+  expect(await failed(lost)).toMatchObject({
+    code: Code.NotFound,
+    rawMessage: expect.stringContaining('no longer has'),
   })
   const old = newId(api.world.clock.now() - 91 * 86_400_000)
   for (const [change, words] of [
@@ -284,7 +293,7 @@ test('a crash of the database gives no event a place before a position', async (
   await store(id)
   const [event] = await stream(key, { after: 'begin' }).events(1)
   // Transaction ids that were given out and never written may be given out again: no position has one.
-  const { order } = parsePosition(event!.position, id)!
+  const { order } = positionIn(event!.position, id)
   const [row] = await api.world.db.$client`select stream_order::float8 as order from events where account_id = ${id}`
   expect(order).toBe(row!.order)
 })

@@ -1499,9 +1499,9 @@ export const EventService: GenService<{
    * 5 seconds after its key was revoked. Then open another one after the last position.
    *
    * An account has at most 100 streams at a time, and a connection 50; more are refused with `rate_limit_exceeded`. A
-   * stream counts as one request. For a position that is over 90 days old, or that a restored database does not have,
-   * the call fails with `event_expired` (code `NOT_FOUND`). Start again at `begin` then, and drop the event ids that
-   * you know.
+   * stream counts as one request. For a position that is over 90 days old, that a restored database does not have, or
+   * whose encryption key was removed, the call fails with `event_expired` (code `NOT_FOUND`). Start again at `begin`
+   * then, and drop the event ids that you know.
    *
    * @generated from rpc verdict.v1.EventService.StreamEvents
    */
@@ -1515,8 +1515,8 @@ export const EventService: GenService<{
    * of StreamEvents, and the positions are the same. Call it again with `position` of the response. With `wait_s` the
    * call waits for the first event. At most 100 calls of an account wait at a time in one process.
    *
-   * The call fails with 410 `event_expired` for a position that is over 90 days old, or that a restored database does
-   * not have: start again at `begin`, and drop the event ids that you know.
+   * The call fails with 410 `event_expired` for a position that is over 90 days old, that a restored database does not
+   * have, or whose encryption key was removed: start again at `begin`, and drop the event ids that you know.
    *
    * @generated from rpc verdict.v1.EventService.ListChanges
    */
