@@ -40,3 +40,30 @@ export function askBeforeData(connection: SmtpConnection, ask: () => Promise<Smt
     })
   }
 }
+
+/** What a reply of the library means by its code (RFC 3463). Our own replies have their enhanced codes. */
+const ENHANCED: Record<number, string> = {
+  421: '4.3.2',
+  450: '4.2.0',
+  451: '4.3.0',
+  452: '4.5.3',
+  500: '5.5.2',
+  501: '5.5.4',
+  503: '5.5.1',
+  504: '5.5.4',
+  530: '5.7.0',
+  535: '5.7.8',
+  538: '5.7.11',
+  550: '5.7.1',
+  552: '5.3.4',
+  553: '5.1.3',
+}
+
+/** Gives each reply of 4xx and 5xx that has no enhanced code one. */
+export function giveEnhancedCodes(connection: SmtpConnection): void {
+  const write = connection.send
+  connection.send = function (code, data, context) {
+    const isBare = code >= 400 && typeof data === 'string' && !/^[45]\.\d{1,3}\.\d{1,3} /.test(data)
+    write.call(this, code, isBare ? `${ENHANCED[code] ?? `${Math.floor(code / 100)}.0.0`} ${data}` : data, context)
+  }
+}

@@ -56,7 +56,7 @@ export const hasWord = (text: string) => text.search(WORD) >= 0
 
 function decode({ charset, bytes, source }: Run): string {
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(Buffer.concat(bytes))
+    return new TextDecoder(charset, { fatal: true, ignoreBOM: true }).decode(Buffer.concat(bytes))
   } catch {
     return source
   }

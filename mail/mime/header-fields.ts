@@ -11,7 +11,7 @@ const ENCODED_WORD = 75
 const ENCODED_WORD_FRAME = 12
 
 /**
- * `Name: body`, folded before spaces, with its CRLF. No line is blank, and unfolding restores the body.
+ * `Name: body`, folded before single spaces, with its CRLF. No line is blank, and unfolding restores the body.
  * @param body printable ASCII without spaces at its ends
  */
 export function field(name: string, body: string): string {
@@ -23,7 +23,7 @@ function folded(name: string, body: string): string {
   if (!/^[!-9;-~]+$/.test(name)) throw new Error('The name of a header field must be printable ASCII')
   const lines: string[] = []
   let line = `${name}:`
-  const [first = '', ...rest] = body.match(/ *[^ ]+/g) ?? []
+  const [first = '', ...rest] = body.split(FOLD)
   if (first !== '') line += ` ${first}`
   for (const unit of rest) {
     if (line.length + unit.length > LINE) {
@@ -34,6 +34,9 @@ function folded(name: string, body: string): string {
   lines.push(line)
   return `${lines.join('\r\n')}\r\n`
 }
+
+/** Readers may show a run of blanks at a fold as one, so lines are folded at single ones. */
+const FOLD = /(?<=[^ ])(?= [^ ])/
 
 /** A field of text for people: the reader sees exactly `value`, even when it looks like an encoded word. */
 export function textField(name: string, value: string): string {
@@ -71,7 +74,7 @@ function formatName(name: string, column: number): string {
  */
 function isPlain(text: string): boolean {
   if (!/^(?:[!-~](?:[ -~]*[!-~])?)?$/.test(text) || text.includes(' '.repeat(60))) return false
-  return text.split(' ').every((run) => run.length < 900)
+  return text.split(FOLD).every((run) => run.length < 900)
 }
 
 /**
@@ -121,11 +124,12 @@ function escapeWith(sign: string): (char: string) => string {
 }
 
 /**
- * `; name="value"` on a line of its own. A value beyond ASCII has the form of RFC 2231, in pieces when it is long.
+ * `; name="value"` on a line of its own. A value beyond ASCII, and one that a reader may take for an encoded word, has
+ * the form of RFC 2231, in pieces when it is long.
  * There is no plain form beside it, because Python's `email` and other readers would show the plain one.
  */
 export function parameter(name: string, value: string): string {
-  if (/^[ -~]*$/.test(value)) return `;\r\n ${name}=${quote(value)}`
+  if (/^[ -~]*$/.test(value) && !value.includes('=?')) return `;\r\n ${name}=${quote(value)}`
   const encoded = Buffer.from(value)
     .toString('latin1')
     .replace(/[^A-Za-z0-9!#$&+\-.^_`|~]/g, escapeWith('%'))

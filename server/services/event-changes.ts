@@ -60,8 +60,11 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
   async function* streamEvents(request: StreamEventsRequest, context: HandlerContext) {
     const { accountId } = context.values.get(callerKey)!
     const matches = readFilters(request)
-    const start = await streams.start(accountId, request.after)
     const release = await leases.take(accountId)
+    const start = await streams.start(accountId, request.after).catch((error) => {
+      release()
+      throw error
+    })
     const { signal, end } = watched(context)
     let { cursor } = start
     const messageOf = (more: MessageInitShape<typeof StreamEventsResponseSchema>) =>

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
-import { askBeforeData, smtpConnectionOf, watchCommands } from '../../net/smtp-commands.ts'
+import { askBeforeData, giveEnhancedCodes, smtpConnectionOf, watchCommands } from '../../net/smtp-commands.ts'
 import { isLoopback } from '../config/values.ts'
 import { type Away, createClients } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
@@ -133,6 +133,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       const connection = connectionOf(session)
       if (connection) {
         watchCommands(connection, (verb) => clients.note(session.id, verb))
+        giveEnhancedCodes(connection)
         askBeforeData(connection, () => parts.begin(loginOf(session)))
       }
       if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)

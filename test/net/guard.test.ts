@@ -51,6 +51,11 @@ const REFUSED: [what: string, addresses: string[]][] = [
   ['NAT64', ['64:ff9b::127.0.0.1', '64:ff9b::808:808', '64:ff9b:1::1', '64:ff9b:1:ffff::a00:1']],
   ['Teredo', ['2001::1', '2001:0:53aa:64c::1']],
   ['ORCHID and remote id', ['2001:10::1', '2001:20::1', '2001:30::1']],
+  ['the host of Azure', ['168.63.129.16']],
+  [
+    'ISATAP',
+    ['2001:4860::5efe:127.0.0.1', '2a00:1450::200:5efe:a00:1', '2606:4700:0:1:0:5efe:a9fe:a9fe', 'fe80::5efe:1'],
+  ],
   ['unique local', ['fc00::1', 'fd00:ec2::254', 'fdff:ffff::1']],
   ['site local', ['fec0::1', 'feff::1']],
   ['discard only', ['100::1']],
@@ -65,6 +70,21 @@ const REFUSED: [what: string, addresses: string[]][] = [
 
 test.each(REFUSED)('%s is refused', (_, addresses) => {
   for (const address of addresses) expect({ address, allowed: guard(address) }).toEqual({ address, allowed: false })
+})
+
+test('an address of ISATAP is refused in every prefix, whatever IPv4 address it hides', () => {
+  const part = fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16))
+  const prefix = fc.tuple(
+    fc.integer({ min: 0x2000, max: 0x3fff }).map((n) => n.toString(16)),
+    part,
+    part,
+    part,
+  )
+  fc.assert(
+    fc.property(prefix, fc.constantFrom('0', '200'), fc.tuple(part, part), (network, u, hidden) => {
+      expect(guard([...network, u, '5efe', ...hidden].join(':'))).toBe(false)
+    }),
+  )
 })
 
 test('an allowed subnet opens its own range and nothing else', () => {

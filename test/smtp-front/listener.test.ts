@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { messages, openMessages } from '../../server/db/schema.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
@@ -52,6 +53,38 @@ test('EHLO offers PIPELINING, 8BITMIME, SMTPUTF8, SIZE and AUTH', async () => {
     ['8BITMIME', 'AUTH PLAIN LOGIN', 'PIPELINING', `SIZE ${15 * 2 ** 20}`, 'SMTPUTF8', 'verdict.test'].toSorted(),
   )
   client.end()
+})
+
+const LINES = [
+  ...[
+    'NONSENSE',
+    'EHLO',
+    'EHLO bad host',
+    'HELO',
+    'MAIL',
+    'MAIL FROM:<>',
+    'MAIL FROM:<x',
+    'RCPT TO:<a@b.test>',
+    'DATA',
+  ],
+  ...['MAIL FROM:<a@b.test> SIZE=x', 'MAIL FROM:<a@b.test> SIZE=99999999999', 'STARTTLS', 'AUTH', 'AUTH CRAM-MD5'],
+  ...['AUTH PLAIN', 'AUTH PLAIN x', 'AUTH LOGIN', '*', 'VRFY ann', 'EXPN ann', 'SHELL', 'KILL', 'BDAT 5', 'LHLO a'],
+]
+
+test('every reply that refuses has an enhanced code', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...LINES), { maxLength: 8 }), fc.boolean(), async (lines, isLoggedIn) => {
+      const client = await connectClient(front.port)
+      if (isLoggedIn) await client.logIn(api.keys.live)
+      for (const line of lines) {
+        const reply = await client.ask(line)
+        if (!/^[45]/.test(reply)) continue
+        expect(reply.split('\r\n').filter((one) => !/^([45])\d\d[- ]\1\.\d{1,3}\.\d{1,3} /.test(one))).toEqual([])
+      }
+      client.end()
+    }),
+    { numRuns: 30 },
+  )
 })
 
 test('AUTH PLAIN and LOGIN take any user name, and an API key as the password', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseMailbox } from '../../../mail/address.ts'
 import { buildMessage } from '../../../mail/mime/builder.ts'
@@ -290,4 +291,34 @@ test('a header name, content id or media type that was never checked throws', ()
   const file = { filename: 'a', content: Buffer.from('x') }
   expect(() => build({ attachments: [{ ...file, contentId: 'a>\r\nBcc: x' }] })).toThrow()
   expect(() => build({ attachments: [{ ...file, contentType: 'a/b\r\nBcc: x' }] })).toThrow()
+})
+
+test('a file name that looks like an encoded word has the form of RFC 2231', () => {
+  const piece = fc.constantFrom('=?utf-8?q?', '=2E', 'exe', '?=', 'a', '.pdf', ' ', '=?utf-8?b?LmV4ZQ==?=')
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 1, maxLength: 8 }), (pieces) => {
+      const filename = `a${pieces.join('')}z`
+      const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] }).toString()
+      expect(raw).not.toContain('=?')
+      if (!filename.includes('=?')) return
+      const values = [...raw.matchAll(/ filename(?:\*\d+)?\*=(?:UTF-8'')?(\S*?);?\r\n/g)].map(([, value]) => value)
+      expect(decodeURIComponent(values.join(''))).toBe(safeFilename(filename))
+    }),
+  )
+})
+
+test('no line of a folded text begins or ends with a run of blanks', () => {
+  const word = fc.tuple(fc.constantFrom('a', 'word', 'x'.repeat(30)), fc.integer({ min: 1, max: 40 }))
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 200 }), (words) => {
+      const subject = words
+        .map(([text, blanks]) => text + ' '.repeat(blanks))
+        .join('')
+        .trim()
+      const [, header] = /^(Subject: .*\r\n(?: .*\r\n)*)/m.exec(build({ subject }).toString()) ?? []
+      const lines = header!.split('\r\n').slice(0, -1)
+      for (const line of lines.slice(1)) expect(line).toMatch(/^ [^ ]/)
+      for (const line of lines) expect([line.length < 998, /[^ ]$/.test(line)]).toEqual([true, true])
+    }),
+  )
 })

@@ -51,3 +51,7 @@ test('the time is linear', () => {
     expect(watch.ms()).toBeLessThan(3_000)
   }
 })
+
+test('a word that starts with U+FEFF keeps it', () => {
+  expect(decodeWords(`=?utf-8?B?${Buffer.from('\uFEFFa').toString('base64')}?=`)).toBe('\uFEFFa')
+})
