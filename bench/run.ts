@@ -32,6 +32,7 @@ const NAMES = [
   'telemetry',
   'storm',
   'fair',
+  'doors',
   'temporal-away',
   'temporal-cluster',
   'verify',
