@@ -100,7 +100,17 @@ test('the evidence says where the time went and which hosts were tried, alike in
   const sent = await api.send({ to: 'ann@two.org' }, key)
   const { smtp } = sent.json
   expect(smtp).toMatchObject({ mx: 'mx2.two.org', ip: '127.0.0.1', code: 250 })
-  expect(Object.keys(smtp.timings)).toEqual(['dns', 'connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'own'])
+  expect(Object.keys(smtp.timings)).toEqual([
+    'dns',
+    'connect',
+    'greeting',
+    'ehlo',
+    'mail',
+    'rcpt',
+    'data',
+    'dot',
+    'own',
+  ])
   for (const ms of Object.values(smtp.timings)) expect(String(ms)).toMatch(/^\d+(\.\d)?$/)
   expect(smtp.tried).toEqual([{ mx: 'mx1.two.org', ip: '127.0.0.2', phase: 'greeting', detail: '421 4.3.2 try later' }])
   expect(smtp).not.toHaveProperty('reused')
