@@ -2,8 +2,8 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../mail/dns/resolver.ts'
+import { createHostMemory } from '../mail/smtp/host-memory.ts'
 import { createStsPolicies } from '../mail/smtp/sts-policies.ts'
-import { createCleartextHosts } from '../mail/smtp/tls.ts'
 import { memoize } from '../net/memoize.ts'
 import { createUrlGuard } from '../net/url.ts'
 import { createIdentify } from '../server/access/identify.ts'
@@ -72,7 +72,7 @@ const attempts = createCredentialAttempts()
 const read = createReadCache({ read: async () => undefined, keepMs: 60_000, missingMs: 60_000, maxEntries: 10_000 })
 const lengthOf = memoize((url) => ({ length: url.length }))
 const urls = createUrlGuard({ allowSubnets: [] })
-const cleartextHosts = createCleartextHosts(60_000)
+const hosts = createHostMemory(60_000)
 const definition: Definition = { name: 'sends', help: 'Sends.', kind: 'counter', labels: { domain: 100 } }
 const sends = createInstrument(definition) as Counter<Record<string, string>>
 
@@ -109,7 +109,7 @@ const FLOODS: [name: string, flooded: unknown, flood: Flood][] = [
   ['functions of any text', lengthOf, (i) => lengthOf(text(i))],
   ['URLs of any length', urls, (i) => urls.destinationOf(`https://example.com/${text(i)}`)],
   ['URLs of the longest length', urls, (i) => urls.destinationOf(`https://example.com/${text(i).slice(0, 2_000)}`)],
-  ['hosts with broken TLS', cleartextHosts, (i) => cleartextHosts.add(text(i))],
+  ['hosts with broken TLS', hosts, (i) => hosts.add({ name: text(i), port: 25, preference: 0, addresses: [] })],
   ['labels of metrics', sends, (i) => sends.add({ domain: text(i) })],
 ]
 

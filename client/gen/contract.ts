@@ -310,7 +310,8 @@ export interface TriedHost {
   /**
    * Why the try failed: the reply, such as `452 4.5.3 too many recipients`, or the fault of the connection, such as
    * `ECONNREFUSED 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message or
-   * transaction turned out to be closed or spent; the same host is then tried again.
+   * transaction turned out to be closed or spent; the same host is then tried again. It ends with `: TLS was never
+   * offered` when the server refused EHLO and took HELO, which may be how the conversation that decided began.
    */
   detail: string
 }

@@ -171,6 +171,8 @@ export interface Site {
   name?: string
   /** In the order in which the engine tries them. */
   hosts: Host[]
+  /** Looks up the exchangers behind these, for a message that none of these has taken. */
+  further?: () => Promise<Host[]>
   /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
   tlsDemandedBy?: TlsDemand
   /** Exchangers that may not be tried now, because their TLSA records could not be looked up. */

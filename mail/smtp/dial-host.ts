@@ -31,24 +31,27 @@ const LOCAL_FAULTS = new Set([
   'EPERM',
 ])
 /** The most addresses that are tried. */
-const MAX_ADDRESSES = 2
+const MAX_ADDRESSES = 8
 
 interface DialOptions {
   host: Host
   sourceAddress?: string
   untilMs: number
+  /** How long an address may be silent. */
+  connectMs: number
   limits: EngineLimits
   signal?: AbortSignal
 }
 
 /**
- * Opens a TCP connection to the first of at most two addresses that accepts one. The second address is tried too as
- * soon as the first has failed or was silent for `raceMs` (as in RFC 8305), so a dead address family costs no time.
+ * Opens a TCP connection to the first address that accepts one. The next address is tried too as soon as one has failed
+ * or was silent for `raceMs` (as in RFC 8305), so a dead address or family costs no time.
  */
 export function dialHost({
   host,
   sourceAddress,
   untilMs,
+  connectMs,
   limits,
   signal,
 }: DialOptions): Promise<HostConnection | ConnectFailure> {
@@ -75,7 +78,7 @@ export function dialHost({
       socket.on('error', (error: NodeJS.ErrnoException) => fail(ip, howOf(error, ip), error.code ?? error.message))
       const silentMs = watchUnblocked()
       const alarm = createAlarm(() => fail(ip, 'timeout', 'silent', silentMs()))
-      alarm.set(Math.min(performance.now() + limits.connectMs, untilMs))
+      alarm.set(Math.min(performance.now() + connectMs, untilMs))
       tries.set(ip, { socket, alarm })
       raceTimer = setTimeout(tryNext, limits.raceMs)
     }

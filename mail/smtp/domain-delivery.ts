@@ -137,7 +137,8 @@ async function openSuccessor(
   if (!slot) return
   const dialledAtMs = performance.now()
   const { tlsDemandedBy } = site
-  const call = { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, stopwatch: createStopwatch() }
+  const patience = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
+  const call = { host, sourceAddress, tlsDemandedBy, ...patience, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') slot.opened()
   else if (opened && isRefusedPlace(opened, host)) slot.refused({ dialledAtMs, reply: wordsOf(opened.reply!) })

@@ -7,7 +7,12 @@ export interface EngineLimits {
    * The share of the time before the dot that a send which waits for a connection keeps for the conversation itself.
    */
   talkShare: number
+  /** How long an address may be silent, where another host is left. */
   connectMs: number
+  /** The same after two silent hosts. */
+  hastyMs: number
+  /** How long a host that was silent is asked last. */
+  silentMs: number
   /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number
   /**
@@ -37,6 +42,8 @@ export const ENGINE_LIMITS: EngineLimits = {
   dotShareAtMost: 0.75,
   talkShare: 1 / 3,
   connectMs: 5_000,
+  hastyMs: 1_000,
+  silentMs: 60_000,
   raceMs: 250,
   commandMs: 10_000,
   slowRcptMs: 2_000,

@@ -6,13 +6,14 @@ import { stuffDots } from './content.ts'
 import { createDaneLookUp } from './dane.ts'
 import { deliverToDomain } from './domain-delivery.ts'
 import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.ts'
+import { createHostMemory } from './host-memory.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
 import type { OpenSitePlaces, SiteOfAddress } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
-import { createCleartextHosts, createTlsContexts } from './tls.ts'
+import { createTlsContexts } from './tls.ts'
 
 // A delivery, in the order of the files (README.md has more words):
 //
@@ -55,10 +56,11 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const lookUpMx = createMxLookUp({ ...options, daneOf, random })
   const pool = createPool({ idleMs: limits.idleMs, openPlaces })
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
-  const cleartextHosts = createCleartextHosts(limits.cleartextMs)
+  const cleartextHosts = createHostMemory(limits.cleartextMs)
+  const silentHosts = createHostMemory(limits.silentMs)
   const slowSites = createSlowSites(limits)
   const { sourceAddresses = [] } = options
-  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
+  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, limits }
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)

@@ -122,9 +122,15 @@ function needsExtension({ content, recipients }: MailObject): boolean {
   return content.hasUtf8Header || recipients.some(needsSmtpUtf8)
 }
 
-/** A server that answers MAIL or DATA in this way has had enough of the session. */
-function refusesSession({ reply, reading }: Verdict): boolean {
-  return reply!.code < 500 || reading?.subject === 'session'
+/**
+ * A server that answers MAIL or DATA in this way has had enough of the session, or has forgotten what was said in it:
+ * 500 to 503, 530 and x.5.x are about commands and their order.
+ */
+export function refusesSession({ reply, reading }: Verdict): boolean {
+  const { code, enhanced = '' } = reply!
+  return (
+    code < 500 || reading?.subject === 'session' || [500, 501, 502, 503, 530].includes(code) || /^5\.5\./.test(enhanced)
+  )
 }
 
 /**

@@ -3,6 +3,7 @@ import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
 import type { Host, MxLookup, TriedHost } from './attempt.ts'
 import { type DaneFinding, daneKey, type SecureHost } from './dane.ts'
+import { MAX_HOSTS } from './next-hosts.ts'
 
 export interface ExchangerOptions {
   resolver: Resolver
@@ -38,10 +39,10 @@ export interface Exchangers {
   withoutPermission?: string
 }
 
-const MAX_HOSTS = 2
-/** The most exchangers that are looked up to find two that can be dialled: the first two, then the rest at once. */
+/** Most sends need one exchanger. The others are looked up when neither of the first two has taken the message. */
+const FIRST = 2
 const MAX_LOOK_UPS = 8
-const ADDRESSES_PER_FAMILY = 2
+const ADDRESSES_PER_FAMILY = 4
 
 /** RFC 6761 6.3: no DNS server needs to know it. */
 const LOCALHOST = ['127.0.0.1', '::1']
@@ -61,19 +62,21 @@ const NONE: DaneFinding = { kind: 'none' }
 export function createExchangers({ resolver, mayDial, daneOf, smtpPort, random }: ExchangerOptions) {
   async function siteOf(found: Exchangers, request?: SlotRequest): Promise<MxLookup> {
     const order = byPreference(found.exchanges).slice(0, MAX_LOOK_UPS)
-    const candidates: Candidate[] = []
-    let hosts: Host[] = []
-    for (const batch of [order.slice(0, MAX_HOSTS), order.slice(MAX_HOSTS)]) {
-      if (hosts.length < MAX_HOSTS)
-        candidates.push(...(await Promise.all(batch.map((exchange) => candidateOf(exchange, found, request)))))
-      hosts = candidates.filter(mayBeTried).map(({ host }) => host)
-    }
+    const candidatesOf = (exchanges: readonly Exchange[]) =>
+      Promise.all(exchanges.map((exchange) => candidateOf(exchange, found, request)))
+    const rest = order.slice(FIRST)
+    const candidates = await candidatesOf(order.slice(0, FIRST))
+    const isEnough = candidates.filter(mayBeTried).length === FIRST
+    if (!isEnough) candidates.push(...(await candidatesOf(rest)))
+    const hosts = hostsAmong(candidates).slice(0, MAX_HOSTS)
+    const further = async () => hostsAmong(await candidatesOf(rest)).slice(0, MAX_HOSTS - FIRST)
     const skipped = candidates.flatMap(skippedHost)
     if (hosts.length > 0 || skipped.length > 0) {
       const name = siteKey(found.exchanges)
       const demands = daneKey(candidates.map(({ host, dane }) => ({ name: host.name, finding: dane })))
-      const site = { key: name + demands, hosts: hosts.slice(0, MAX_HOSTS), ...(demands && { name }) }
-      return { kind: 'site', site: { ...site, ...(skipped.length > 0 && { skipped }) } }
+      const site = { key: name + demands, hosts, ...(demands && { name }) }
+      const more = { ...(skipped.length > 0 && { skipped }), ...(isEnough && rest.length > 0 && { further }) }
+      return { kind: 'site', site: { ...site, ...more } }
     }
     const unknown = candidates.find(({ failure }) => failure !== undefined)
     if (unknown) return { kind: 'our_fault', cause: unknown.failure! }
@@ -149,6 +152,8 @@ export function createExchangers({ resolver, mayDial, daneOf, smtpPort, random }
 
 const mayBeTried = ({ host, dane, isPermitted }: Candidate) =>
   host.addresses.length > 0 && dane.kind !== 'unknown' && isPermitted
+
+const hostsAmong = (candidates: readonly Candidate[]): Host[] => candidates.filter(mayBeTried).map(({ host }) => host)
 
 function skippedHost({ host, dane }: Candidate): TriedHost[] {
   return dane.kind === 'unknown' ? [{ mx: host.name, phase: 'dns', detail: dane.cause }] : []

@@ -19,8 +19,8 @@ export interface Failure {
   reply?: Reply
   ip?: string
   tls?: TlsEvidence
-  /** The handshake that failed before this try in clear. */
-  failedTls?: Failure
+  /** Why this try was in clear: as in `Session`. */
+  withoutTls?: Failure
 }
 
 /** The failure in what came instead of the expected reply. A refusal that came before its command is a refusal too. */

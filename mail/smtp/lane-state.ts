@@ -58,4 +58,6 @@ export interface Lane {
   hosts: Host[]
   mayRepeat: boolean
   mayWaitForPlace: boolean
+  /** How many hosts were silent. */
+  silent: number
 }

@@ -2,18 +2,19 @@ import type { Host } from './attempt.ts'
 import type { Failure } from './failure.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
 import type { Evidence } from './ledger.ts'
-import { hostsAfter, isRefusedPlace, MAX_HOSTS } from './next-hosts.ts'
+import { FURTHER, hostsAfter, isRefusedPlace, otherHosts } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
 import type { ConnectionSlot } from './pool.ts'
 import { wordsOf } from './reply.ts'
-import { openSession, takesMore } from './session.ts'
+import { openSession, type SessionRequest, takesMore } from './session.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
 
 /** Sends to the recipients that wait, until none is left or no connection can be had, and releases the slot. */
 export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: boolean): Promise<void> {
-  const hosts = tools.site.hosts.slice(0, MAX_HOSTS)
-  const lane: Lane = { isFirst, hosts, mayRepeat: true, mayWaitForPlace: isFirst, isReused: false, isUnproven: false }
+  const hosts = silentLast(tools)
+  const permissions = { mayRepeat: true, mayWaitForPlace: isFirst }
+  const lane: Lane = { isFirst, hosts, ...permissions, isReused: false, isUnproven: false, silent: 0 }
   use(lane, slot)
   const isOver = () => tools.isStopped || performance.now() >= tools.deadlines.dotMs
   const isDone = () => tools.ledger.queued().size === 0 || isOver()
@@ -27,6 +28,14 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
   } finally {
     lane.slot?.release(lane.session)
   }
+}
+
+/** A host that was silent a moment ago is asked, but last. */
+function silentLast({ site, opening }: LaneTools): Host[] {
+  const [awake = [], silent = []] = [false, true].map((isSilent) =>
+    site.hosts.filter((host) => opening.silentHosts.has(host) === isSilent),
+  )
+  return [...awake, ...silent, ...(site.further ? [FURTHER] : [])]
 }
 
 /** Each transaction counts for the messages a minute of the site. */
@@ -45,7 +54,8 @@ async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
   while (!lane.session) {
     const [host] = lane.hosts
     if (!lane.slot || !host || performance.now() >= tools.deadlines.dotMs) return false
-    await open(tools, lane, host)
+    if (host === FURTHER) lane.hosts = await tools.own.during(tools.site.further!())
+    else await open(tools, lane, host)
   }
   return true
 }
@@ -53,14 +63,20 @@ async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
 async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   const dialledAtMs = performance.now()
   const stopwatch = createStopwatch(tools.phaseReport(host))
-  const session = await openSession(tools.opening, callTo(tools, host, stopwatch))
+  const call = callTo(tools, lane, host, stopwatch)
+  const session = await openSession(tools.opening, call)
   if (session.kind === 'session') {
+    tools.opening.silentHosts.forget(host)
     lane.slot!.opened()
     Object.assign(lane, { session, stopwatch, isReused: false, isUnproven: false })
     return
   }
   stopwatch.end()
-  if (lane.isFirst) noteFailure(tools, session, host, stopwatch)
+  if (lane.isFirst) noteFailure(tools, session, call)
+  if (session.how === 'timeout' && (session.phase === 'connect' || session.phase === 'greeting')) {
+    tools.opening.silentHosts.add(host)
+    lane.silent++
+  }
   const { hosts, mayRepeat } = lane
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
@@ -73,20 +89,31 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   use(lane, await tools.nextSlot())
 }
 
-function callTo(tools: LaneTools, host: Host, stopwatch: Stopwatch) {
+function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch): SessionRequest {
   const { site, sourceAddress, commandMs, deadlines } = tools
   const { tlsDemandedBy } = site
-  return { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, signal: tools.signal(), stopwatch }
+  const patience = { ...patienceWith(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
+  return { host, sourceAddress, tlsDemandedBy, ...patience, signal: tools.signal(), stopwatch }
 }
 
-function noteFailure(tools: LaneTools, failure: Failure, host: Host, stopwatch: Stopwatch): void {
-  const { ledger, own, commandMs, opening } = tools
-  const { ip, tls = null, failedTls } = failure
-  const serverMs = failure.phase === 'connect' ? opening.limits.connectMs : commandMs
+/** How long a host may be silent. The last one has more time, and after two silent ones each has less. */
+function patienceWith({ opening, commandMs }: LaneTools, { hosts, silent }: Lane, host: Host) {
+  const { connectMs, hastyMs } = opening.limits
+  if (silent >= 2) return { connectMs: hastyMs, greetingMs: hastyMs }
+  const isLast = otherHosts(hosts, host).length === 0
+  if (isLast) return { connectMs: Math.max(connectMs, commandMs), greetingMs: commandMs }
+  return { connectMs, greetingMs: Math.min(connectMs, commandMs) }
+}
+
+function noteFailure(tools: LaneTools, failure: Failure, call: SessionRequest): void {
+  const { ledger, own, commandMs } = tools
+  const { host, stopwatch, connectMs, greetingMs } = call
+  const { ip, tls = null, withoutTls } = failure
+  const serverMs = failure.phase === 'connect' ? connectMs : failure.phase === 'greeting' ? greetingMs : commandMs
   const evidence = { mx: host.name, ip, tls }
   const indexes = [...ledger.queued()]
   for (const i of indexes) stopwatch.addTo(ledger.timings(i), 0)
-  if (failedTls) ledger.noteFailedTls(indexes, failedTls, evidence)
+  if (withoutTls) ledger.noteWithoutTls(indexes, withoutTls, evidence)
   ledger.fail(indexes, own.blame(failure, serverMs), evidence)
 }
 
@@ -95,7 +122,7 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   const { ledger, slowSites, site } = tools
   const { isReused } = lane
   const session = lane.session!
-  const { host, ip, tls, failedTls, extensions } = session
+  const { host, ip, tls, withoutTls, extensions } = session
   const isUsed = isReused || session.messages > 0
   const stopwatch = lane.stopwatch ?? createStopwatch(tools.phaseReport(host))
   const slowMax = session.delaysEachRecipient ? 1 : slowSites.atATime(site.key)
@@ -103,9 +130,9 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   const indexes = ledger.take(session, max, !isReused)
   const transaction = tools.nextTransaction()
   const evidence: Evidence = { mx: host.name, ip, tls, reused: isUsed || undefined, transaction }
-  if (failedTls) {
-    ledger.noteFailedTls(indexes, failedTls, evidence)
-    session.failedTls = undefined
+  if (withoutTls) {
+    ledger.noteWithoutTls(indexes, withoutTls, evidence)
+    session.withoutTls = undefined
   }
 
   tools.transacting++

@@ -96,8 +96,8 @@ export function createLedger(addresses: readonly string[], { startedAtMs, own, s
     for (const i of indexes) addTry(i, { failure, evidence })
   }
 
-  /** A handshake failed before the try in clear that follows. */
-  function noteFailedTls(indexes: Iterable<number>, failure: Failure, { mx }: Evidence): void {
+  /** Why the try that follows is in clear. */
+  function noteWithoutTls(indexes: Iterable<number>, failure: Failure, { mx }: Evidence): void {
     const { ip, tls = null } = failure
     for (const i of indexes) noteTry(entries[i]!, { failure, evidence: { mx, ip, tls } })
   }
@@ -131,7 +131,7 @@ export function createLedger(addresses: readonly string[], { startedAtMs, own, s
     postpone,
     askAlone,
     fail,
-    noteFailedTls,
+    noteWithoutTls,
     close,
     timings: (i: number) => entries[i]!.timings,
     address: (i: number) => entries[i]!.address,

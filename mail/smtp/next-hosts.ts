@@ -1,8 +1,12 @@
-import type { Host } from './attempt.ts'
+import type { Host, Reply, ReplyReading } from './attempt.ts'
 import { ruleFor } from './classify.ts'
 import type { Failure } from './failure.ts'
 
-export const MAX_HOSTS = 2
+/** The most exchangers of a site that one delivery tries. */
+export const MAX_HOSTS = 5
+
+/** Holds the place of the exchangers that are looked up when the others are done with. */
+export const FURTHER: Host = { name: '', preference: 0, addresses: [], port: 0 }
 
 interface Try {
   /** The hosts that may be tried, that of the try among them. */
@@ -15,19 +19,41 @@ interface Try {
 }
 
 /** The hosts that may be tried after a try that failed before the dot. */
-export function hostsAfter({ phase, how }: Failure, { hosts, host, isUsed, mayRepeat }: Try): Host[] {
+export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed, mayRepeat }: Try): Host[] {
   // The connection died while it was idle.
   if (isUsed && phase === 'mail' && how !== 'left') return sameHostFirst(hosts, host)
   if (how === 'slow') return [host]
   if (how === 'garbage') return mayRepeat ? [host] : []
-  const mayOtherHostHelp =
-    how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : ['closed', 'timeout', 'insecure'].includes(how)
-  return mayOtherHostHelp ? hosts.filter(({ name }) => name !== host.name).slice(0, MAX_HOSTS - 1) : []
+  const isRefusedByHost = () => phase === 'greeting' || phase === 'ehlo' || isRefusedInTrouble(phase, reply!, host)
+  const mayOtherHostHelp = how === 'refused' ? isRefusedByHost() : ['closed', 'timeout', 'insecure'].includes(how)
+  return mayOtherHostHelp ? otherHosts(hosts, host) : []
+}
+
+function isRefusedInTrouble(phase: Failure['phase'], reply: Reply, { name }: Host): boolean {
+  const { subject, name: row } = ruleFor({ phase: phase as 'mail', reply, mx: name })
+  return isServerTrouble(reply, { subject, row })
+}
+
+/**
+ * Whether a 4xx reply is about the server itself, such as its storage or its end, so that another exchanger may take
+ * the message (RFC 5321 5.1). Greylisting and rates are about the sender, who would be judged there as well.
+ */
+export function isServerTrouble(
+  { code, enhanced = '' }: Reply,
+  { subject, row }: Pick<ReplyReading, 'subject' | 'row'>,
+): boolean {
+  if (code >= 500 || subject !== 'sender' || row === 'greylisting' || row === 'rate') return false
+  return row === 'server trouble' || /^4\.[34]\./.test(enhanced) || (code === 421 && !enhanced.startsWith('4.7.'))
+}
+
+/** The hosts that are left when this one is done with. */
+export function otherHosts(hosts: Host[], host: Host): Host[] {
+  return hosts.filter(({ name }) => name !== host.name)
 }
 
 /** After a session that has taken all that it takes, another one with the same host comes first. */
 export function sameHostFirst(hosts: Host[], host: Host): Host[] {
-  return [host, ...hosts.filter(({ name }) => name !== host.name)].slice(0, MAX_HOSTS)
+  return [host, ...otherHosts(hosts, host)]
 }
 
 /** Whether the site refused a connection because it has enough of them. */

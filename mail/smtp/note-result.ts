@@ -1,7 +1,8 @@
 import type { Verdict } from './attempt.ts'
+import { refusesSession } from './envelope.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
 import type { Evidence } from './ledger.ts'
-import { hostsAfter, sameHostFirst } from './next-hosts.ts'
+import { hostsAfter, isServerTrouble, otherHosts, sameHostFirst } from './next-hosts.ts'
 import { type Session, takesMore } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import type { TransactionResult } from './transaction.ts'
@@ -30,6 +31,13 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (refusedForNumber > 0 && isProgress) tools.atATime = accepted || indexes.length - refusedForNumber
   if (refusedForNumber > 0 && !isProgress) session.isSpent = true
 
+  const { hosts, mayRepeat } = lane
+  const { host } = session
+  const others = otherHosts(hosts, host)
+  const movesOn = (verdict: Verdict) => others.length > 0 && isInTrouble(verdict)
+  const isMovingOn = verdicts.some((verdict) => verdict && movesOn(verdict))
+  if (isMovingOn) session.isSpent = true
+
   const staysOpen = reusable && takesMore(session, tools.limits)
   const undecided: number[] = []
   for (const [position, i] of indexes.entries()) {
@@ -37,6 +45,7 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     stopwatch.addTo(ledger.timings(i), position, verdict)
     if (!verdict) undecided.push(i)
     else if (alone.includes(position)) ledger.askAlone(i, verdict, evidence)
+    else if (movesOn(verdict)) ledger.postpone(i, verdict, evidence)
     else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
     else ledger.settle(i, verdict, evidence)
   }
@@ -47,10 +56,8 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (result.replyMayCome) tools.waitForLateReply(session)
 
   lane.session = reusable ? session : undefined
-  const { hosts, mayRepeat } = lane
-  const { host } = session
   if (!failure) {
-    lane.hosts = sameHostFirst(hosts, host)
+    lane.hosts = isMovingOn ? others : sameHostFirst(hosts, host)
     return
   }
   ledger.fail(undecided, own.blame(failure, commandMs), evidence)
@@ -67,10 +74,22 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   lane.hosts = isSameHostNext ? sameHostFirst(hosts, host) : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })
 }
 
-function mayBePostponed({ phase, reply, reading }: Verdict, isUsed: boolean, isProgress: boolean): boolean {
-  const isOfSession = reading?.subject === 'session'
-  if (phase === 'mail') return isUsed && (isOfSession || reply!.code < 500)
-  return isOfSession && (isUsed || (phase === 'rcpt' && isProgress)) && !reachedDot({ phase })
+/** A reply to the dot is left out: the next exchanger would need another leave. */
+function isInTrouble({ phase, reply, reading }: Verdict): boolean {
+  return (
+    ['mail', 'rcpt', 'data'].includes(phase) &&
+    reply !== undefined &&
+    reading !== undefined &&
+    isServerTrouble(reply, reading)
+  )
+}
+
+function mayBePostponed(verdict: Verdict, isUsed: boolean, isProgress: boolean): boolean {
+  const { phase } = verdict
+  if (phase === 'mail') return isUsed && refusesSession(verdict)
+  return (
+    verdict.reading?.subject === 'session' && (isUsed || (phase === 'rcpt' && isProgress)) && !reachedDot({ phase })
+  )
 }
 
 function refusesRecipient({ phase, reply }: Verdict): boolean {

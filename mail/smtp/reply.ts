@@ -18,8 +18,8 @@ export interface ReplyParser {
   midway(): boolean
 }
 
-const MAX_REPLY_BYTES = 16_384
-const MAX_REPLY_LINES = 128
+/** The bound of a whole reply. Greetings and replies to EHLO may have any number of lines. */
+const MAX_REPLY_BYTES = 65_536
 const MAX_TEXT_BYTES = 1_024
 const EMPTY = Buffer.alloc(0)
 const LF = 10
@@ -45,7 +45,6 @@ export function createReplyParser(): ReplyParser {
     const [, digits, separator = ' ', words = ''] = REPLY_LINE.exec(text) ?? []
     if (digits === undefined) return malformed('no reply code')
     if (lines.length > 0 && digits[0] !== String(code)[0]) return malformed('a reply of two classes')
-    if (lines.length === MAX_REPLY_LINES) return malformed('too many lines')
     code = Number(digits)
     lines.push(words)
     if (separator === '-') return undefined

@@ -2,9 +2,10 @@ import type { Host, TimedPhase, TlsDemand, TlsEvidence } from './attempt.ts'
 import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
-import { isPositive, type RawReply } from './reply.ts'
+import type { HostMemory } from './host-memory.ts'
+import { isPositive, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
-import { type createCleartextHosts, type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
+import { type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
 import { createWire, type Wire } from './wire.ts'
 
 export interface Extensions {
@@ -22,6 +23,8 @@ export interface Extensions {
   /** RFC 9422: transactions in a session (MAILMAX) and recipients in a transaction (RCPTMAX), where it says so. */
   maxMessages?: number
   maxRecipients?: number
+  /** The server knows HELO only, and so no extension. */
+  refusedEhlo?: Failure
 }
 
 /** An SMTP session past EHLO, ready for MAIL. */
@@ -42,8 +45,8 @@ export interface Session {
   needsReset: boolean
   /** The server has refused a transaction for now. It would refuse the next one as well. */
   isSpent: boolean
-  /** The handshake that failed before this session in clear was opened, until a transaction has reported it. */
-  failedTls?: Failure
+  /** Why the session is in clear, where a handshake failed or EHLO was refused, until a transaction has reported it. */
+  withoutTls?: Failure
 }
 
 /** Whether the session takes another message, by what the server said and by the limits of its site. */
@@ -54,7 +57,9 @@ export function takesMore({ isSpent, messages, extensions }: Session, limits: Si
 export interface SessionOptions {
   heloName: string
   tlsContexts: ReturnType<typeof createTlsContexts>
-  cleartextHosts: ReturnType<typeof createCleartextHosts>
+  cleartextHosts: HostMemory
+  /** The hosts that were silent. */
+  silentHosts: HostMemory
   limits: EngineLimits
 }
 
@@ -62,6 +67,9 @@ export interface SessionRequest {
   host: Host
   sourceAddress?: string
   tlsDemandedBy?: TlsDemand
+  /** How long an address may be silent, then how long the greeting may take, and each reply after it. */
+  connectMs: number
+  greetingMs: number
   commandMs: number
   /** The deadline of the whole call, on the clock of `performance.now()`. */
   untilMs: number
@@ -76,15 +84,14 @@ export interface SessionRequest {
 export async function openSession(options: SessionOptions, call: SessionRequest): Promise<Session | Failure> {
   const { cleartextHosts } = options
   const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
-  const hostAndPort = `${call.host.name}:${call.host.port}`
-  const session = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(hostAndPort))
+  const session = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(call.host))
   if (session.kind === 'session' || !isBrokenTls(session)) return session
   // Neither a caller that gave up nor our own lack of time proves anything about the server.
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
   if (rule) return insecure(session, rule)
   if (performance.now() >= call.untilMs) return session
-  cleartextHosts.add(hostAndPort)
-  return { ...(await openOnce(options, call, false)), failedTls: session }
+  cleartextHosts.add(call.host)
+  return { ...(await openOnce(options, call, false)), withoutTls: session }
 }
 
 /** Input after the reply to STARTTLS is an injection, not a weakness of the server, and no reason to go on in clear. */
@@ -112,14 +119,21 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
   const plain = createWire(socket, 1)
-  const greeting = await command(plain, call, 'greeting')
+  const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0]!)
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
   if (!extensions.starttls && rule) return quitWith(plain, { ...WITHOUT_TLS, ip })
-  if (!extensions.starttls || !wantTls) return { ...session, wire: plain, tls: null, extensions }
+  if (!extensions.starttls || !wantTls)
+    return {
+      ...session,
+      wire: plain,
+      tls: null,
+      extensions,
+      withoutTls: extensions.refusedEhlo && { ...extensions.refusedEhlo, ip },
+    }
 
   const tlsStart = await startTls(plain, call, options)
   if (tlsStart.kind === 'failure') return quitWith(plain, { ...tlsStart, ip })
@@ -157,9 +171,16 @@ async function command(
 async function hello(wire: Wire, call: SessionRequest, { heloName }: SessionOptions): Promise<Extensions | Failure> {
   const reply = await command(wire, call, 'ehlo', `EHLO ${heloName}\r\n`)
   if (reply.kind === 'reply') return extensionsOf(reply.lines)
-  const isBeforeEhlo = reply.reply?.code === 500 || reply.reply?.code === 502
-  const heloReply = isBeforeEhlo ? await command(wire, call, 'ehlo', `HELO ${heloName}\r\n`) : reply
-  return heloReply.kind === 'failure' ? heloReply : extensionsOf([])
+  if (!mayKnowHelo(reply)) return reply
+  const heloReply = await command(wire, call, 'ehlo', `HELO ${heloName}\r\n`)
+  if (heloReply.kind === 'failure') return heloReply
+  const detail = `${wordsOf(reply.reply!)}: TLS was never offered`
+  return { ...extensionsOf([]), refusedEhlo: { kind: 'failure', phase: 'ehlo', how: 'refused', detail } }
+}
+
+/** RFC 5321 4.1.4 and 3.2. Codes 521 and 554 refuse the client, whatever it says. */
+function mayKnowHelo({ how, reply }: Failure): boolean {
+  return how === 'refused' && reply!.code >= 500 && reply!.code !== 521 && reply!.code !== 554
 }
 
 async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: SessionOptions) {

@@ -1,13 +1,12 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
-import { createBoundedMap } from '../../net/bounded-map.ts'
 import { cleanText } from '../../net/clean-text.ts'
 import { createAlarm } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw } from './dane-certificate.ts'
 
-// STARTTLS: what a site demands of it, the handshake, and the hosts at which it failed.
+// STARTTLS: what a site demands of it, and the handshake.
 
 export interface SecuredSocket {
   socket: Socket
@@ -116,13 +115,4 @@ function pkixFlaw(tlsSocket: TLSSocket): string {
   const name = String(tlsSocket.authorizationError)
   const { ssl } = tlsSocket as { ssl?: { verifyError?(): Error | undefined } }
   return name === 'UNSPECIFIED' ? (ssl?.verifyError?.()?.message ?? name) : name
-}
-
-/** Hosts whose TLS is broken and is not tried for a while. At most `max` of them: the oldest leaves first. */
-export function createCleartextHosts(rememberMs: number, max = 1_000) {
-  const untilMs = createBoundedMap<number>({ maxEntries: max })
-  return {
-    has: (host: string) => (untilMs.get(host) ?? 0) > performance.now(),
-    add: (host: string) => untilMs.set(host, performance.now() + rememberMs),
-  }
 }

@@ -81,11 +81,31 @@ test('an address listed twice is dialled once', async () => {
   expect(exchanger.sessions).toHaveLength(1)
 })
 
-test('a third address is not tried', async () => {
-  const exchanger = await exchangerWith()
-  const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }
-  expect(outcomeOf(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
-  expect(exchanger.sessions).toEqual([])
+test('a silent exchanger costs its time once, and is asked last for a while', async () => {
+  const engine = engineWith({ limits: { connectMs: 800, silentMs: 60_000 } })
+  const alive = await exchangerWith()
+  const first = await send(engine, siteOf(silent, alive))
+  expect(first).toMatchObject({ outcome: { kind: 'delivered' }, tried: [{ mx: 'mx1.example.test', phase: 'connect' }] })
+  expect(first.durationMs).toBeGreaterThan(790)
+  const second = await send(engine, { ...siteOf(silent, alive), key: 'with other connections' })
+  expect(second).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx2.example.test' })
+  expect(second.tried).toBeUndefined()
+  // It is asked all the same, where no other one takes the message.
+  const third = await send(engine, { ...siteOf(silent, await closedPort()), key: 'without it' }, { budgetMs: 4_000 })
+  expect(third.tried?.concat({ mx: third.mx!, phase: 'connect', detail: '' }).map(({ mx }) => mx)).toEqual([
+    'mx2.example.test',
+    'mx1.example.test',
+  ])
+})
+
+test('after two silent exchangers each further one has less time', async () => {
+  const engine = engineWith({ limits: { connectMs: 600, hastyMs: 100 } })
+  const alive = await exchangerWith()
+  const attempt = await send(engine, siteOf(silent, silent, silent, silent, alive))
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx5.example.test' })
+  expect(attempt.durationMs).toBeGreaterThan(2 * 600 + 2 * 100 - 20)
+  // Four of them would be silent for 2.4 s.
+  expect(attempt.durationMs).toBeLessThan(2_300)
 })
 
 test('when the caller gives up while a silent address is dialled, the send ends at once as our fault', async () => {

@@ -145,16 +145,6 @@ test('without PIPELINING each command waits for the reply to the one before', as
   ])
 })
 
-test.each([500, 502])('a server that answers EHLO with %i is greeted with HELO', async (code) => {
-  const exchanger = await exchangerWith({ ehlo: `${code} what?` })
-  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
-  expect(linesOf(exchanger).slice(0, 3)).toEqual([
-    'EHLO sender.test',
-    'HELO sender.test',
-    'MAIL FROM:<sender@sender.test>',
-  ])
-})
-
 test('a server that refuses HELO too refuses the message', async () => {
   const exchanger = await exchangerWith({ ehlo: '500 what?', helo: '550 5.7.1 no' })
   expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ phase: 'ehlo', reply: { code: 550 } })
@@ -412,14 +402,6 @@ test('when all hosts refuse the connection, the attempt is a connection timeout 
     ip: '127.0.0.1',
     detail: expect.stringContaining('ECONNREFUSED'),
   })
-})
-
-test('at most two hosts are tried', async () => {
-  const third = await exchangerWith()
-  expect(outcomeOf(await send(engineWith(), siteOf(await closedPort(), await closedPort(), third)))).toBe(
-    'connection_timeout',
-  )
-  expect(third.sessions).toEqual([])
 })
 
 test('a first host that is dead costs only the attempt at it', async () => {

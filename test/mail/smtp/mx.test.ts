@@ -202,15 +202,17 @@ test.concurrent('with the same exchangers, sites under a policy and without one 
   expect(siteOf(await under.lookUp(D)).key).not.toBe(siteOf(await without.lookUp(D)).key)
 })
 
-test.concurrent('hosts are in order of preference, two at most, with the configured port', async () => {
+test.concurrent('hosts are in order of preference with the configured port, and those behind the first two come when they are asked for', async () => {
   const { lookUp } = await world({
     ...records,
     'MX example.test': [mx(D, 30, 'half.test'), mx(D, 20, 'mx2.test'), mx(D, 10, 'mx1.test')],
   })
-  expect(siteOf(await lookUp('Example.Test.')).hosts).toEqual([
+  const { hosts, further } = siteOf(await lookUp('Example.Test.'))
+  expect(hosts).toEqual([
     { name: 'mx1.test', preference: 10, addresses: ['192.0.2.1'], port: 25 },
     { name: 'mx2.test', preference: 20, addresses: ['192.0.2.2'], port: 25 },
   ])
+  expect(await further!()).toEqual([{ name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 }])
 })
 
 test.concurrent('hosts of equal preference are shuffled for each send', async () => {
@@ -224,16 +226,16 @@ test.concurrent('hosts of equal preference are shuffled for each send', async ()
   expect(first.get('mx2.test')).toBeGreaterThan(60)
 })
 
-test.concurrent('both families are listed in turn, at most two addresses of each and no private ones', async () => {
+test.concurrent('both families are listed in turn, at most four addresses of each and no private ones', async () => {
   const { lookUp } = await world({
     'MX example.test': [mx(D, 10, 'many.test')],
     'A many.test': ['10.0.0.1', '192.0.2.1', '192.0.2.2', '192.0.2.3'].map((ip) => a('many.test', ip)),
     'AAAA many.test': ['fd00::1', '2001:db8::1', '2001:db8::2', '2001:db8::3'].map((ip) => aaaa('many.test', ip)),
   })
   const { addresses } = siteOf(await lookUp(D)).hosts[0]!
-  expect(addresses.map((address) => (address.includes(':') ? 6 : 4))).toEqual([4, 6, 4, 6])
+  expect(addresses.map((address) => (address.includes(':') ? 6 : 4))).toEqual([4, 6, 4, 6, 4, 6])
   expect(addresses.every(isPublic)).toBe(true)
-  expect(new Set(addresses).size).toBe(4)
+  expect(new Set(addresses).size).toBe(6)
 })
 
 test.concurrent('domains with the same exchangers are one site, whatever order and case they are in', async () => {

@@ -1,7 +1,8 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, test } from 'vitest'
 import type { Site } from '../../../mail/smtp/attempt.ts'
-import { createCleartextHosts, demandTls } from '../../../mail/smtp/tls.ts'
+import { createHostMemory } from '../../../mail/smtp/host-memory.ts'
+import { demandTls } from '../../../mail/smtp/tls.ts'
 import {
   AUTHORITY,
   CERTIFICATE,
@@ -154,9 +155,10 @@ test('the broken TLS of a host is forgotten after a while', async () => {
 })
 
 test('only a number of hosts with broken TLS are remembered, the latest ones', () => {
-  const hosts = createCleartextHosts(60_000, 2)
-  for (const host of ['a', 'b', 'a', 'c']) hosts.add(host)
-  expect(['a', 'b', 'c'].map((host) => hosts.has(host))).toEqual([true, false, true])
+  const hosts = createHostMemory(60_000, 2)
+  const host = (name: string) => ({ name, port: 25, preference: 0, addresses: [] })
+  for (const name of ['a', 'b', 'a', 'c']) hosts.add(host(name))
+  expect(['a', 'b', 'c'].map((name) => hosts.has(host(name)))).toEqual([true, false, true])
 })
 
 test.each([
