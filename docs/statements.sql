@@ -1628,7 +1628,8 @@ waiting as materialized (
 ),
 lost as (
   insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-  select id, account_id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
+  select id, account_id, attempt, started_at + interval '1 millisecond', 'unknown'
+  from waiting where is_next and is_due and started_at is not null
   on conflict do nothing
 ),
 begun as (
@@ -1726,7 +1727,8 @@ with over as (
 ),
 lost as (
   insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-  select id, account_id, attempt, started_at, 'unknown' from over where started_at is not null
+  select id, account_id, attempt, started_at + interval '1 millisecond', 'unknown'
+  from over where started_at is not null
   on conflict do nothing
 )
   insert into dispatches (id, event_id, message_id, account_id, endpoint_id, kind, state, workflow_id, created_at,
@@ -1745,9 +1747,10 @@ with lost as (
   update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
   returning id, account_id, created_at
 )
-insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-select id, account_id, 1, created_at, 'unknown' from lost
-on conflict do nothing;
+  insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+  select id, account_id, 1, created_at + interval '1 millisecond', 'unknown'
+  from lost
+  on conflict do nothing;
 
 -- cancel-orphans
 -- Cancels dispatches whose endpoint was deleted.

@@ -4,6 +4,7 @@ import type { Database } from '../db/connect.ts'
 import { evidenceOf, reportEvidenceOf, type StoredEvent } from '../db/delivery-event.ts'
 import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
+import { unknownAttempts } from './end.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** The time of a POST with its wait for a slot, and a moment to store its outcome. */
@@ -67,10 +68,12 @@ export const BEGIN = `
     from open_dispatches d join input i on i.id = d.id
     order by d.id for update of d
   ),
-  lost as (
-    insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-    select id, account_id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
-    on conflict do nothing
+  lost as (${unknownAttempts({
+    from: 'waiting',
+    number: 'attempt',
+    startedAt: 'started_at',
+    where: 'is_next and is_due and started_at is not null',
+  })}
   ),
   begun as (
     update open_dispatches d set started_at = clock_timestamp()

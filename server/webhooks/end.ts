@@ -31,6 +31,17 @@ export const intoDispatchHistory = (ended: string, state: string, endedAt: strin
       ended_at)
     select id, event_id, message_id, account_id, endpoint_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
 
+/**
+ * SQL that stores attempts of a process that has not said how they ended. It may still say so: the time one millisecond
+ * later, the precision of the column, leaves the key of the attempt to its end.
+ * @param lost the CTE of the attempts
+ */
+export const unknownAttempts = (lost: { from: string; number: string; startedAt: string; where?: string }) => `
+    insert into attempts (dispatch_id, account_id, number, started_at, outcome)
+    select id, account_id, ${lost.number}, ${lost.startedAt} + interval '1 millisecond', 'unknown'
+    from ${lost.from}${lost.where ? ` where ${lost.where}` : ''}
+    on conflict do nothing`
+
 // An acknowledgement ends the dispatch. A failure schedules the next attempt, unless another process has gone on with
 // the row in the meantime. An acknowledgement that comes after the end of its dispatch is not stored: the attempt
 // stays `unknown`, as that end recorded it.
@@ -163,10 +174,7 @@ export const FINISH = `
     delete from open_dispatches where id = any($1::uuid[])
     returning *
   ),
-  lost as (
-    insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-    select id, account_id, attempt, started_at, 'unknown' from over where started_at is not null
-    on conflict do nothing
+  lost as (${unknownAttempts({ from: 'over', number: 'attempt', startedAt: 'started_at', where: 'started_at is not null' })}
   )
   ${intoDispatchHistory('over', `case when ${LOST_ENDPOINT} then 'cancelled' else $2 end`, ENDED_NOW)}`
 

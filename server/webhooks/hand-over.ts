@@ -2,7 +2,7 @@ import { runEvery } from '../async/run-every.ts'
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { ENDED_NOW, intoDispatchHistory } from './end.ts'
+import { ENDED_NOW, intoDispatchHistory, unknownAttempts } from './end.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
 import type { StoredOutcome } from './post-outcomes.ts'
 import { createRevive, type ReviveLimits } from './revive.ts'
@@ -58,9 +58,7 @@ export const END_LOST_LEASES = `
     update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
     returning id, account_id, created_at
   )
-  insert into attempts (dispatch_id, account_id, number, started_at, outcome)
-  select id, account_id, 1, created_at, 'unknown' from lost
-  on conflict do nothing`
+  ${unknownAttempts({ from: 'lost', number: '1', startedAt: 'created_at' })}`
 
 // The endpoint of these dispatches was deleted during their first attempt, which failed or was left to a workflow.
 export const CANCEL_ORPHANS = `

@@ -299,6 +299,26 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 1, outcome: 'unknown' }])
 })
 
+test('an acknowledgement that comes after its attempt was stored as unknown is an attempt of its own', async () => {
+  const event = await one({ attempt: 2, due: -10 })
+  const [late, again] = [Promise.withResolvers<object>(), Promise.withResolvers<object>()]
+  receiver.script = () => (receiver.requests.length === 1 ? late.promise : again.promise)
+  const first = deliver(event, 2)
+  await expect.poll(() => receiver.requests.length).toBe(1)
+  // Its process stood still, and another one makes the attempt again.
+  const repeat = deliver(event, 2)
+  await expect.poll(() => receiver.requests.length).toBe(2)
+  late.resolve({})
+  await first
+  again.resolve({})
+  await repeat
+  expect(await stateOf(database, event)).toBe('acknowledged')
+  expect((await attemptsOf(database, event)).map(({ number, outcome }) => [number, outcome])).toEqual([
+    [2, 'acked'],
+    [2, 'unknown'],
+  ])
+})
+
 test('an attempt that does not begin because the endpoint is gone is not stored as unknown', async () => {
   await deleteEndpoint(database.db, accountId, 'first')
   const event = await one({ attempt: 2, due: -1, workflowId: 'webhook-x-2' })
