@@ -28,18 +28,24 @@ export interface SmtpReply {
   lines: string[]
 }
 
-/** Calls `ask` before the 354 to a DATA that has recipients. What it resolves to is the reply in place of the 354. */
+/**
+ * Calls `ask` before the 354 to a DATA that has recipients. What it resolves to is the reply in place of the 354; where
+ * it rejects, the client is asked to come again.
+ */
 export function askBeforeData(connection: SmtpConnection, ask: () => Promise<SmtpReply | undefined>): void {
   const begin = connection.handler_DATA
   connection.handler_DATA = function (command, next) {
     if (this.session.envelope.rcptTo.length === 0) return begin.call(this, command, next)
-    ask().then((refusal) => {
+    const answer = (refusal: SmtpReply | undefined) => {
       if (!refusal) return begin.call(this, command, next)
       this.send(refusal.code, refusal.lines)
       next()
-    })
+    }
+    ask().then(answer, () => answer(NOT_NOW))
   }
 }
+
+const NOT_NOW: SmtpReply = { code: 451, lines: ['4.3.0 Not now, come again'] }
 
 /** What a reply of the library means by its code (RFC 3463). Our own replies have their enhanced codes. */
 const ENHANCED: Record<number, string> = {

@@ -6,6 +6,7 @@ import { connectClient } from '../smtp-front/client.ts'
 
 const verbs: string[] = []
 let refusal: { code: number; lines: string[] } | undefined
+let fault: Error | undefined
 const server = new SMTPServer({
   disabledCommands: ['STARTTLS'],
   authOptional: true,
@@ -14,7 +15,10 @@ const server = new SMTPServer({
   onConnect(session, reply) {
     const connection = smtpConnectionOf(server, session)!
     watchCommands(connection, (verb) => verbs.push(verb))
-    askBeforeData(connection, async () => refusal)
+    askBeforeData(connection, async () => {
+      if (fault) throw fault
+      return refusal
+    })
     reply(null)
   },
   onAuth: (_login, _session, reply) => reply(null, { user: 'someone' }),
@@ -47,6 +51,10 @@ test('a DATA gets the reply that refuses it, and the transaction stays', async (
   refusal = { code: 452, lines: ['4.3.2 Later'] }
   expect(await client.ask('DATA')).toBe('452 4.3.2 Later')
   refusal = undefined
+  // The database may be away.
+  fault = new Error('cannot be counted')
+  expect(await client.ask('DATA')).toBe('451 4.3.0 Not now, come again')
+  fault = undefined
   expect(await client.ask('DATA')).toMatch(/^354/)
   expect(await client.ask('Subject: Hi\r\n\r\n.')).toMatch(/^250/)
   client.end()
