@@ -1,3 +1,4 @@
+import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { WireContent } from './content.ts'
 import type { DanePolicy } from './dane.ts'
 import type { SiteLimits } from './engine-limits.ts'
@@ -172,7 +173,7 @@ export interface Site {
   /** In the order in which the engine tries them. */
   hosts: Host[]
   /** Looks up the exchangers behind these, for a message that none of these has taken. */
-  further?: () => Promise<Host[]>
+  further?: (request: SlotRequest) => Promise<Host[]>
   /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
   tlsDemandedBy?: TlsDemand
   /** Exchangers that may not be tried now, because their TLSA records could not be looked up. */

@@ -106,6 +106,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
         lanes.push(start(spare, false))
       }
     },
+    further: () => own.during(site.further!({ accountId, untilMs: deadlines.dotMs, signal: shared.signal() })),
     async nextSlot() {
       const request = { accountId, untilMs: deadlines.nextSlotMs, signal: shared.signal() }
       const next = await own.during(pool.acquire(siteOfAddress, request))
@@ -137,8 +138,8 @@ async function openSuccessor(
   if (!slot) return
   const dialledAtMs = performance.now()
   const { tlsDemandedBy } = site
-  const patience = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
-  const call = { host, sourceAddress, tlsDemandedBy, ...patience, stopwatch: createStopwatch() }
+  const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
+  const call = { host, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') slot.opened()
   else if (opened && isRefusedPlace(opened, host)) slot.refused({ dialledAtMs, reply: wordsOf(opened.reply!) })

@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
-import type { Host, MxLookup, TriedHost } from './attempt.ts'
+import type { Host, MxLookup, Site, TriedHost } from './attempt.ts'
 import { type DaneFinding, daneKey, type SecureHost } from './dane.ts'
 import { MAX_HOSTS } from './next-hosts.ts'
 
@@ -62,14 +62,15 @@ const NONE: DaneFinding = { kind: 'none' }
 export function createExchangers({ resolver, mayDial, daneOf, smtpPort, random }: ExchangerOptions) {
   async function siteOf(found: Exchangers, request?: SlotRequest): Promise<MxLookup> {
     const order = byPreference(found.exchanges).slice(0, MAX_LOOK_UPS)
-    const candidatesOf = (exchanges: readonly Exchange[]) =>
-      Promise.all(exchanges.map((exchange) => candidateOf(exchange, found, request)))
+    const candidatesOf = (exchanges: readonly Exchange[], asker = request) =>
+      Promise.all(exchanges.map((exchange) => candidateOf(exchange, found, asker)))
     const rest = order.slice(FIRST)
     const candidates = await candidatesOf(order.slice(0, FIRST))
     const isEnough = candidates.filter(mayBeTried).length === FIRST
     if (!isEnough) candidates.push(...(await candidatesOf(rest)))
     const hosts = hostsAmong(candidates).slice(0, MAX_HOSTS)
-    const further = async () => hostsAmong(await candidatesOf(rest)).slice(0, MAX_HOSTS - FIRST)
+    const further: Site['further'] = async (asker) =>
+      hostsAmong(await candidatesOf(rest, asker)).slice(0, MAX_HOSTS - FIRST)
     const skipped = candidates.flatMap(skippedHost)
     if (hosts.length > 0 || skipped.length > 0) {
       const name = siteKey(found.exchanges)

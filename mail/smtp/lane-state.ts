@@ -39,6 +39,8 @@ export interface LaneTools {
   waitForLateReply(session: Session): void
   /** Starts further lanes over free places of the site, until this many run. */
   spread(lanes: number): void
+  /** Looks up the exchangers that `FURTHER` holds the place of. */
+  further(): Promise<Host[]>
   /** Waits for a place, after the site has refused a connection because of their number. */
   nextSlot(): Promise<ConnectionSlot | undefined>
 }

@@ -12,7 +12,7 @@ import { transact } from './transaction.ts'
 
 /** Sends to the recipients that wait, until none is left or no connection can be had, and releases the slot. */
 export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: boolean): Promise<void> {
-  const hosts = silentLast(tools)
+  const hosts = silentLast(tools, [...tools.site.hosts, ...(tools.site.further ? [FURTHER] : [])])
   const permissions = { mayRepeat: true, mayWaitForPlace: isFirst }
   const lane: Lane = { isFirst, hosts, ...permissions, isReused: false, isUnproven: false, silent: 0 }
   use(lane, slot)
@@ -31,11 +31,9 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
 }
 
 /** A host that was silent a moment ago is asked, but last. */
-function silentLast({ site, opening }: LaneTools): Host[] {
-  const [awake = [], silent = []] = [false, true].map((isSilent) =>
-    site.hosts.filter((host) => opening.silentHosts.has(host) === isSilent),
-  )
-  return [...awake, ...silent, ...(site.further ? [FURTHER] : [])]
+function silentLast({ opening }: LaneTools, hosts: Host[]): Host[] {
+  const isSilent = (host: Host) => opening.silentHosts.has(host)
+  return [...hosts.filter((host) => !isSilent(host)), ...hosts.filter(isSilent)]
 }
 
 /** Each transaction counts for the messages a minute of the site. */
@@ -52,9 +50,9 @@ function use(lane: Lane, slot: ConnectionSlot | undefined): void {
 /** Makes sure that the lane has a session. Returns false when no host and no time is left for one. */
 async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
   while (!lane.session) {
-    const [host] = lane.hosts
+    const [host, ...rest] = lane.hosts
     if (!lane.slot || !host || performance.now() >= tools.deadlines.dotMs) return false
-    if (host === FURTHER) lane.hosts = await tools.own.during(tools.site.further!())
+    if (host === FURTHER) lane.hosts = silentLast(tools, [...(await tools.further()), ...rest])
     else await open(tools, lane, host)
   }
   return true
@@ -92,12 +90,12 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
 function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch): SessionRequest {
   const { site, sourceAddress, commandMs, deadlines } = tools
   const { tlsDemandedBy } = site
-  const patience = { ...patienceWith(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
-  return { host, sourceAddress, tlsDemandedBy, ...patience, signal: tools.signal(), stopwatch }
+  const times = { ...timesToOpen(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
+  return { host, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
 }
 
 /** How long a host may be silent. The last one has more time, and after two silent ones each has less. */
-function patienceWith({ opening, commandMs }: LaneTools, { hosts, silent }: Lane, host: Host) {
+function timesToOpen({ opening, commandMs }: LaneTools, { hosts, silent }: Lane, host: Host) {
   const { connectMs, hastyMs } = opening.limits
   if (silent >= 2) return { connectMs: hastyMs, greetingMs: hastyMs }
   const isLast = otherHosts(hosts, host).length === 0

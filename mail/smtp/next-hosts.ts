@@ -1,6 +1,7 @@
 import type { Host, Reply, ReplyReading } from './attempt.ts'
 import { ruleFor } from './classify.ts'
 import type { Failure } from './failure.ts'
+import type { ReplyPhase } from './rules/rule.ts'
 
 /** The most exchangers of a site that one delivery tries. */
 export const MAX_HOSTS = 5
@@ -30,7 +31,7 @@ export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed
 }
 
 function isRefusedInTrouble(phase: Failure['phase'], reply: Reply, { name }: Host): boolean {
-  const { subject, name: row } = ruleFor({ phase: phase as 'mail', reply, mx: name })
+  const { subject, name: row } = ruleFor({ phase: phase as ReplyPhase, reply, mx: name })
   return isServerTrouble(reply, { subject, row })
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Site } from '../../../mail/smtp/attempt.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { type SilentPort, startSilentPort } from '../../harness/silent-port.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
@@ -96,6 +97,28 @@ test('a silent exchanger costs its time once, and is asked last for a while', as
     'mx2.example.test',
     'mx1.example.test',
   ])
+})
+
+test('an exchanger behind two silent ones is looked up while there is time for a dot, and goes before them for a while', async () => {
+  const engine = engineWith({ limits: { connectMs: 1_500 } })
+  const alive = await exchangerWith()
+  const asked: { accountId?: string; untilMs?: number }[] = []
+  const further: Site['further'] = async (request) => {
+    asked.push(request)
+    return [hostOf(alive, 'mx3.example.test')]
+  }
+  const site = (key: string) => ({ ...siteOf(silent, silent), key, further })
+  const more = { accountId: 'account', budgetMs: 10_000 }
+  const dotMs = performance.now() + 5_000
+  expect(await send(engine, site('first'), more)).toMatchObject({
+    outcome: { kind: 'delivered' },
+    mx: 'mx3.example.test',
+  })
+  expect(asked).toEqual([expect.objectContaining({ accountId: 'account' })])
+  expect(asked[0]!.untilMs).toBeGreaterThanOrEqual(dotMs)
+  const second = await send(engine, site('second'), more)
+  expect(second).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx3.example.test' })
+  expect(second.tried).toBeUndefined()
 })
 
 test('after two silent exchangers each further one has less time', async () => {

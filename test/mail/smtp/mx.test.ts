@@ -212,7 +212,7 @@ test.concurrent('hosts are in order of preference with the configured port, and 
     { name: 'mx1.test', preference: 10, addresses: ['192.0.2.1'], port: 25 },
     { name: 'mx2.test', preference: 20, addresses: ['192.0.2.2'], port: 25 },
   ])
-  expect(await further!()).toEqual([{ name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 }])
+  expect(await further!({})).toEqual([{ name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 }])
 })
 
 test.concurrent('hosts of equal preference are shuffled for each send', async () => {
