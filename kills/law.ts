@@ -6,7 +6,7 @@ import { reconcile } from '../test/reliability/reconcile.ts'
 import type { Finding } from '../test/reliability/statements.ts'
 
 // The law: whatever is killed, nothing is lost, nothing is doubled, and no recipient whose server always says 250 is
-// told as bounced without doubt, except beside others of its message, by a fault of this service that its detail names.
+// bounced without doubt, except beside others of its message, by a fault of this service that its detail names.
 // An outcome is in doubt only after a marker. The stream keeps its order. Nothing is open a minute after the last kill.
 // All statements of `docs/reliability.md` hold that the logs can show.
 
@@ -45,7 +45,7 @@ function* outcomes({ logs }: Evidence): Iterable<Finding> {
   const { lastSnapshot, recipientsOf } = openBook(logs)
   for (const row of lastSnapshot.recipients) {
     if (row.status === 'delivered' || row.inDoubt) continue
-    if (!isOurs(row)) yield ['a server that always says 250 is told as one that did not', row]
+    if (!isOurs(row)) yield ['an outcome that no server gave: they always say 250', row]
     else if (recipientsOf(row.message).every(isOurs))
       yield ['a fault of this service is the outcome of a whole message', row]
   }

@@ -39,19 +39,16 @@ export async function killAtRandom(world: KillWorld, count: number, log: KillLog
   const backs: Promise<void>[] = []
   const victims = victimsOf(world, random, log)
 
-  for (let n = 1; n <= count; n++) {
+  while (log.kills.length < count) {
     await pauseFor(between(GAP_MS))
     const present = victims.filter(({ place }) => !away.has(place))
-    if (present.length === 0) {
-      n--
-      continue
-    }
+    if (present.length === 0) continue
     const victim = random.weighted(present)
     const isKill = random.share() < 0.55
     const isLong = !isKill && victim.mayStopLong && random.share() < LONG_STOPS
     const ms = isKill ? between(AWAY_MS) : isLong ? LONG_STOP_MS : between(STOPPED_MS)
     const how = isKill ? `kill -9, away for ${ms} ms` : `stopped for ${ms} ms`
-    const kill: Kill = { n, what: `${victim.name}: ${how}`, atMs: Date.now() }
+    const kill: Kill = { n: log.kills.length + 1, what: `${victim.name}: ${how}`, atMs: Date.now() }
     log.kills.push(kill)
     away.add(victim.place)
     const back = (isKill ? victim.kill(ms) : stopFor(victim, ms)).then(() => {

@@ -294,7 +294,7 @@ export interface SmtpTimings {
   dot?: number
   /**
    * The service's own waits: for a free connection, for its database, and while it was busy. Those during a phase count
-   * in that phase, too. They are never told as the server's silence.
+   * in that phase, too. They never count as the server's silence.
    */
   own?: number
 }

@@ -39,8 +39,8 @@ export function createOwnTime(spanMs: number, earlierMs = 0) {
     /** Whether our waits are why no time was left. */
     tookTime,
     /**
-     * A lack of time, told as ours where our waits took some of it: unless the server was silent for half of the time
-     * that it may take for a reply.
+     * The failure, or a fault of ours where our waits took some of the time that was lacking. A server that was silent
+     * for half of the time for a reply is silent all the same.
      * @param serverMs how long that is
      */
     blame(failure: Failure, serverMs: number): Failure {

@@ -38,9 +38,8 @@ export function createOpenCalls(): OpenCalls {
       const network = networkOf(remoteAddress)
       const own = streams.of(network)
       if (own >= STREAMS.byAddress) {
-        throw fail('rate_limit_exceeded', `This address has ${own} open streams of health and reflection. ${WAIT}`, {
-          retryAfterSeconds: 1,
-        })
+        const why = `This address has ${own} open streams of health and reflection. Close one, or wait for one to close.`
+        throw fail('rate_limit_exceeded', why, { retryAfterSeconds: 1 })
       }
       const id = String(nextId++)
       door.enter(id, { remoteAddress, isBusy: () => false, sendAway: end })
@@ -52,5 +51,3 @@ export function createOpenCalls(): OpenCalls {
     },
   }
 }
-
-const WAIT = 'Close one, or wait for one to close.'

@@ -74,7 +74,7 @@ export function createClients(limits: ClientLimits) {
       else endAuth(client)
     },
     /** Notes whether the client awaits the reply to its key. */
-    await(id: string, isWaiting: boolean): void {
+    setWaiting(id: string, isWaiting: boolean): void {
       const client = clients.get(id)
       if (!client) return
       endAuth(client)

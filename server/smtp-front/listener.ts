@@ -145,10 +145,10 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     },
     onAuth({ password }, session, reply) {
       const key = password ?? ''
-      clients.await(session.id, true)
+      clients.setWaiting(session.id, true)
       parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
         (login) => {
-          clients.await(session.id, false)
+          clients.setWaiting(session.id, false)
           if ('code' in login) return refuseKey(session, login, reply)
           if (!clients.logIn(session.id, login.accountId)) {
             return reply(refusal(421, '4.7.0 Too many connections of this account'))
@@ -156,7 +156,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
           reply(null, { user: { key } satisfies User })
         },
         () => {
-          clients.await(session.id, false)
+          clients.setWaiting(session.id, false)
           reply(refusal(454, '4.3.0 The key could not be checked. Try again'))
         },
       )

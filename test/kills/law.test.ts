@@ -54,12 +54,12 @@ test.each([
   expect(found(evidenceOf(...outcomes))).toEqual([])
 })
 
-const TOLD = 'a server that always says 250 is told as one that did not'
+const NOT_THEIRS = 'an outcome that no server gave: they always say 250'
 
 test.each<[string, Evidence, string]>([
-  ['a bounce', evidenceOf({}, { status: 'bounced', reason: 'connection_timeout' }), TOLD],
-  ['a fault without a name', evidenceOf({}, { ...OURS, detail: undefined }), TOLD],
-  ['a rejection', evidenceOf({}, { status: 'rejected', reason: 'suppression_list' }), TOLD],
+  ['a bounce', evidenceOf({}, { status: 'bounced', reason: 'connection_timeout' }), NOT_THEIRS],
+  ['a fault without a name', evidenceOf({}, { ...OURS, detail: undefined }), NOT_THEIRS],
+  ['a rejection', evidenceOf({}, { status: 'rejected', reason: 'suppression_list' }), NOT_THEIRS],
   ['faults alone', evidenceOf(OURS, OURS), 'a fault of this service is the outcome of a whole message'],
   ['doubt without a marker', { ...evidenceOf({}, IN_DOUBT), markers: [] }, 'in doubt without a marker'],
   ['a dot without a marker', { ...evidenceOf({}, {}), markers: [] }, 'a dot without a marker'],

@@ -42,7 +42,7 @@ test('a position tells nothing: its octets are those of random ones, but for the
   )
 })
 
-test('a position of a key that is gone is told apart from one that is none', () => {
+test('a position whose key is gone is another fault than a text that is no position', () => {
   expect(parsePosition(createSealer([keyOf('two'), KEY]), show(), account)).toEqual(position)
   expect(parsePosition(createSealer([keyOf('two')]), show(), account)).toBe('unknown_key')
   expect(parsePosition(createSealer([keyOf('one')]), show(), account)).toBeUndefined()

@@ -204,7 +204,7 @@ export type SmtpTimings = Message<"verdict.v1.SmtpTimings"> & {
 
   /**
    * The service's own waits: for a free connection, for its database, and while it was busy. Those during a phase count
-   * in that phase, too. They are never told as the server's silence.
+   * in that phase, too. They never count as the server's silence.
    *
    * @generated from field: optional double own = 10;
    */

@@ -375,7 +375,7 @@ class SmtpTimings(TypedDict):
     """Sending the content, storing that the final dot is due, and waiting for the reply to it."""
     own: NotRequired[float]
     """The service's own waits: for a free connection, for its database, and while it was busy. Those during a phase
-    count in that phase, too. They are never told as the server's silence.
+    count in that phase, too. They never count as the server's silence.
     """
 
 
