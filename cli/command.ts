@@ -7,7 +7,7 @@ export const EXIT = {
   failed: { code: 1, means: 'failure: refused, bounced, rejected, not imported, or a check failed' },
   usage: { code: 2, means: 'the command line is wrong' },
   not_found: { code: 3, means: 'no such account, key, domain, message or entry' },
-  warned: { code: 4, means: 'for doctor: warnings, and no failure' },
+  warned: { code: 4, means: 'for doctor and upgrade check: warnings, and no failure' },
   unavailable: { code: 69, means: 'the database or the service cannot be reached; try again' },
   configuration: { code: 78, means: 'an environment variable is missing or invalid' },
 } as const

@@ -1,5 +1,6 @@
 import { command, type Exit, type Print } from './command.ts'
-import { examine, type Result, stateOf } from './doctor/examine.ts'
+import type { Group } from './doctor/check.ts'
+import { examine, GROUPS, type Result, stateOf } from './doctor/examine.ts'
 import { createPatient, type Patient } from './doctor/patient.ts'
 import { inColour, reportText } from './doctor/report.ts'
 import { environment } from './environment.ts'
@@ -21,18 +22,15 @@ export const doctor = (print: Print) =>
     .addHelpText('after', NOTES)
     .action(async ({ probe }) => {
       const patient = createPatient(environment(), probe === false ? undefined : probe)
-      const results = await examineAndClose(patient)
-      const state = stateOf(results)
-      const json = { state, checks: results.map(shown) }
-      print({ json, text: reportText(results), exit: EXITS[state], paint: inColour })
+      await diagnose(print, patient, GROUPS)
     })
 
-async function examineAndClose(patient: Patient): Promise<Result[]> {
-  try {
-    return await examine(patient)
-  } finally {
-    await patient.close()
-  }
+/** Makes the checks of the groups, prints what they found, and lets go of the patient. */
+export async function diagnose(print: Print, patient: Patient, groups: readonly Group[]): Promise<void> {
+  const results = await examine(patient, groups).finally(() => patient.close())
+  const state = stateOf(results)
+  const json = { state, checks: results.map(shown) }
+  print({ json, text: reportText(results), exit: EXITS[state], paint: inColour })
 }
 
 const shown = ({ group, name, state, seen, wayOut }: Result) => ({ group, name, state, seen, way_out: wayOut })

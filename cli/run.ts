@@ -36,6 +36,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     erase: async () => (await import('./erase.ts')).erase,
     export: async () => (await import('./export.ts')).exportAddress,
     doctor: async () => (await import('./doctor.ts')).doctor,
+    upgrade: async () => (await import('./upgrade.ts')).upgrade,
   },
   'Other commands:': {
     explain: async () => (await import('./explain.ts')).explain,

@@ -28,7 +28,7 @@ import { startSmtpFront } from './process/smtp-front.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { createCallCounter, watchCalls } from './telemetry/count-calls.ts'
-import { watchInstallation, watchOldestTransaction, watchQuotas } from './telemetry/installation.ts'
+import { watchCluster, watchInstallation, watchOldestTransaction, watchQuotas } from './telemetry/installation.ts'
 import {
   countWorkflows,
   createAnswerCounter,
@@ -62,6 +62,7 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   watchInstallation(metrics, db)
+  watchCluster(metrics, db, config.backupFile)
   watchQuotas(metrics, db, limits)
   const oldestTransaction = createTransactionWatch(db)
   watchOldestTransaction(metrics, oldestTransaction)

@@ -1,6 +1,7 @@
 import { inTime } from '../../server/async/timeout.ts'
 import { CERTIFICATE_CHECKS } from './certificate.ts'
 import { type Check, type Finding, failed, type Group, type State, skipped } from './check.ts'
+import { CLUSTER_CHECKS } from './cluster.ts'
 import { CONFIGURATION_CHECKS } from './configuration.ts'
 import { DATABASE_CHECKS } from './database.ts'
 import { INTERNET_CHECKS } from './internet.ts'
@@ -18,7 +19,8 @@ export const GROUPS: readonly Group[] = [
   { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
   { title: 'This machine', checks: MACHINE_CHECKS },
   { title: 'The Internet', checks: INTERNET_CHECKS },
-  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS, ...TRANSACTION_CHECKS] },
+  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS] },
+  { title: 'PostgreSQL server', checks: [...CLUSTER_CHECKS, ...TRANSACTION_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
   { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
   { title: 'Sign-in', checks: SIGN_IN_CHECKS },
@@ -32,10 +34,10 @@ export interface Result extends Finding {
 /** With the time that closing connections takes, a diagnosis takes less than 15 s. */
 const CHECK_MS = 12_000
 
-/** Makes all checks at the same time. The results are in the order of the table. */
-export function examine(patient: Patient): Promise<Result[]> {
+/** Makes all checks of the groups at the same time. The results are in the order of the table. */
+export function examine(patient: Patient, groups = GROUPS): Promise<Result[]> {
   return Promise.all(
-    GROUPS.flatMap(({ title, checks }) =>
+    groups.flatMap(({ title, checks }) =>
       checks.map(async (check) => ({ group: title, name: check.name, ...(await findingOf(check, patient)) })),
     ),
   )

@@ -105,6 +105,11 @@ export const SECTIONS: readonly Section[] = [
         meaning:
           'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed. Sends and webhooks that need it fail until their domain or endpoint is created again, and receipts until `npx verdict receipt rotate-key`. People with a second factor cannot sign in until they are removed and invited again. If an address was ever erased, see [erasure](erasure.md#the-hash-and-what-it-protects-from).',
       },
+      backupFile: {
+        meaning:
+          'A file that each [back-up](backup.md#base-back-up-and-wal) writes when it has ended. Its time is the age of ' +
+          'the newest back-up in the doctor, the metrics and an alert.',
+      },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
       contentRetentionDays: {
         meaning:

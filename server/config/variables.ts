@@ -18,6 +18,8 @@ export interface Variables {
   encryptionKeys: readonly { id: string; key: Buffer }[]
   /** The ids of keys that are gone for ever: the API starts although it cannot open what they sealed. */
   lostEncryptionKeys: readonly string[]
+  /** A file that each back-up of the database writes; undefined means that only the archive of WAL tells its age. */
+  backupFile: string | undefined
   /** Without the final slash; undefined means the address that the API listens on. */
   publicUrl: string | undefined
   /** PEM. */
@@ -195,6 +197,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: 'k1',
     default: () => [],
   },
+  backupFile: { name: 'BACKUP_FILE', read: values.text, example: '/var/backups/verdict/done', default: none },
   tlsCert: { name: 'TLS_CERT_FILE', read: values.certificateFile, example: '/etc/verdict/tls.crt', default: none },
   tlsKey: { name: 'TLS_KEY_FILE', read: values.privateKeyFile, example: '/etc/verdict/tls.key', default: none },
   publicUrl: {

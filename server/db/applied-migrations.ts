@@ -98,6 +98,10 @@ export async function readAppliedMigrations(db: Database | Transaction): Promise
   }
 }
 
+/** The migrations of this version that a database lacks, the oldest first. */
+export const pendingOf = ({ hashes }: Pick<AppliedMigrations, 'hashes'>): readonly Migration[] =>
+  knownMigrations().filter(({ hash }) => !hashes.has(hash))
+
 /**
  * Compares the migrations of a database with those of this version, as sets. A database that has all of them may have
  * others: a later release has migrated it, and this one runs beside it.
@@ -105,7 +109,7 @@ export async function readAppliedMigrations(db: Database | Transaction): Promise
 export function checkApplied({ hashes, oldestRelease }: AppliedMigrations): MigrationCheck {
   if (oldestRelease !== undefined && compareReleases(oldestRelease, packageJson.version) > 0)
     return { state: 'outgrown', fault: outgrown(oldestRelease) }
-  const present = knownMigrations().filter(({ hash }) => hashes.has(hash)).length
+  const present = knownMigrations().length - pendingOf({ hashes }).length
   if (present === knownMigrations().length) return { state: 'ok' }
   if (present === hashes.size) return { state: 'pending', fault: PENDING }
   return { state: 'unreleased', fault: UNRELEASED }

@@ -1,8 +1,8 @@
 import {
   checkApplied,
   compareReleases,
-  knownMigrations,
   newestRelease,
+  pendingOf,
   readAppliedMigrations,
   refuseUnusable,
 } from './applied-migrations.ts'
@@ -10,9 +10,8 @@ import { connect, type Transaction } from './connect.ts'
 import { alterTables, type DdlTransaction, ddl } from './ddl.ts'
 import { CREATE_DATABASE, textFault } from './encoding.ts'
 import { beginEpoch } from './event-order.ts'
+import { MIGRATION_LOCK, readSessionReleases } from './session-releases.ts'
 import { run } from './statement.ts'
-
-const LOCK = 0x7665_7264 // 'verd'
 
 /** Drizzle's table, as its migrator makes it. */
 const TABLE = ddl`
@@ -40,7 +39,7 @@ export async function applyMigrations(url: string, onWait?: (error: Error) => vo
   const db = connect(url, { connections: 1, statementMs: 0 })
   const apply = async (transaction: DdlTransaction) => {
     await run(transaction.tx, NO_LIMIT)
-    await run(transaction.tx, 'select pg_advisory_xact_lock($1)', [LOCK])
+    await run(transaction.tx, 'select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
     await applyMissing(transaction)
     await beginEpoch(transaction)
   }
@@ -51,19 +50,10 @@ export async function applyMigrations(url: string, onWait?: (error: Error) => vo
   }
 }
 
-/**
- * The releases whose processes have sessions. Those of 0.2 and older do not name theirs. A migration that waits for its
- * turn is none of them.
- */
-const SESSIONS = `
-  select substr(application_name, 9) as release from pg_stat_activity
-  where datname = current_database() and application_name ~ '^verdict( |$)' and pid <> pg_backend_pid()
-    and pid not in (select pid from pg_locks where locktype = 'advisory' and objid = ${LOCK})`
-
 /** An upgrade stops once when processes of an older release would fail on the new tables. */
 async function refuseOldSessions(tx: Transaction, oldestRelease: string): Promise<void> {
-  const sessions = await run<{ release: string }>(tx, SESSIONS)
-  const old = sessions.filter(({ release }) => compareReleases(release, oldestRelease) < 0)
+  const sessions = await readSessionReleases(tx)
+  const old = sessions.filter((release) => compareReleases(release, oldestRelease) < 0)
   if (old.length === 0) return
   throw new Error(
     `processes of a release before ${oldestRelease} use the database (sessions: ${old.length}). ` +
@@ -77,7 +67,7 @@ async function applyMissing({ tx, alter }: DdlTransaction): Promise<void> {
   await alter(TABLE)
   const applied = await readAppliedMigrations(tx)
   refuseUnusable(checkApplied(applied))
-  const pending = knownMigrations().filter(({ hash }) => !applied.hashes.has(hash))
+  const pending = pendingOf(applied)
   const isEmpty = applied.hashes.size === 0
   if (isEmpty) await refuseOtherTexts(tx)
   const oldest = newestRelease(pending.map(({ oldestRelease }) => oldestRelease))

@@ -1,5 +1,7 @@
 import { inTime } from '../async/timeout.ts'
 import type { OperatorLimits } from '../config/limits.ts'
+import { backupAge } from '../db/backup-age.ts'
+import { type Cluster, readCluster, type Slot } from '../db/cluster.ts'
 import type { Database } from '../db/connect.ts'
 import { INVALID_INDEXES } from '../db/invalid-indexes.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
@@ -129,6 +131,42 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
   metrics.invalidIndexes.read(show(({ invalidIndexes }) => [[{}, invalidIndexes]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
+}
+
+/** Shows what can stop the whole server, read at scrapes and at most every ten seconds. */
+export function watchCluster(metrics: Metrics, db: Database, backupFile: string | undefined): void {
+  const read = async () => {
+    const cluster = await inTime(readCluster(db), READ_MS)
+    return { ...cluster, backupAge: await backupAge(backupFile, cluster) }
+  }
+  const fresh = keepFresh<Awaited<ReturnType<typeof read>> | undefined>(read, undefined)
+  metrics.refresh(fresh.renew)
+  const show = (of: (cluster: Cluster) => number) => () => {
+    const cluster = fresh.value()
+    return cluster ? ([[{}, of(cluster)]] satisfies [object, number][]) : []
+  }
+  metrics.clusterSessions.read(() => {
+    const cluster = fresh.value()
+    if (!cluster) return []
+    return [
+      [{ state: 'open' }, cluster.sessions],
+      [{ state: 'limit' }, cluster.sessionLimit],
+    ]
+  })
+  metrics.slots.read(() => {
+    const slots = fresh.value()?.slots
+    if (!slots) return []
+    const count = (state: Slot['state']) => slots.filter((slot) => slot.state === state).length
+    return (['active', 'inactive', 'lost'] as const).map((state) => [{ state }, count(state)])
+  })
+  metrics.slotBytes.read(show(({ slots }) => Math.max(0, ...slots.map(({ keptBytes }) => keptBytes))))
+  metrics.freezeAge.read(show(({ freezeAge }) => freezeAge))
+  metrics.lockWait.read(show(({ lockWaitSeconds }) => Math.max(0, lockWaitSeconds)))
+  metrics.deadRows.read(show(({ deadRows }) => deadRows))
+  metrics.backupAge.read(() => {
+    const age = fresh.value()?.backupAge
+    return age === undefined ? [] : [[{}, age]]
+  })
 }
 
 const QUOTAS = `

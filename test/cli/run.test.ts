@@ -314,7 +314,7 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(26)
+  expect(names).toHaveLength(27)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)

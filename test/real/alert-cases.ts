@@ -56,6 +56,11 @@ export const HEALTHY: SeriesTable = {
   [`verdict_body_budget_bytes{${API},state="limit"}`]: always(268e6),
   [`verdict_process_open_fds{${API}}`]: always(200),
   [`verdict_process_max_fds{${API}}`]: always(20_000),
+  [`verdict_cluster_sessions{${API},state="open"}`]: always(30),
+  [`verdict_cluster_sessions{${API},state="limit"}`]: always(97),
+  [`verdict_cluster_replication_slots{${API},state="lost"}`]: always(0),
+  [`verdict_cluster_freeze_age_transactions{${API}}`]: always(150e6),
+  [`verdict_backup_age_seconds{${API}}`]: always(DAY),
 }
 
 export interface AlertCase {
@@ -148,5 +153,35 @@ export const CASES: Record<string, AlertCase> = {
   VerdictFilesRunOut: {
     series: { [`verdict_process_open_fds{${API}}`]: always(17_000) },
     labels: { instance: 'a' },
+  },
+  VerdictSessionsRunOut: { series: { [`verdict_cluster_sessions{${API},state="open"}`]: always(90) } },
+  VerdictSlotLost: { series: { [`verdict_cluster_replication_slots{${API},state="lost"}`]: always(1) } },
+  VerdictFreezeLate: { series: { [`verdict_cluster_freeze_age_transactions{${API}}`]: always(1.2e9) } },
+  VerdictBackupOld: { series: { [`verdict_backup_age_seconds{${API}}`]: always(27 * 3_600) } },
+}
+
+/** An installation with two sends a minute, of which all fail: what each alert on a share sees of it. */
+export const SMALL_CASES: Record<string, AlertCase> = {
+  VerdictCallsFail: {
+    series: {
+      [`verdict_calls_total{${API},rpc="EmailService/Send",protocol="rest",code="transient_failure"}`]: growing(2),
+    },
+  },
+  VerdictCannotConnect: { series: { [sends('connection_timeout', 'bounced')]: growing(2) } },
+  VerdictManyInDoubt: {
+    series: {
+      [sends('connection_timeout', 'bounced')]: growing(2),
+      [`verdict_in_doubt_recipients_total{${API},mode="live"}`]: growing(2),
+    },
+  },
+  VerdictBlocked: { series: { [sends('policy_block', 'bounced')]: growing(2) } },
+  VerdictAddressRefused: {
+    series: {
+      [`verdict_provider_recipients_total{${API},provider="google.com",result="sender_refused"}`]: growing(2),
+    },
+    labels: { provider: 'google.com' },
+  },
+  VerdictDnsFails: {
+    series: { [`verdict_dns_answers_total{${API},type="MX",source="server",result="failure"}`]: growing(2) },
   },
 }

@@ -6,7 +6,7 @@ import { stringify, parse as yaml } from 'yaml'
 import { DEFINITIONS, isOf } from '../../server/telemetry/metrics.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
-import { type AlertCase, CASES, HEALTHY } from './alert-cases.ts'
+import { type AlertCase, CASES, HEALTHY, SMALL_CASES } from './alert-cases.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
 import { promtool } from './promtool.ts'
 
@@ -111,6 +111,18 @@ test('each alert fires when its case comes, and none fires in an installation th
   })
   const file = join(folder, 'test.yaml')
   writeFileSync(file, stringify({ rule_files: [RULES_FILE], evaluation_interval: '1m', tests: [healthy, ...cases] }))
+  promtool(['test', 'rules', file])
+})
+
+test('each alert on a share of something also sees an installation with two sends a minute', () => {
+  const shares = RULES.filter(({ expr }) => /increase|rate\(/.test(expr) && / \/ /.test(expr))
+  expect(Object.keys(SMALL_CASES).sort()).toEqual(shares.map(({ alert }) => alert).sort())
+  const cases = shares.map((rule) => {
+    const { series, labels = {} } = SMALL_CASES[rule.alert]!
+    return { name: rule.alert, ...input(series), alert_rule_test: [expectation(rule, labels)] }
+  })
+  const file = join(folder, 'small.yaml')
+  writeFileSync(file, stringify({ rule_files: [RULES_FILE], evaluation_interval: '1m', tests: cases }))
   promtool(['test', 'rules', file])
 })
 

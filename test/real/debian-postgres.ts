@@ -53,7 +53,8 @@ export function programOf(name: string): string {
 
 const majorOf = (programs: string) => Number(/\d+/.exec(programs)?.[0])
 
-async function initialize(data: string): Promise<void> {
+/** A new cluster. */
+export async function initialize(data: string): Promise<void> {
   const passwordFile = `${data}.password`
   await writeFile(passwordFile, PASSWORD)
   runCommand(['chown', 'postgres:postgres', passwordFile])
