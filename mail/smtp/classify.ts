@@ -3,7 +3,7 @@ import { type Clause, clausesOf } from './clauses.ts'
 import { type KnownNames, NAMED } from './plain-text.ts'
 import { leftWords } from './rules/known-words.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
-import { RULES } from './rules.ts'
+import { rulesAt } from './rules.ts'
 
 /** A reply with its place in the conversation. */
 export interface PlacedReply {
@@ -23,7 +23,7 @@ export interface Judgement {
 
 /**
  * What a reply means for the recipient. The phase decides first, and the first digit decides permanence. The reason
- * comes from what the reply speaks of (see `RULES`). A reply that neither accepts nor refuses is in doubt after the
+ * comes from what the reply speaks of (see `rulesAt`). A reply that neither accepts nor refuses is in doubt after the
  * final dot, and temporary before it.
  */
 export function classify(placed: PlacedReply): Judgement {
@@ -78,6 +78,7 @@ export const ruleFor = (placed: PlacedReply): ReplyRule => heldBy(placed).rule
  * decides where no other clause does.
  */
 function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
+  const rules = rulesAt(phase)
   const code = String(reply.code)
   const clauses = clausesOf(reply.text, names)
   const help = clauses.filter(({ isHelp }) => isHelp)
@@ -101,9 +102,9 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
     return undefined
   }
   const isQuoted = clauses.some(({ isForeign }) => isForeign)
-  const first = firstHeld((rule) => held(rule, own), isQuoted)
+  const first = firstHeld(rules, (rule) => held(rule, own), isQuoted)
   if (first.words !== undefined || first.rule.kind === 'full' || help.length === 0) return first
-  return firstOf(RULES, (rule) => (rule.text && !rule.kind ? held(rule, help) : undefined)) ?? first
+  return firstOf(rules, (rule) => (rule.text && !rule.kind ? held(rule, help) : undefined)) ?? first
 }
 
 /**
@@ -111,10 +112,10 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
  * like those of a reply. Then a row that holds by the status alone counts nothing against the recipient, unless the row
  * after it would count more.
  */
-function firstHeld(held: (rule: ReplyRule) => Held | undefined, isQuoted: boolean): Held {
-  const first = firstOf(RULES, held)!
+function firstHeld(rules: readonly ReplyRule[], held: (rule: ReplyRule) => Held | undefined, isQuoted: boolean): Held {
+  const first = firstOf(rules, held)!
   if (!isQuoted || !isByStatusAlone(first.rule)) return first
-  const other = firstOf(RULES, (rule) => (isByStatusAlone(rule) ? undefined : held(rule)))!
+  const other = firstOf(rules, (rule) => (isByStatusAlone(rule) ? undefined : held(rule)))!
   return isAtLeast(first.rule.kind, other.rule.kind) ? other : first
 }
 

@@ -15,7 +15,7 @@ import {
 } from './rules/mailbox.ts'
 import { CONTENT_RULES, JUDGED_RULES, LINK_RULES, MESSAGE_RULES, SIZE_STATUS_RULES } from './rules/message.ts'
 import { EXPIRY_RULES, HOST_RULES, NOT_REACHED_RULES, NULL_MX_RULES, ROUTE_STATUS_RULES } from './rules/route.ts'
-import { RECIPIENT_PHASES, type ReplyPhase, type ReplyRule } from './rules/rule.ts'
+import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import {
   DOMAIN_RULES,
   FAULT_RULES,
@@ -25,20 +25,23 @@ import {
   REPUTATION_RULES,
   SENDER_RULES,
 } from './rules/sender.ts'
-import { SESSION_RULES, SESSION_STATUS_RULES } from './rules/session.ts'
+import { SEQUENCE_RULES, SESSION_RULES, SESSION_STATUS_RULES } from './rules/session.ts'
 
-const OPENING: readonly ReplyPhase[] = ['greeting', 'ehlo', 'starttls', 'mail']
+const OPENING_PHASES: readonly ReplyPhase[] = ['greeting', 'ehlo', 'starttls', 'mail']
 
 /** Before the server has seen a recipient, a reply proves nothing about the recipient. */
 const OPENING_RULES: readonly ReplyRule[] = [
-  { name: 'TLS refused', subject: 'sender', phases: ['starttls'], reason: 'policy_block', evenFor4xx: true },
-  { name: 'refused before any recipient', subject: 'sender', phases: OPENING, reason: 'policy_block' },
-]
-
-/** All rows, in order of precedence. */
-export const RULES: readonly ReplyRule[] = [
   ...RATE_RULES,
   ...SESSION_RULES,
+  ...SESSION_STATUS_RULES,
+  { name: 'TLS refused', subject: 'sender', phases: ['starttls'], reason: 'policy_block', evenFor4xx: true },
+  { name: 'refused before any recipient', subject: 'sender', reason: 'policy_block' },
+]
+
+const RECIPIENT_RULES: readonly ReplyRule[] = [
+  ...RATE_RULES,
+  ...SESSION_RULES,
+  ...SEQUENCE_RULES,
   ...LINK_RULES,
   ...REPUTATION_RULES,
   ...JUDGED_RULES,
@@ -46,7 +49,6 @@ export const RULES: readonly ReplyRule[] = [
   ...SENDER_RULES,
   ...DOMAIN_RULES,
   ...SESSION_STATUS_RULES,
-  ...OPENING_RULES,
   ...SIZE_STATUS_RULES,
   ...SYSTEM_RULES,
   ...QUOTA_RULES,
@@ -62,12 +64,19 @@ export const RULES: readonly ReplyRule[] = [
   ...POLICY_RULES,
   ...ROUTE_STATUS_RULES,
   ...EXPIRY_RULES,
-  { name: 'no mail here', subject: 'sender', phases: RECIPIENT_PHASES, code: /^521$/, reason: 'policy_block' },
+  { name: 'no mail here', subject: 'sender', code: /^521$/, reason: 'policy_block' },
   ...STATUS_RULES,
   ...DOUBTFUL_RULES,
   ...NUMBER_RULES,
   { name: 'not understood', subject: 'sender', reason: 'policy_block' },
 ]
+
+/** The rows that are asked at a phase, in order of precedence. The last one always holds. */
+export const rulesAt = (phase: ReplyPhase): readonly ReplyRule[] =>
+  OPENING_PHASES.includes(phase) ? OPENING_RULES : RECIPIENT_RULES
+
+/** All rows. */
+export const RULES: readonly ReplyRule[] = [...new Set([...OPENING_RULES, ...RECIPIENT_RULES])]
 
 /** A reading in one phrase, as people see it: `sender (rate)`. */
 export const readAs = ({ subject, row }: Pick<ReplyReading, 'subject' | 'row'>): string => `${subject} (${row})`

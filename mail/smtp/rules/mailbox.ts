@@ -1,6 +1,6 @@
 import { MAILBOX_BLOCKED, MAILBOX_DISABLED, MAILBOX_FULL, MAILBOX_REFUSED, NO_SPACE, USER_UNKNOWN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
-import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule, senderRow } from './rule.ts'
+import { CONTENT_PHASES, type ReplyRule, senderRow } from './rule.ts'
 
 // Each is compiled once, at the first reply that needs it.
 const UNKNOWN_USER = pattern(USER_UNKNOWN)
@@ -20,7 +20,6 @@ const SYSTEM_STORAGE = words(
 const full = (when: Partial<ReplyRule>): ReplyRule => ({
   name: 'full',
   subject: 'space',
-  phases: RECIPIENT_PHASES,
   ...when,
   reason: 'mailbox_full',
   evenFor4xx: true,
@@ -31,7 +30,6 @@ const full = (when: Partial<ReplyRule>): ReplyRule => ({
 const refused = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
   name,
   subject: 'mailbox',
-  phases: RECIPIENT_PHASES,
   ...when,
   reason: 'mailbox_does_not_exist',
   kind: 'refused',
@@ -66,7 +64,6 @@ export const MAILBOX_RULES: readonly ReplyRule[] = [
   {
     name: 'unknown',
     subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
     text: UNKNOWN_USER,
     wholly: true,
     reason: 'mailbox_does_not_exist',
@@ -88,7 +85,6 @@ export const STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'unknown',
     subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
     status: UNKNOWN_STATUS,
     silent: true,
     reason: 'mailbox_does_not_exist',
@@ -98,7 +94,6 @@ export const STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'unknown by its status',
     subject: 'mailbox',
-    phases: RECIPIENT_PHASES,
     status: UNKNOWN_STATUS,
     reason: 'mailbox_does_not_exist',
     kind: 'status',
@@ -116,6 +111,6 @@ export const DOUBTFUL_RULES: readonly ReplyRule[] = [
 ]
 
 export const NUMBER_RULES: readonly ReplyRule[] = [
-  full({ code: /^552$/, bare: true }),
+  { name: 'full', subject: 'space', code: /^552$/, bare: true, reason: 'mailbox_full', kind: 'full' },
   refused('refused without words', { phases: ['rcpt'], code: /^55[013]$/, bare: true, silent: true }),
 ]

@@ -1,6 +1,6 @@
 import { CONTENT_JUDGED, LINKS_LISTED, SPAM } from './lexicon.ts'
 import { near, pattern, words } from './pattern.ts'
-import { CONTENT_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+import { CONTENT_PHASES, type ReplyRule } from './rule.ts'
 
 /** A sentence that judges the message, whatever else the reply speaks of. */
 const JUDGED_SPAM = near(
@@ -69,12 +69,12 @@ export const JUDGED_RULES: readonly ReplyRule[] = [
 
 /** Asked before the rows about space: a size is that of a mailbox, too. */
 export const SIZE_STATUS_RULES: readonly ReplyRule[] = [
-  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  { name: 'size', subject: 'message', status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
 ]
 
 /** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
 export const MESSAGE_RULES: readonly ReplyRule[] = [
-  { name: 'size', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(TOO_LARGE), reason: 'policy_block' },
+  { name: 'size', subject: 'message', text: pattern(TOO_LARGE), reason: 'policy_block' },
   {
     name: 'spam',
     subject: 'message',
@@ -82,7 +82,7 @@ export const MESSAGE_RULES: readonly ReplyRule[] = [
     text: pattern(SPAM),
     reason: 'spam_blocked',
   },
-  { name: 'form', subject: 'message', phases: RECIPIENT_PHASES, text: pattern(FORM), reason: 'policy_block' },
+  { name: 'form', subject: 'message', text: pattern(FORM), reason: 'policy_block' },
 ]
 
 /** Asked after the rows about the mailbox: a content is what a mailbox does not take, too. */

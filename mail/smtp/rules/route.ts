@@ -1,6 +1,6 @@
 import { DOMAIN_UNKNOWN, NO_SUCH_DOMAIN } from './lexicon.ts'
 import { pattern, words } from './pattern.ts'
-import { LATE_PHASES, RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+import { LATE_PHASES, type ReplyRule } from './rule.ts'
 
 const HOST_UNKNOWN = words(
   'host unknown, unknown host, host not found',
@@ -33,11 +33,10 @@ const GIVEN_UP = words(
 
 /** A domain that says it takes no mail (RFC 7505). */
 export const NULL_MX_RULES: readonly ReplyRule[] = [
-  { name: 'null MX', subject: 'route', phases: RECIPIENT_PHASES, code: /^556$/, reason: 'no_mx_record' },
+  { name: 'null MX', subject: 'route', code: /^556$/, reason: 'no_mx_record' },
   {
     name: 'null MX',
     subject: 'route',
-    phases: RECIPIENT_PHASES,
     status: /^5\.1\.10$/,
     text: pattern(words('nullmx, null mx, domain does not accept mail')),
     reason: 'no_mx_record',
@@ -91,7 +90,6 @@ export const EXPIRY_RULES: readonly ReplyRule[] = [
   {
     name: 'expired',
     subject: 'route',
-    phases: RECIPIENT_PHASES,
     code: /^5/,
     status: /^4\./,
     reason: 'connection_timeout',

@@ -35,7 +35,6 @@ export interface ReplyRule {
   kind?: Kind
 }
 
-export const RECIPIENT_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot', 'late']
 export const CONTENT_PHASES: readonly ReplyPhase[] = ['data', 'dot', 'late']
 export const LATE_PHASES: readonly ReplyPhase[] = ['late']
 /** While we talk to the recipient's server ourselves. */
@@ -45,7 +44,6 @@ export const LIVE_PHASES: readonly ReplyPhase[] = ['rcpt', 'data', 'dot']
 export const senderRow = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
   name,
   subject: 'sender',
-  phases: RECIPIENT_PHASES,
   ...when,
   reason: 'policy_block',
 })

@@ -1,5 +1,5 @@
 import { near, pattern, words } from './pattern.ts'
-import { RECIPIENT_PHASES, type ReplyRule } from './rule.ts'
+import type { ReplyRule } from './rule.ts'
 
 const MANY = words('too many, number of, maximum, max, limit of, limited to, only, trop de')
 const THINGS = words(
@@ -47,10 +47,12 @@ export const SESSION_RULES: readonly ReplyRule[] = [
     ),
     reason: 'temporary_failure',
   },
+]
+
+export const SEQUENCE_RULES: readonly ReplyRule[] = [
   {
     name: 'sequence',
     subject: 'session',
-    phases: RECIPIENT_PHASES,
     text: pattern(
       words(
         'multiple destination domains, domains per transaction, no valid recipients, need rcpt, rcpt first, bad sequence, need mail command, need mail before, out of sequence, nested mail',

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { NAMES, replyOf } from '../../../bench/verdicts/labelled.ts'
+import { classify } from '../../../mail/smtp/classify.ts'
+import type { ReplyPhase, ReplyRule } from '../../../mail/smtp/rules/rule.ts'
+import { RULES, readAs } from '../../../mail/smtp/rules.ts'
+
+const replies = readFileSync(new URL('rows.txt', import.meta.url), 'utf8')
+  .split(/\n{2,}/)
+  .slice(1)
+  .map((block) => {
+    const [heading = '', ...lines] = block.trim().split('\n')
+    const [, mx = 'mx.example.net', line = ''] = /^(?:\[(\S+)\] )?(.*)$/.exec(heading)!
+    const places = lines.flatMap((each) => {
+      const [, phases = '', verdict] = /^ {2}([a-z ]+): (.*)$/.exec(each) ?? []
+      return phases.split(' ').map((phase) => ({ phase: phase as ReplyPhase, verdict }))
+    })
+    return { mx, line, places }
+  })
+
+type Reply = (typeof replies)[number]
+
+function verdictOf({ mx, line }: Reply, phase: ReplyPhase): string {
+  const { outcome, reading } = classify({ phase, reply: replyOf(line.padEnd(4)), mx, names: NAMES })
+  const { kind = '-', decidedBy } = reading!
+  return `${readAs(reading!)} ${outcome.kind === 'bounced' ? outcome.reason : outcome.kind} ${kind} ${decidedBy}`
+}
+
+test.each(replies)('$line', (reply) => {
+  const { places } = reply
+  expect(places.map(({ phase }) => ({ phase, verdict: verdictOf(reply, phase) }))).toEqual(places)
+})
+
+const isDecided = () =>
+  replies.some((reply) => reply.places.some(({ phase, verdict }) => verdictOf(reply, phase) !== verdict))
+
+/** The row without one of its conditions, or with one value less in it; and as one that never holds. */
+function changesOf(rule: ReplyRule): { without: string; change: Partial<ReplyRule> }[] {
+  const { name, subject, reason, ...conditions } = rule
+  const each = Object.entries(conditions).flatMap(([key, value]) => [
+    { without: key, change: { [key]: undefined } },
+    ...(Array.isArray(value)
+      ? value.map((one) => ({ without: `${key} ${one}`, change: { [key]: value.filter((other) => other !== one) } }))
+      : []),
+  ])
+  return [{ without: 'the row', change: { phases: [] } }, ...each]
+}
+
+/** They always hold, so that nothing can be asked without them. */
+const LAST = ['refused before any recipient', 'not understood']
+
+test('every row, each of its conditions and each value in one decides one of these replies', () => {
+  const undecided = RULES.filter(({ name }) => !LAST.includes(name)).flatMap((rule) =>
+    changesOf(rule).flatMap(({ without, change }) => {
+      const kept = { phases: undefined, ...rule }
+      Object.assign(rule, change)
+      const decides = isDecided()
+      Object.assign(rule, kept)
+      return decides ? [] : [`${readAs({ subject: rule.subject, row: rule.name })} without ${without}`]
+    }),
+  )
+  expect(undecided).toEqual([])
+})
