@@ -27,7 +27,7 @@ export const ROOMS: Record<string, Room> = {
   'mail/smtp/rules': {
     code: ['mail/smtp/rules/*.ts', ...READING.map((name) => `mail/smtp/${name}.ts`)],
     wordLists: ['mail/smtp/rules/*.ts'],
-    tests: ['classify', 'evidence', 'laws', 'phrases', 'reply'].map((name) => `test/mail/smtp/${name}*.test.ts`),
+    tests: ['classify', 'clauses', 'laws', 'phrases', 'reply', 'rows'].map((name) => `test/mail/smtp/${name}*.test.ts`),
     floor: { code: 85, phrases: 95 },
   },
   inbound: {

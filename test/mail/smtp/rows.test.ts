@@ -22,8 +22,9 @@ type Reply = (typeof replies)[number]
 
 function verdictOf({ mx, line }: Reply, phase: ReplyPhase): string {
   const { outcome, reading } = classify({ phase, reply: replyOf(line.padEnd(4)), mx, names: NAMES })
-  const { kind = '-', decidedBy } = reading!
-  return `${readAs(reading!)} ${outcome.kind === 'bounced' ? outcome.reason : outcome.kind} ${kind} ${decidedBy}`
+  const { kind = '-', decidedBy, words } = reading!
+  const reason = outcome.kind === 'bounced' ? outcome.reason : outcome.kind
+  return `${readAs(reading!)} ${reason} ${kind} ${decidedBy}${words === undefined ? '' : `: ${words}`}`
 }
 
 test.each(replies)('$line', (reply) => {
