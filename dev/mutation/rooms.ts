@@ -33,7 +33,7 @@ export const ROOMS: Record<string, Room> = {
   inbound: {
     code: ['server/inbound/**/*.ts'],
     wordLists: ['server/inbound/marks.ts'],
-    tests: [all('inbound')],
+    tests: [all('inbound'), 'test/cli/recheck.thorough.test.ts'],
     floor: { code: 85, phrases: 85 },
   },
   ledger: {

@@ -66,8 +66,8 @@ const MAX_CHARACTERS = 4_096
 const BEFORE_RECIPIENT =
   /\b(?:after|in (?:reply|response) to|following|responding to) (?:the )?(?:initial connection|connect(?:ion)?\b|helo|ehlo|lhlo|starttls|mail from)/i
 
-/** Rows that hold for any reply: without a reply of a server they are no evidence. */
-const NO_EVIDENCE = new Set(['sender (not understood)', 'mailbox (refused without words)'])
+/** The row that holds for any reply: without a reply of a server it is no evidence. */
+const NOT_UNDERSTOOD = 'sender (not understood)'
 
 /**
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
@@ -91,7 +91,7 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
   const hasWords = /\p{L}{2}/u.test(reply.text)
-  const isEvidence = phrase !== undefined && (!NO_EVIDENCE.has(phrase) || (quoted !== undefined && hasWords))
+  const isEvidence = phrase !== undefined && (phrase !== NOT_UNDERSTOOD || (quoted !== undefined && hasWords))
   const told = { ...(quoted && { code, reply: reply.text }), enhanced, detail }
   if (outcome.kind !== 'bounced' || !isEvidence) return told
   const { kind, decidedBy, words } = reading!

@@ -76,7 +76,6 @@ function diagnosticOf(fields: Field[]): string[] {
   const [first = '', ...more] = fieldLines(fields, 'diagnostic-code')
   const lines = [withoutType(first), ...more].filter((line) => line !== '')
   const [, remote] = SUPPLEMENT.exec(fieldValue(fields, 'x-supplementary-info')) ?? []
-  if (lines.length === 0 && remote !== undefined) return [remote]
   const [, comment] = /^[\d.]{1,11}\s{1,8}\((.{1,400})\)$/.exec(fieldValue(fields, 'status')) ?? []
-  return lines.length === 0 && comment !== undefined ? [comment] : lines
+  return lines.length > 0 ? lines : [remote ?? comment].flatMap((text) => text ?? [])
 }

@@ -19,7 +19,7 @@ export interface Parts {
 const MAX_HEADER_BYTES = 64 * 1024
 const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 10
-const COPY = /^(?:message\/(?:rfc822|global)|text\/rfc822-headers|message\/global-headers)$/
+const COPIES = new Set(['message/rfc822', 'message/global', 'text/rfc822-headers', 'message/global-headers'])
 
 /** The parser throws on parts nested too deep, and on headers too large: then there is nothing to read. */
 const parse = (mail: Buffer) =>
@@ -41,7 +41,7 @@ export async function decodedTexts(mail: Uint8Array, depth = 2): Promise<string[
   const texts = [email.text ?? '', email.html ?? '']
   for (const { mimeType, content } of email.attachments) {
     texts.push(textOf(content))
-    if (depth > 0 && COPY.test(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
+    if (depth > 0 && COPIES.has(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
   }
   return texts
 }
@@ -68,7 +68,7 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   // A multipart whose boundary never comes has no parts: then the body itself is read.
   const text = email.text?.trim() ? email.text : isEmpty ? bodyOf(mail) : textOfHtml(email.html ?? '')
   const contents = email.attachments
-    .filter(({ mimeType }) => !COPY.test(mimeType))
+    .filter(({ mimeType }) => !COPIES.has(mimeType))
     .map(({ content }) => textOf(content))
   return {
     header: (name) => decodeWords(email.headers.find(({ key }) => key === name)?.value ?? ''),

@@ -220,12 +220,13 @@ test('a client that tries recipient after recipient, or mail after mail, is disc
 const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
 
 test('mails that are being read share a limit on memory; a sender over the limit is told to try again', async () => {
-  const { port, mails } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
+  const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')
   first.write(LINES)
   await letArrive(50)
   expect(await deliver(port, TO, LINES)).toBe('451 4.3.0 Not now, come again')
+  expect(errors.map(({ message }) => message)).toEqual(['too much mail at a time'])
   expect(await first.say('.')).toMatch(/^250/)
   expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   const gone = await greeted(port, TO)

@@ -26,6 +26,10 @@ test.each([
     'Sorry.\nThe following header fields: see below\nFrom: a\n\nGoodbye',
     ['Sorry.', 'The following header fields: see below', 'From: a', '', 'Goodbye'],
   ],
+  [
+    'Sorry.\nThe following header fields:\n\n \n\nFrom: a\n\nGoodbye',
+    ['Sorry.', 'The following header fields:', '', 'Goodbye'],
+  ],
   ['Sorry.\nThe following header fields:\nFrom: a', ['Sorry.', 'The following header fields:', 'From: a']],
 ])('of the notice %j the lines %j are read', (text, lines) => {
   expect(noticeOf(text)).toEqual(lines)
@@ -82,6 +86,12 @@ test.each([
     '<ann@example.net>:\nhost x.mail.protection.outlook.com [192.0.2.1] said:\n550 5.4.1 Recipient address rejected: Access denied',
     [['ann@example.net', 'mailbox_does_not_exist', 'refused']],
   ],
+  // The sentence that names the recipient may speak of the message.
+  [
+    'Your message to ann@example.net was rejected due to spam classification.\nIts owner may decide so.',
+    [['ann@example.net', 'spam_blocked', undefined]],
+  ],
+  ['The message to ann@example.net is too large.\nBye', [['ann@example.net', 'policy_block', undefined]]],
   ['postmaster@example.net says: 550 5.1.1 User unknown', [[undefined, 'mailbox_does_not_exist', 'unknown']]],
 ])('the notice %j says %j', async (text, expected) => {
   const found = await failures(text)
