@@ -42,6 +42,15 @@ from (
 ) mine
 where k.account_id = $1 and k.key = mine.key;
 
+-- give-recipient-keys
+-- Gives keys to recipients of a message after their answers.
+insert into recipient_keys (account_id, key, message_id, position, expires_at)
+select $1::uuid, decode(q.key, 'hex'), q.message_id, q.position, now() + q.hours * interval '1 hour'
+from json_to_recordset($2::json) as q(key text, message_id uuid, position smallint, hours int)
+order by 1, 2
+on conflict (account_id, key) do update
+  set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at;
+
 -- find-retried
 -- Reads the message that a send retries.
 select domain, tenant_id as "tenantId", sandbox,

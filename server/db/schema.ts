@@ -548,9 +548,9 @@ export const recipientKeys = pgTable(
   'recipient_keys',
   {
     accountId: uuid('account_id').notNull(),
-    /** SHA-256 of the mode, the Message-ID, the content and the recipient. */
+    /** SHA-256 of the mode, the Message-ID, what the message says and the recipient; for an hour without the id. */
     key: bytea().notNull(),
-    /** The first message with this key. */
+    /** A message with this key: what has retried it is in `retries`. */
     messageId: uuid('message_id').notNull(),
     position: smallint().notNull(),
     expiresAt: at('expires_at').notNull(),

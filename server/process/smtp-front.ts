@@ -3,8 +3,8 @@ import { watchSmtpFront } from '../telemetry/watch-parts.ts'
 import type { Certificate } from './certificate.ts'
 import type { Program } from './program.ts'
 
-/** The most recipients of one message, as everywhere. */
-const MOST_RECIPIENTS = 50
+/** The most recipients of one transaction: RFC 5321 4.5.3.1.8. Over 50 become two messages. */
+const MOST_RECIPIENTS = 100
 
 /**
  * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set. The caller closes the

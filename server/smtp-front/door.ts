@@ -4,10 +4,9 @@ import type { StoredKey } from '../access/identify.ts'
 import { mayCall } from '../access/scopes.ts'
 import type { KeyGate, Visitor } from '../caller.ts'
 import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
-import { type DotReply, dotReply, ownReply } from './dot-reply.ts'
-import { errorReply } from './errors.ts'
+import { type DotReply, dotReply, errorReply, ownReply } from './dot-reply.ts'
 import type { FrontMail, FrontParts } from './listener.ts'
-import type { createSubmit, RecipientResult } from './submit.ts'
+import type { createSubmit, RecipientAnswer, RecipientResult } from './submit.ts'
 
 interface DoorParts {
   identify(visitor: Visitor): Promise<StoredKey | undefined>
@@ -61,17 +60,24 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
       line.recipients = mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
       try {
         const results = await send(mail)
-        line.message_ids = [...new Set(results.map(({ messageId }) => messageId))]
-        line.sandbox = results[0]!.sandbox
+        const sent = results.filter((result): result is RecipientAnswer => !('error' in result))
+        line.message_ids = [...new Set(sent.map(({ messageId }) => messageId))]
+        line.sandbox = sent[0]?.sandbox
+        for (const result of results) if ('error' in result) noteError(line, result.error)
         return end(dotReply(results))
       } catch (error) {
-        const isUnknown = error instanceof OutcomeUnknown
-        const shown = hideUnexpected(error)
-        line.error = isUnknown ? 'outcome_unknown' : reasonOf(shown)
-        if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
-        return end(isUnknown ? undefined : errorReply(error))
+        noteError(line, error)
+        return end(error instanceof OutcomeUnknown ? undefined : errorReply(error))
       }
     },
+  }
+
+  /** Names an error in the line of its message, and logs one that is a fault of the service. */
+  function noteError(line: Record<string, unknown>, error: unknown): void {
+    const isUnknown = error instanceof OutcomeUnknown
+    const shown = hideUnexpected(error)
+    line.error = isUnknown ? 'outcome_unknown' : reasonOf(shown)
+    if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
   }
 
   /** The key is checked again. The message was counted at its DATA. */

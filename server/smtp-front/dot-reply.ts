@@ -1,6 +1,7 @@
 import { DeliveryStatus, Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
-import type { RecipientResult } from './submit.ts'
+import { type FrontReply, replyToError } from './errors.ts'
+import type { RecipientAnswer, RecipientResult } from './submit.ts'
 
 // The reply to the final dot: that of the recipient's own server, after our message id.
 
@@ -10,50 +11,79 @@ export interface DotReply {
   lines: string[]
 }
 
-/** A result as a reply of SMTP. The first digit of both codes says what the client is to do. */
-interface Reply {
-  code: number
-  enhanced: string
-  text: string
+interface Answer extends FrontReply {
+  email: string
+  /** Absent when there is no message, because the send was refused. */
+  messageId?: string
+  isRepeated: boolean
 }
-
-type Answer = Reply & Pick<RecipientResult, 'email' | 'messageId'>
 
 /** With CRLF (RFC 5321 4.5.3.1.5). */
 const MAX_LINE = 512
 
-/** @param results at least one */
+/**
+ * The one reply for all recipients. It is temporary as long as one recipient may be tried again: clients take any other
+ * reply as the end for all of them.
+ *
+ * @param results at least one
+ */
 export function dotReply(results: readonly RecipientResult[]): DotReply {
-  const answers = results.map((result): Answer => {
-    return { ...replyOf(result), email: result.email, messageId: result.messageId }
-  })
+  const answers = results.map(answerOf)
   const [first] = answers as [Answer]
   const failed = answers.filter(({ code }) => code >= 400)
-  if (answers.length === 1 || failed.length === 0) return replyWith(first, [`${first.messageId}: ${first.text}`])
-  const isPartly = failed.length < answers.length
-  const leader = isPartly ? { code: 250, enhanced: '2.0.0' } : (failed.find(isTemporary) ?? worst(failed))
-  const count = answers.length - failed.length
-  const counted = isPartly ? `delivered to ${count} of ${answers.length} recipients, not to:` : 'delivered to none:'
-  const head = `${first.messageId}: ${counted}`
+  const leader = failed.find(isTemporary) ?? (failed.length < answers.length ? DELIVERED : worst(failed))
+  const ids = [...new Set(answers.flatMap(({ messageId }) => messageId ?? []))].join(', ')
+  if (ids === '') return replyWith(leader, [leader.text])
+  if (answers.length === 1) return replyWith(first, [`${ids}: ${textOf(first)}`])
+  if (failed.length === 0) {
+    const shown = answers.find(({ isRepeated }) => isRepeated) ?? first
+    return replyWith(shown, [`${ids}: ${textOf(shown)}`])
+  }
   const named = failed.map(({ messageId, email, code, enhanced, text }) => {
-    return `${messageId === first.messageId ? '' : `${messageId}: `}${email}: ${code} ${enhanced} ${text}`
+    return `${messageId === first.messageId || !messageId ? '' : `${messageId}: `}${email}: ${code} ${enhanced} ${text}`
   })
+  const head = `${ids}: ${countsOf(answers)}`
   return replyWith(isTemporary(leader) ? { ...leader, code: 451 } : leader, [head, ...named.map(shortened)])
 }
+
+const DELIVERED: FrontReply = { code: 250, enhanced: '2.0.0', text: '' }
 
 /** A reply of our own. */
 export function ownReply(code: number, enhanced: string, text: string): DotReply {
   return replyWith({ code, enhanced }, [text])
 }
 
-const isTemporary = ({ code }: Pick<Reply, 'code'>) => code >= 400 && code < 500
+/** The reply for an error of the whole message. */
+export function errorReply(error: unknown): DotReply {
+  const reply = replyToError(error)
+  return replyWith(reply, [reply.text])
+}
 
-const worst = (replies: Answer[]) => replies.reduce((found, one) => (one.code > found.code ? one : found))
+/** What the lines about the recipients that have no mail begin with. */
+function countsOf(answers: readonly Answer[]): string {
+  const delivered = answers.filter(({ code }) => code < 400)
+  if (delivered.length === 0) return 'delivered to none:'
+  const repeated = delivered.filter(({ isRepeated }) => isRepeated).length
+  const already = repeated === 0 ? '' : `, ${repeated} of them already delivered before`
+  return `delivered to ${delivered.length} of ${answers.length} recipients${already}, not to:`
+}
+
+const textOf = ({ text, code, isRepeated }: Answer) => (isRepeated && code < 400 ? `already delivered: ${text}` : text)
+
+function answerOf(result: RecipientResult): Answer {
+  const { email } = result
+  if ('error' in result) return { ...replyToError(result.error), email, isRepeated: false }
+  return { ...replyOf(result), email, messageId: result.messageId, isRepeated: result.isRepeated === true }
+}
+
+const isTemporary = ({ code }: Pick<FrontReply, 'code'>) => code >= 400 && code < 500
+
+const worst = (replies: readonly Answer[]) => replies.reduce((found, one) => (one.code > found.code ? one : found))
 
 /** Words about one of several recipients. Its event has them all. */
 const shortened = (text: string) => (text.length > 300 ? `${text.slice(0, 297)}...` : text)
 
-function replyOf({ outcome, sandbox }: RecipientResult): Reply {
+function replyOf({ outcome, sandbox }: RecipientAnswer): FrontReply {
   if (sandbox) return { code: 250, enhanced: '2.0.0', text: `dry run, nothing was sent${simulated(outcome)}` }
   const digit = outcome.status === DeliveryStatus.DELIVERED ? 2 : outcome.retryable ? 4 : 5
   const { smtp } = outcome
@@ -67,7 +97,7 @@ const IN_DOUBT =
   'the reply to the final dot was lost. The message may have arrived, and is never sent again by the service'
 
 /** The class follows what the client is to do. Where the server's differs, its own codes are quoted. */
-function theirReply({ smtp }: RecipientOutcome, digit: number): Reply {
+function theirReply({ smtp }: RecipientOutcome, digit: number): FrontReply {
   const { code = 0, enhanced = `${Math.floor(code / 100)}.0.0`, reply = '' } = smtp!
   const text = reply.startsWith(`${enhanced} `) ? reply.slice(enhanced.length + 1) : reply
   const ours = code === 421 && digit === 4 ? 451 : digit * 100 + (code % 100)
@@ -76,7 +106,7 @@ function theirReply({ smtp }: RecipientOutcome, digit: number): Reply {
   return { code: ours, enhanced: oursEnhanced, text: `${code} ${enhanced} ${text}` }
 }
 
-function withoutReply(outcome: RecipientOutcome, digit: number): Reply {
+function withoutReply(outcome: RecipientOutcome, digit: number): FrontReply {
   const { reason, detail, smtp } = outcome
   const words = detail ?? smtp?.detail ?? (reason === undefined ? '' : reasonNames.name(reason))
   if (digit === 2) return { code: 250, enhanced: '2.0.0', text: words || 'delivered' }
@@ -90,7 +120,7 @@ function simulated({ status, reason }: RecipientOutcome): string {
   return ` (${[statusNames.name(status), reason && reasonNames.name(reason)].filter(Boolean).join('/')})`
 }
 
-function replyWith({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>, texts: string[]): DotReply {
+function replyWith({ code, enhanced }: Pick<FrontReply, 'code' | 'enhanced'>, texts: string[]): DotReply {
   const room = MAX_LINE - 2 - '250-'.length - enhanced.length - 1
   return { code, lines: texts.flatMap((text) => pieces(inAscii(text), room)).map((piece) => `${enhanced} ${piece}`) }
 }

@@ -1,7 +1,13 @@
 import type { ConnectError } from '@connectrpc/connect'
 import { TOO_MANY_RECEIVED } from '../../mail/mime/raw/header.ts'
 import { hideUnexpected, reasonOf } from '../errors.ts'
-import { type DotReply, ownReply } from './dot-reply.ts'
+
+/** A reply of SMTP. The first digit of both codes says what the client is to do. */
+export interface FrontReply {
+  code: number
+  enhanced: string
+  text: string
+}
 
 /** The codes of each error that a send throws. Its words are those of the API. */
 const CODES: Record<string, [code: number, enhanced: string]> = {
@@ -18,9 +24,9 @@ const CODES: Record<string, [code: number, enhanced: string]> = {
 const MAIL_LOOP: [number, string] = [554, '5.4.6']
 
 /** The reply for an error. Unexpected ones tell nothing. */
-export function errorReply(error: unknown): DotReply {
+export function replyToError(error: unknown): FrontReply {
   const shown: ConnectError = hideUnexpected(error)
   const isCircle = shown.rawMessage.includes(TOO_MANY_RECEIVED)
   const [code, enhanced] = isCircle ? MAIL_LOOP : (CODES[reasonOf(shown)!] ?? CODES.transient_failure!)
-  return ownReply(code, enhanced, shown.rawMessage)
+  return { code, enhanced, text: shown.rawMessage }
 }

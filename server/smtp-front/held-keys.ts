@@ -13,14 +13,17 @@ export interface KeyHolder {
   leaseLeftMs: number | null
 }
 
-/** The key of a recipient: what a repeat of the same message to it has in common with the first one. */
+/**
+ * The key of a recipient: what a repeat of the same message to it has in common with the first one. Without `messageId`
+ * it is what a program repeats that gives the message a new Message-ID each time.
+ */
 export function recipientKey(
-  { sandbox, messageId, digest }: { sandbox: boolean; messageId: string; digest: string },
+  { sandbox, messageId, digest }: { sandbox: boolean; messageId?: string; digest: string },
   address: string,
 ): string {
   const at = address.lastIndexOf('@')
   const recipient = address.slice(0, at) + address.slice(at).toLowerCase()
-  return hash('sha256', JSON.stringify([sandbox, messageId, digest, recipient]), 'hex')
+  return hash('sha256', JSON.stringify([sandbox, messageId ?? null, digest, recipient]), 'hex')
 }
 
 // A key that is over is deleted here, because the claim that takes it anew expects that there is none.
@@ -54,6 +57,22 @@ export const RENEW_RECIPIENT_KEYS = `
   ) mine
   where k.account_id = $1 and k.key = mine.key`
 
+export const GIVE_RECIPIENT_KEYS = `
+  insert into recipient_keys (account_id, key, message_id, position, expires_at)
+  select $1::uuid, decode(q.key, 'hex'), q.message_id, q.position, now() + q.hours * interval '1 hour'
+  from json_to_recordset($2::json) as q(key text, message_id uuid, position smallint, hours int)
+  order by 1, 2
+  on conflict (account_id, key) do update
+    set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at`
+
+/** A key that a recipient of a message is given after the message. */
+export interface GivenKey {
+  key: string
+  holder: KeyHolder
+  /** How long it lives. */
+  hours: number
+}
+
 export function createHeldKeys(db: Database) {
   const findOne = createKeyLookup<KeyHolder>(db, FIND_RECIPIENT_KEYS)
   return {
@@ -63,7 +82,16 @@ export function createHeldKeys(db: Database) {
 
     /** Each new message renews its keys. A retry takes none: it does so before it starts. */
     async renew(accountId: string, keys: readonly string[]): Promise<void> {
-      await stepInTime(db, run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]))
+      if (keys.length > 0) await stepInTime(db, run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]))
+    },
+
+    /** Gives keys to recipients that have had their answers. A key that another message has changes its holder. */
+    async give(accountId: string, given: readonly GivenKey[]): Promise<void> {
+      if (given.length === 0) return
+      const rows = given.map(({ key, hours, holder: { messageId, position } }) => {
+        return { key, message_id: messageId, position, hours }
+      })
+      await stepInTime(db, run(db, GIVE_RECIPIENT_KEYS, [accountId, JSON.stringify(rows)]))
     },
   }
 }

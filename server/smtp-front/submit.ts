@@ -1,21 +1,23 @@
-import { hash } from 'node:crypto'
 import { create } from '@bufbuild/protobuf'
 import { SendRequestSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { type RecipientOutcome, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, type RecipientOutcome, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Address } from '../../mail/address.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { publicId } from '../db/ids.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
 import type { SenderDomains } from '../domains/sender.ts'
-import { fail, reasonOf } from '../errors.ts'
+import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import { NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readRequest } from '../sending/message.ts'
+import { MAX_RECIPIENTS } from '../sending/recipients.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
 import { storedOutcomes } from '../sending/stored-response.ts'
-import { createHeldKeys, type KeyHolder, recipientKey } from './held-keys.ts'
+import { replyToError } from './errors.ts'
+import { createHeldKeys, type GivenKey, type KeyHolder, recipientKey } from './held-keys.ts'
+import { digestAside } from './same-message.ts'
 
 /** A message whose final dot has arrived. */
 export interface SubmittedMail {
@@ -30,13 +32,23 @@ export interface SubmittedMail {
 }
 
 /** What became of a recipient, now or when the message came before. */
-export interface RecipientResult {
+export interface RecipientAnswer {
   email: string
   /** The public id of the message that has the outcome. */
   messageId: string
   outcome: RecipientOutcome
   sandbox: boolean
+  /** The same content came before, in another message. */
+  isRepeated?: boolean
 }
+
+/** A recipient whose send was refused, while other recipients of the message may have their answers. */
+export interface RefusedRecipient {
+  email: string
+  error: unknown
+}
+
+export type RecipientResult = RecipientAnswer | RefusedRecipient
 
 interface SubmitParts {
   db: Database
@@ -48,40 +60,64 @@ interface SubmitParts {
 
 interface KeyedRecipient {
   address: Address
-  key: string
+  /** Absent without a Message-ID. */
+  key?: string
+  /** The key of the content alone. It is given after a 451 that covers a recipient that may have the message. */
+  contentKey: string
   holder?: KeyHolder
+  /** `contentKey` alone has led to the holder. */
+  isRepeated?: boolean
   result?: RecipientResult
 }
 
+const KEY_HOURS = 24
+/** Programs that make a new Message-ID when they send again do so soon. */
+const CONTENT_KEY_HOURS = 1
+
 /**
  * Sends a message to the recipients that have no answer yet, and returns the results of all, in their order. A repeat
- * gets the first answer; a recipient whose outcome was `retryable` is tried again. Throws the errors of a send.
+ * gets the first answer; a recipient whose outcome was `retryable` is tried again. More recipients than a message may
+ * have become several messages. Throws the errors that concern all of them.
  */
 export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) {
   const keys = createHeldKeys(db)
 
   return async (mail: SubmittedMail): Promise<RecipientResult[]> => {
     await checkSender(mail)
-    const request = { to: mail.recipients.map(({ address }) => address), raw: mail.content }
-    const { accountId, isUtf8: mayBeUtf8 } = mail
+    const distinct = [...new Map(mail.recipients.map((recipient) => [recipient.address, recipient])).values()]
+    const request = { to: distinct.slice(0, MAX_RECIPIENTS).map(({ address }) => address), raw: mail.content }
+    const { accountId, sandbox, isUtf8: mayBeUtf8 } = mail
     const message = await readRequest(create(SendRequestSchema, request), { accountId, senderDomains, mayBeUtf8 })
-    const messageId = message.raw!.messageId
-    if (messageId === undefined)
-      return sendTo(
-        message,
-        message.recipients.map(({ address }) => address),
-        mail,
-      )
-    const digest = hash('sha256', mail.content, 'hex')
-    const recipients = message.recipients.map(({ address }): KeyedRecipient => {
-      return { address, key: recipientKey({ sandbox: mail.sandbox, messageId, digest }, address.address) }
+    const { messageId } = message.raw!
+    const digest = await digestAside(message.raw!, accountId)
+    const recipients = distinct.map((address): KeyedRecipient => {
+      const keyOf = (id?: string) => recipientKey({ sandbox, messageId: id, digest }, address.address)
+      return { address, key: messageId === undefined ? undefined : keyOf(messageId), contentKey: keyOf() }
     })
     const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
     for (const pause = createPauses(untilMs); ; ) {
       await answerAll(recipients, message, mail)
-      if (recipients.every(({ result }) => result)) return recipients.map(({ result }) => result!)
+      if (recipients.every(({ result }) => result)) break
       await pause()
     }
+    await giveKeys(accountId, recipients)
+    return recipients.map(({ result }) => result!)
+  }
+
+  /** Without these keys the repeat that a 451 asks for would reach some recipients twice: no reply is better. */
+  async function giveKeys(accountId: string, recipients: readonly KeyedRecipient[]): Promise<void> {
+    const isAskedAgain = recipients.some(({ result }) => mayBeTriedAgain(result!))
+    const hasContentKeys = isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!))
+    const given = recipients.flatMap(({ key, contentKey, holder, isRepeated }): GivenKey[] => {
+      if (!holder) return []
+      return [
+        ...(key !== undefined && isRepeated ? [{ key, holder, hours: KEY_HOURS }] : []),
+        ...(hasContentKeys ? [{ key: contentKey, holder, hours: CONTENT_KEY_HOURS }] : []),
+      ]
+    })
+    await keys.give(accountId, given).catch((cause) => {
+      throw new OutcomeUnknown({ cause })
+    })
   }
 
   async function checkSender({ accountId, sender }: SubmittedMail): Promise<void> {
@@ -96,21 +132,28 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   /** Gives results to the recipients that have none. Those that another request is sending to stay without. */
   async function answerAll(recipients: KeyedRecipient[], message: Message, mail: SubmittedMail): Promise<void> {
     const open = recipients.filter(({ result }) => !result)
-    const holders = await keys.find(
-      mail.accountId,
-      open.map(({ key }) => key),
-    )
-    open.forEach((recipient, i) => {
-      recipient.holder = holders[i]
-    })
+    const found = await findHolders(open, mail.accountId)
+    for (const [i, recipient] of open.entries()) Object.assign(recipient, found[i])
     await readStored(open)
     const groups = Map.groupBy(
       open.filter((one) => isDue(one, mail, message.from.domain)),
       ({ holder }) => holder?.messageId,
     )
-    const sends = [...groups].map(([retryOf, group]) => sendToGroup(group, message, { ...mail, retryOf }))
+    const sends = [...groups].flatMap(([retryOf, group]) =>
+      chunksOf(group, MAX_RECIPIENTS).map((chunk) => sendToGroup(chunk, message, { ...mail, retryOf })),
+    )
     const failed = (await Promise.allSettled(sends)).find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
+  }
+
+  async function findHolders(recipients: readonly KeyedRecipient[], accountId: string) {
+    const find = (key: string) => keys.find(accountId, [key]).then(([holder]) => holder)
+    return Promise.all(
+      recipients.map(async ({ key, contentKey }) => {
+        const [own, ofContent] = await Promise.all([key === undefined ? undefined : find(key), find(contentKey)])
+        return { holder: own ?? ofContent, isRepeated: !own && ofContent !== undefined }
+      }),
+    )
   }
 
   async function readStored(recipients: KeyedRecipient[]): Promise<void> {
@@ -130,6 +173,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
             messageId: publicId('msg', messageId),
             outcome,
             sandbox: false,
+            isRepeated: recipient.isRepeated,
           }
       }
     }
@@ -139,7 +183,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   function isDue(recipient: KeyedRecipient, { sandbox }: SubmittedMail, fromDomain: string): boolean {
     const { holder, result } = recipient
     if (!holder) return true
-    if (!result) return false
+    if (!result || 'error' in result) return false
     result.sandbox = sandbox
     explain(result.outcome, fromDomain)
     if (sandbox || !result.outcome.retryable) return false
@@ -153,30 +197,31 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     mail: SubmittedMail & { retryOf: string | undefined },
   ): Promise<void> {
     const { accountId, retryOf } = mail
-    const recipientKeys = group.map(({ key }) => key)
+    const recipientKeys = group.flatMap(({ key }) => key ?? [])
     if (retryOf) await keys.renew(accountId, recipientKeys)
     const results = await sendTo(
       message,
       group.map(({ address }) => address),
-      retryOf ? mail : { ...mail, recipientKeys },
-    ).catch(async (error) => {
+      retryOf || recipientKeys.length === 0 ? mail : { ...mail, recipientKeys },
+    ).catch(async (error): Promise<RecipientResult[]> => {
+      if (error instanceof OutcomeUnknown) throw error
       if (await isAnotherOne(error, group, accountId)) return []
-      throw error
+      return group.map(({ address }) => ({ email: address.address, error }))
     })
-    group.forEach((recipient, i) => {
-      recipient.result = results[i]
-    })
+    for (const [position, recipient] of group.entries()) {
+      const result = results[position]
+      recipient.result = result
+      if (!result || 'error' in result) continue
+      recipient.holder = { messageId: parsePublicId('msg', result.messageId)!, position, leaseLeftMs: null }
+    }
   }
 
   /** A limit may have been used up, and a recipient may have been retried, by a repeat of the same message. */
   async function isAnotherOne(error: unknown, group: KeyedRecipient[], accountId: string): Promise<boolean> {
     const reason = reasonOf(error)
     if (reason !== 'rate_limit_exceeded' && reason !== 'invalid_payload') return false
-    const holders = await keys.find(
-      accountId,
-      group.map(({ key }) => key),
-    )
-    return group.some(({ holder }, i) => holder?.messageId !== holders[i]?.messageId)
+    const found = await findHolders(group, accountId)
+    return group.some(({ holder }, i) => holder?.messageId !== found[i]!.holder?.messageId)
   }
 
   /** Empty when another request has just taken a key. */
@@ -184,11 +229,11 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     message: Message,
     addresses: Address[],
     { accountId, sandbox, ...more }: SubmittedMail & { retryOf?: string; recipientKeys?: string[] },
-  ): Promise<RecipientResult[]> {
+  ): Promise<RecipientAnswer[]> {
     const part = {
       ...message,
       to: addresses,
-      recipients: message.recipients.filter(({ address }) => addresses.includes(address)),
+      recipients: addresses.map((address) => ({ address, kind: 'to' as const })),
       retryOf: more.retryOf,
     }
     const response = await send(part, { accountId, sandbox, recipientKeys: more.recipientKeys, signal: NEVER })
@@ -196,7 +241,19 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   }
 }
 
-function resultsOf(response: SendResponse, addresses: Address[], sandbox: boolean): RecipientResult[] {
+function chunksOf<T>(list: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size))
+}
+
+const mayBeTriedAgain = (result: RecipientResult) =>
+  'error' in result ? replyToError(result.error).code < 500 : !result.sandbox && result.outcome.retryable
+
+const mayHaveArrived = (result: RecipientResult) =>
+  !('error' in result) &&
+  !result.sandbox &&
+  (result.outcome.status === DeliveryStatus.DELIVERED || result.outcome.inDoubt === true)
+
+function resultsOf(response: SendResponse, addresses: Address[], sandbox: boolean): RecipientAnswer[] {
   const { messageId, recipients } = response
   if (recipients.length > 0) {
     return recipients.map((outcome) => ({ email: outcome.email, messageId, outcome, sandbox }))

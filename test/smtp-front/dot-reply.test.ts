@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DeliveryStatus, Reason, RecipientOutcomeSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { fail } from '../../server/errors.ts'
 import { dotReply } from '../../server/smtp-front/dot-reply.ts'
 
 type Outcome = Omit<MessageInitShape<typeof RecipientOutcomeSchema>, '$typeName'>
@@ -81,12 +82,43 @@ const later = result({ status: BOUNCED, retryable: true, ...smtp(450, '4.2.0 lat
 const never = result({ status: BOUNCED, ...smtp(550, '5.1.1 unknown', '5.1.1') }, 'cy@example.net')
 const worse = result({ status: BOUNCED, ...smtp(554, '5.7.1 no', '5.7.1') }, 'di@example.net', 'msg_2')
 
-test('several recipients: any delivered and any failed is 250, and names those that failed', () => {
-  expect(text(delivered, later, never)).toBe(
+const refused = { email: 'eve@example.net', error: fail('rate_limit_exceeded', 'over the quota') }
+
+test('several recipients: temporary while one may be tried again, else 250 when one has it, else the worst 5xx', () => {
+  const one = fc.constantFrom(delivered, later, never, worse, refused)
+  fc.assert(
+    fc.property(fc.array(one, { minLength: 2, maxLength: 100 }), (results) => {
+      const { code, lines } = dotReply(results)
+      const has = (...some: unknown[]) => results.some((result) => some.includes(result))
+      const isOurs = results.every((result) => result === refused)
+      const temporary = isOurs ? 452 : 451
+      expect(code).toBe(has(later, refused) ? temporary : has(delivered) ? 250 : has(worse) ? 554 : 550)
+      if (isOurs) return
+      for (const failed of [later, never, worse, refused]) {
+        expect(lines.some((line) => line.includes(`${failed.email}: `))).toBe(has(failed))
+      }
+      for (const id of ['msg_1', 'msg_2']) {
+        expect(lines.some((line) => line.includes(id))).toBe(
+          results.some((one) => 'messageId' in one && one.messageId === id),
+        )
+      }
+    }),
+  )
+})
+
+test('several recipients: any delivered and any final is 250, and names those that failed', () => {
+  expect(text(delivered, never)).toBe(
+    ['250 2.0.0 msg_1: delivered to 1 of 2 recipients, not to:', '250 2.0.0 cy@example.net: 550 5.1.1 unknown'].join(
+      '\n',
+    ),
+  )
+})
+
+test('several recipients: any retryable is 451, and counts those that have the message', () => {
+  expect(text(Object.assign({}, delivered, { isRepeated: true }), delivered, later)).toBe(
     [
-      '250 2.0.0 msg_1: delivered to 1 of 3 recipients, not to:',
-      '250 2.0.0 bob@example.net: 450 4.2.0 later',
-      '250 2.0.0 cy@example.net: 550 5.1.1 unknown',
+      '451 4.2.0 msg_1: delivered to 2 of 3 recipients, 1 of them already delivered before, not to:',
+      '451 4.2.0 bob@example.net: 450 4.2.0 later',
     ].join('\n'),
   )
 })
@@ -101,7 +133,7 @@ test('several recipients: none delivered and one retryable is 451', () => {
 
 test('several recipients: all final is the worst 5xx, each with its message', () => {
   expect(text(never, worse).split('\n')).toEqual([
-    '554 5.7.1 msg_1: delivered to none:',
+    '554 5.7.1 msg_1, msg_2: delivered to none:',
     '554 5.7.1 cy@example.net: 550 5.1.1 unknown',
     '554 5.7.1 msg_2: di@example.net: 554 5.7.1 no',
   ])

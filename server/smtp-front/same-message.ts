@@ -1,0 +1,34 @@
+import { hash } from 'node:crypto'
+import { decodeWords } from '../../mail/mime/encoded-words.ts'
+import { valuesOf } from '../../mail/mime/raw/header.ts'
+import { octetsOf } from '../../mail/mime/raw/parts.ts'
+import { type RawMessage, readRawHeader } from '../../mail/mime/raw/read-raw.ts'
+import { bufferOf } from '../../net/bytes.ts'
+import { inThread, LARGE_BYTES } from '../async/threads.ts'
+
+/** A program that builds a message again writes a new Date and new boundaries, and may choose other encodings. */
+const SAID = ['from', 'to', 'cc', 'subject']
+
+type Given = Pick<RawMessage, 'source' | 'parts'>
+
+/** SHA-256 in hex of what a message says to its reader: From, To, Cc, Subject, and each part that is no multipart. */
+export function digestOfContent({ source, parts }: Given): string {
+  const content = bufferOf(source)
+  const header = readRawHeader(content, { mayBeUtf8: true })
+  const fields = 'fault' in header ? [] : header.fields
+  const said = SAID.map((name) => valuesOf(fields, name).map((value) => decodeWords(value).replace(/\s+/g, ' ')))
+  // A message within the message is one part, whatever it holds.
+  const leaves = parts
+    .filter(({ isForwarded }) => !isForwarded)
+    .map((part) => [part.type, part.filename ?? null, hash('sha256', octetsOf(part, content), 'hex')])
+  return hash('sha256', JSON.stringify([said, leaves]), 'hex')
+}
+
+const digestInThread = inThread(import.meta.url, digestOfContent)
+
+/** As `digestOfContent`, without keeping the event loop for a large message. */
+export async function digestAside({ source, parts }: Given, accountId: string): Promise<string> {
+  return source.length <= LARGE_BYTES
+    ? digestOfContent({ source, parts })
+    : digestInThread(accountId, { source, parts })
+}
