@@ -1,8 +1,15 @@
 import { startProcess } from './process.ts'
 
+export interface ServedPorts {
+  url: string
+  metricsUrl: string | undefined
+  smtpPort: number | undefined
+  lmtpPort: number | undefined
+}
+
 export interface Services {
   /** The URLs of the API; undefined when it ends before it is ready. */
-  ready: Promise<{ url: string; metricsUrl: string | undefined; smtpPort: number | undefined } | undefined>
+  ready: Promise<ServedPorts | undefined>
   /** Resolves when one of them has ended: to undefined after success, otherwise to a message for the user. */
   ended: Promise<string | undefined>
   /**
@@ -14,7 +21,7 @@ export interface Services {
 
 /** Starts the API and the worker. */
 export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string; worker: string }): Promise<Services> {
-  const api = await startProcess<{ ready: string; metricsUrl?: string; smtpPort?: number }>(
+  const api = await startProcess<{ ready: string; metricsUrl?: string; smtpPort?: number; lmtpPort?: number }>(
     { name: 'The API', file: 'server/main.ts', logFile: logs.api },
     env,
   )
@@ -27,6 +34,7 @@ export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string;
           url: served.ready,
           metricsUrl: served.metricsUrl,
           smtpPort: served.smtpPort,
+          lmtpPort: served.lmtpPort,
         },
     ),
     ended: Promise.race(processes.map(({ gone }) => gone)),

@@ -90,6 +90,7 @@ async function start(): Promise<void> {
     if (readyFile) await writeReadyFile(readyFile, { ...ready, dashboard, temporalUiUrl, keys })
     const facts = {
       smtp: ready.smtpPort === undefined ? undefined : `${config.smtpFrontHost}:${ready.smtpPort}`,
+      lmtp: ready.lmtpPort === undefined ? undefined : `${config.smtpFrontHost}:${ready.lmtpPort}`,
       dashboard,
       setUpLink: await setUpLink(database.url, publicUrl),
       keys,
@@ -111,7 +112,6 @@ async function start(): Promise<void> {
 
 interface ReadyFacts {
   url: string
-  smtpPort: number | undefined
   metricsUrl: string | undefined
   dashboard: string
   temporalUiUrl: string | undefined

@@ -2,6 +2,7 @@ export interface Facts {
   url: string
   /** Where programs send by SMTP; undefined when SMTP_FRONT_PORT is not set. */
   smtp: string | undefined
+  lmtp: string | undefined
   dashboard: string
   /** The link by which the first person sets a password; undefined when there is a person. */
   setUpLink: string | undefined
@@ -19,6 +20,7 @@ export interface Facts {
 export function welcome({
   url,
   smtp,
+  lmtp,
   dashboard,
   setUpLink,
   keys,
@@ -30,7 +32,7 @@ export function welcome({
   return `Verdict is running.
 
   REST, Connect, gRPC   ${url}
-${smtp === undefined ? '' : `  SMTP                  ${smtp}  (any user name, an API key as the password)\n`}  Reference, guides     ${url}/docs, ${url}/guides
+${smtp === undefined ? '' : `  SMTP                  ${smtp}  (any user name, an API key as the password)\n`}${lmtp === undefined ? '' : `  LMTP                  ${lmtp}  (for mail servers)\n`}  Reference, guides     ${url}/docs, ${url}/guides
   Dashboard             ${dashboard}${setUpLink === undefined ? '' : `\n  Set up your sign-in   ${setUpLink}  (works once, for 24 hours)`}
   Live key              ${keys.live}
   Test key              ${keys.test}  (every send is a dry run)

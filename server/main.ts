@@ -184,7 +184,7 @@ async function start(program: Program): Promise<object> {
     await sleep(config.drainGraceMs)
   })
   log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
-  return { ready: listener.url, smtpPort: smtpFront?.port }
+  return { ready: listener.url, smtpPort: smtpFront?.smtpPort, lmtpPort: smtpFront?.lmtpPort }
 }
 
 /** A lost key stops the start: sends and webhooks that need its values would fail one by one. */

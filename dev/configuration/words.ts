@@ -215,19 +215,20 @@ export const SECTIONS: readonly Section[] = [
         meaning: 'A further port for the same, where TLS begins with the connection. It needs a certificate.',
         byDefault: 'none',
       },
+      smtpFrontLmtpPort: {
+        meaning: 'The port that takes mail from mail servers over LMTP: each recipient has a reply of its own.',
+        byDefault: 'none',
+      },
       smtpFrontHost: {
-        meaning: 'The address of both ports. Outside loopback `SMTP_FRONT_PORT` needs a certificate.',
+        meaning: 'The address of these ports. Outside loopback they need a certificate.',
         byDefault: 'that of `HOST`',
       },
       smtpFrontCert: {
         meaning:
-          'The certificate chain (PEM) of both ports, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
+          'The certificate chain (PEM) of these ports, where a proxy has that of `PORT`. Requires `SMTP_FRONT_KEY_FILE`. Read again on SIGHUP and when it changes.',
         byDefault: '`TLS_CERT_FILE`',
       },
       smtpFrontKey: { meaning: 'The private key of `SMTP_FRONT_CERT_FILE`.', byDefault: '`TLS_KEY_FILE`' },
-      smtpFrontRecipients: {
-        meaning: '`one` when mail servers use the port as their smarthost: each recipient then has a reply of its own.',
-      },
     },
   },
   {

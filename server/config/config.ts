@@ -213,13 +213,14 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
 
 /** A key that travels in clear is everyone's. */
 function smtpFrontFaults(variables: Variables): Fault[] {
-  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontCert, tlsCert } = variables
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontLmtpPort, smtpFrontHost, smtpFrontCert, tlsCert } = variables
   if ((smtpFrontCert ?? tlsCert) !== undefined) return []
-  const { smtpFrontCert: cert, smtpFrontPort: port, smtpFrontTlsPort: tlsPort } = VARIABLES
+  const { smtpFrontCert: cert, smtpFrontTlsPort: tlsPort } = VARIABLES
   const needed = `must be set, or ${VARIABLES.tlsCert.name},`
   if (smtpFrontTlsPort !== undefined) return [faultOf(cert, `${needed} when ${tlsPort.name} is`)]
-  if (smtpFrontPort === undefined) return []
-  return isLoopback(smtpFrontHost) ? [] : [faultOf(cert, `${needed} when ${port.name} is open beyond loopback`)]
+  const open = smtpFrontPort !== undefined ? VARIABLES.smtpFrontPort : VARIABLES.smtpFrontLmtpPort
+  if ((smtpFrontPort ?? smtpFrontLmtpPort) === undefined || isLoopback(smtpFrontHost)) return []
+  return [faultOf(cert, `${needed} when ${open.name} is open beyond loopback`)]
 }
 
 /** The bit of a validating resolver is believed, so no other machine of the Internet may be able to set it. */

@@ -77,12 +77,13 @@ export interface Variables {
   smtpFrontPort: number | undefined
   /** A port where TLS begins with the connection. */
   smtpFrontTlsPort: number | undefined
+  /** Mail servers send here by LMTP. */
+  smtpFrontLmtpPort: number | undefined
   smtpFrontHost: string
   /** PEM. */
   smtpFrontCert: string | undefined
   /** PEM. */
   smtpFrontKey: string | undefined
-  smtpFrontRecipients: 'one' | 'many'
   sendBudgetMs: number
   storeContent: boolean
   /** How long stored content is kept. */
@@ -246,6 +247,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   bounceHost: { name: 'BOUNCE_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
   smtpFrontPort: { name: 'SMTP_FRONT_PORT', read: values.port, example: '587', default: none },
   smtpFrontTlsPort: { name: 'SMTP_FRONT_TLS_PORT', read: values.port, example: '465', default: none },
+  smtpFrontLmtpPort: { name: 'SMTP_FRONT_LMTP_PORT', read: values.port, example: '24', default: none },
   smtpFrontHost: { name: 'SMTP_FRONT_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
   smtpFrontCert: {
     name: 'SMTP_FRONT_CERT_FILE',
@@ -258,12 +260,6 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.privateKeyFile,
     example: '/etc/verdict/tls.key',
     default: none,
-  },
-  smtpFrontRecipients: {
-    name: 'SMTP_FRONT_RECIPIENTS',
-    read: values.oneOf('one', 'many'),
-    example: 'one',
-    default: () => 'many',
   },
   sendBudgetMs: {
     name: 'SEND_BUDGET_MS',
@@ -452,6 +448,7 @@ export const REMOVED: Readonly<Record<string, string>> = {
   GRPC_PORT: 'PORT serves gRPC, too, and a proxy can lead any other port to it',
   METRICS_DOMAINS:
     'statistics count by recipient domain (`npx verdict stats --by recipient_domain`), and verdict_provider_recipients_total by provider',
+  SMTP_FRONT_RECIPIENTS: 'mail servers use LMTP (SMTP_FRONT_LMTP_PORT), where each recipient has a reply of its own',
   SMTP_FRONT_TLS: 'SMTP_FRONT_TLS_PORT is the port where TLS begins with the connection',
   WEBHOOK_FIRST_ATTEMPT: 'the process that stored an event always makes its first attempt',
 }

@@ -1,4 +1,4 @@
-import { type FrontParts, listenForSmtp, type SmtpFront } from '../smtp-front/listener.ts'
+import { createFrontClients, type FrontParts, listenForSmtp, type SmtpFront } from '../smtp-front/listener.ts'
 import { watchSmtpFront } from '../telemetry/watch-parts.ts'
 import type { Certificate } from './certificate.ts'
 import type { Program } from './program.ts'
@@ -7,32 +7,36 @@ import type { Program } from './program.ts'
 const MOST_RECIPIENTS = 100
 
 /**
- * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set. The caller closes the
- * listeners.
+ * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set, and for mail
+ * servers when SMTP_FRONT_LMTP_PORT is. They share the limits of connections. The caller closes the listeners.
  */
 export async function startSmtpFront(
   { config, log, metrics }: Program,
   door: Pick<FrontParts, 'logIn' | 'begin' | 'deliver'>,
   certificate: Certificate | undefined,
 ) {
-  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontHost, smtpFrontRecipients, smtpHeloName } = config
+  const { smtpFrontPort, smtpFrontTlsPort, smtpFrontLmtpPort, smtpFrontHost, smtpHeloName } = config
   const ports = [
-    ...(smtpFrontPort === undefined ? [] : [{ port: smtpFrontPort, implicitTls: false }]),
-    ...(smtpFrontTlsPort === undefined ? [] : [{ port: smtpFrontTlsPort, implicitTls: true }]),
-  ]
+    { port: smtpFrontPort, protocol: 'SMTP', implicitTls: false },
+    { port: smtpFrontTlsPort, protocol: 'SMTP', implicitTls: true },
+    { port: smtpFrontLmtpPort, protocol: 'LMTP', implicitTls: false },
+  ].filter(({ port }) => port !== undefined)
   if (ports.length === 0) return undefined
-  const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair }
-  const maxRecipients = smtpFrontRecipients === 'one' ? 1 : MOST_RECIPIENTS
+  const clients = createFrontClients()
+  const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair, clients }
   const fronts: SmtpFront[] = []
-  for (const each of ports) fronts.push(await listenForSmtp({ ...shared, ...each, maxRecipients }))
-  for (const { port, showCertificate } of fronts) {
-    certificate?.onRenewal(showCertificate)
-    log.info({ host: smtpFrontHost, port }, 'listening for mail over SMTP')
+  for (const { port, protocol, implicitTls } of ports) {
+    const own = { port: port!, implicitTls, isLmtp: protocol === 'LMTP', maxRecipients: MOST_RECIPIENTS }
+    const front = await listenForSmtp({ ...shared, ...own })
+    fronts.push(front)
+    certificate?.onRenewal(front.showCertificate)
+    log.info({ host: smtpFrontHost, port: front.port }, `listening for mail over ${protocol}`)
   }
-  watchSmtpFront(metrics, () => fronts.reduce((sum, { connections }) => sum + connections(), 0))
+  watchSmtpFront(metrics, clients.size)
   return {
-    /** The first of them. */
-    port: fronts[0]!.port,
+    /** The first port of each protocol. */
+    smtpPort: fronts.find((_, i) => ports[i]!.protocol === 'SMTP')?.port,
+    lmtpPort: fronts.find((_, i) => ports[i]!.protocol === 'LMTP')?.port,
     close: (options: { timeoutMs: number }) => Promise.all(fronts.map(({ close }) => close(options))),
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import type { Address } from '../../mail/address.ts'
 import type { StoredKey } from '../access/identify.ts'
 import { mayCall } from '../access/scopes.ts'
 import type { KeyGate, Visitor } from '../caller.ts'
@@ -50,12 +51,13 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
 
     async deliver(mail) {
       const beganMs = performance.now()
-      const line: Record<string, unknown> = { method: 'SMTP', size_bytes: mail.content.length }
-      const end = (reply: DotReply | undefined) => {
-        const answer = reply ? answerOf(reply) : 'closed'
-        onReply?.(answer)
-        log.info({ ...line, status: reply?.code, duration_ms: Math.round(performance.now() - beganMs) }, 'smtp')
-        return reply
+      const line: Record<string, unknown> = { method: mail.isLmtp ? 'LMTP' : 'SMTP', size_bytes: mail.content.length }
+      const end = (replies: DotReply[] | undefined) => {
+        for (const answer of replies?.map(answerOf) ?? ['closed' as const]) onReply?.(answer)
+        const codes = [...new Set(replies?.map(({ code }) => code))]
+        const status = codes.length > 1 ? codes : codes[0]
+        log.info({ ...line, status, duration_ms: Math.round(performance.now() - beganMs) }, 'smtp')
+        return replies
       }
       line.recipients = mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
       try {
@@ -64,10 +66,12 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
         line.message_ids = [...new Set(sent.map(({ messageId }) => messageId))]
         line.sandbox = sent[0]?.sandbox
         for (const result of results) if ('error' in result) noteError(line, result.error)
-        return end(dotReply(results))
+        return end(mail.isLmtp ? ownReplies(mail.recipients, results) : [dotReply(results)])
       } catch (error) {
         noteError(line, error)
-        return end(error instanceof OutcomeUnknown ? undefined : errorReply(error))
+        if (error instanceof OutcomeUnknown) return end(undefined)
+        const reply = errorReply(error)
+        return end(mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
       }
     },
   }
@@ -86,6 +90,13 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
     const { accountId, test } = caller!
     return submit({ ...mail, accountId, sandbox: test })
   }
+}
+
+/** The replies of LMTP. A recipient that was named twice has one message and two replies. */
+function ownReplies(recipients: readonly Address[], results: readonly RecipientResult[]): DotReply[] {
+  const distinct = [...new Set(recipients.map(({ address }) => address))]
+  const replies = new Map(distinct.map((address, i) => [address, dotReply([results[i]!])]))
+  return recipients.map(({ address }) => replies.get(address)!)
 }
 
 function visitorOf({ key, remoteAddress }: Pick<FrontMail, 'key' | 'remoteAddress'>): Visitor {

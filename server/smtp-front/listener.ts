@@ -19,14 +19,18 @@ export interface FrontParts {
   tls?: { cert: string; key: string }
   /** TLS begins with the connection, and not by STARTTLS. */
   implicitTls: boolean
-  /** The most recipients of a message. */
+  /** LMTP (RFC 2033), for mail servers: each recipient has a reply of its own after the final dot. */
+  isLmtp?: boolean
+  /** The most recipients of a transaction. */
   maxRecipients: number
+  /** The connections of all listeners that share the limits; by default a listener has its own. */
+  clients?: ReturnType<typeof createClients>
   /** Returns the account of a key, or the reply that refuses it. */
   logIn(login: { key: string; remoteAddress: string }): Promise<{ accountId: string } | DotReply>
   /** Counts a message, at its DATA; returns the reply that refuses it. */
   begin(login: { key: string; remoteAddress: string }): Promise<DotReply | undefined>
-  /** Returns the reply to the final dot; undefined when there is no honest one. */
-  deliver(mail: FrontMail): Promise<DotReply | undefined>
+  /** Returns the reply to the final dot, or with LMTP one for each recipient; undefined when there is no honest one. */
+  deliver(mail: FrontMail): Promise<DotReply[] | undefined>
   limits?: Partial<FrontLimits>
 }
 
@@ -35,7 +39,10 @@ export interface FrontMail {
   key: string
   remoteAddress: string
   sender: Address
+  /** In the order of RCPT. One may be there twice. */
   recipients: Address[]
+  /** Each recipient has a reply of its own. */
+  isLmtp: boolean
   content: Buffer
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
@@ -83,6 +90,9 @@ const AWAY: Record<Away, string> = {
 const ALWAYS_HELD = 64 * 1024
 const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
 
+/** The connections of several listeners. */
+export const createFrontClients = () => createClients(FRONT_LIMITS)
+
 export interface SmtpFront {
   port: number
   connections(): number
@@ -98,12 +108,14 @@ interface User {
 
 /** The mail server for programs. Its reply to the final dot is that of the recipient's own server. */
 export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
-  const { tls, implicitTls } = parts
+  const { tls, implicitTls, isLmtp = false } = parts
   const limits = { ...FRONT_LIMITS, ...parts.limits }
-  const clients = createClients(limits)
+  const clients = parts.clients ?? createClients(limits)
   const running = new Set<Promise<unknown>>()
   const receive = createReceiver(parts, limits)
   const needsTls = !isLoopback(parts.host)
+  /** The recipients of each transaction, by its envelope: the library's own list leaves out those that come twice. */
+  const accepted = new WeakMap<object, SMTPServerAddress[]>()
   let isClosing = false
 
   const server = new SMTPServer({
@@ -112,6 +124,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     logger: false,
     disableReverseLookup: true,
     secure: implicitTls,
+    lmtp: isLmtp,
     ...tls,
     minVersion: 'TLSv1.2',
     authMethods: ['PLAIN', 'LOGIN'],
@@ -168,25 +181,29 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       reply(parseAddress(address) ? null : refusal(553, '5.1.7 MAIL FROM is not an address the service can use'))
     },
     onRcptTo(recipient, session, reply) {
-      reply(recipientFault(recipient, session, parts.maxRecipients))
+      const recipients = accepted.get(session.envelope) ?? []
+      const fault = recipientFault(recipient, recipients.length, parts.maxRecipients)
+      if (!fault) accepted.set(session.envelope, [...recipients, recipient])
+      reply(fault)
     },
     onData(content, session, reply) {
+      session.envelope.rcptTo = accepted.get(session.envelope)!
       const timer = setTimeout(() => {
         replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
       }, limits.contentMs)
       const work = receive(
         content,
-        { ...mailOf(session), accountId: clients.accountOf(session.id) },
+        { ...mailOf(session), isLmtp, accountId: clients.accountOf(session.id) },
         {
           tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
           isClosing: () => isClosing,
           received: () => clearTimeout(timer),
         },
       )
-        .then((answer) => {
-          if (answer) replyOn(session, answer)
-          else connectionOf(session)?.close()
-          // An empty list: the reply is sent already, with all its lines.
+        .then((answers) => {
+          if (!answers) connectionOf(session)?.close()
+          for (const answer of answers ?? []) replyOn(session, answer)
+          // An empty list: the replies are sent already, with all their lines.
           reply(null, [] as never)
         })
         .finally(() => {
@@ -244,18 +261,12 @@ function notLoggedIn(needsTls: boolean): Error {
     : refusal(530, '5.7.0 Use AUTH first: any user name, and an API key as the password')
 }
 
-function recipientFault(
-  { address }: SMTPServerAddress,
-  { envelope }: SMTPServerSession,
-  maxRecipients: number,
-): Error | null {
+function recipientFault({ address }: SMTPServerAddress, count: number, maxRecipients: number): Error | null {
   if (!parseAddress(address)) return refusal(553, '5.1.3 This is not an address the service can use')
-  const isKnown = envelope.rcptTo.some((other) => other.address.toLowerCase() === address.toLowerCase())
-  if (isKnown || envelope.rcptTo.length < maxRecipients) return null
-  return refusal(452, '4.5.3 Too many recipients for one message')
+  return count < maxRecipients ? null : refusal(452, '4.5.3 Too many recipients for one message')
 }
 
-function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content'> {
+function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content' | 'isLmtp'> {
   const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
     ...loginOf(session),
@@ -280,7 +291,9 @@ function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: Fr
     stream: SMTPServerDataStream,
     { accountId, ...mail }: Omit<FrontMail, 'content'> & { accountId: string },
     { tooLarge, isClosing, received }: Reception,
-  ): Promise<DotReply | undefined> => {
+  ): Promise<DotReply[] | undefined> => {
+    /** A reply of our own is the same for all. */
+    const toAll = (reply: DotReply) => (mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
     let content: ReturnType<typeof createMailContent> | undefined = createMailContent()
     let bytes = 0
     const hold = (held: number) => {
@@ -299,9 +312,10 @@ function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: Fr
         hold(content?.bytes() ?? 0)
       }
       received()
-      if (stream.sizeExceeded) return ownReply(552, '5.3.4', `A message has at most ${messageBytes} bytes`)
-      if (!content) return ownReply(452, '4.3.1', 'Too much mail at a time. Nothing was sent; it is safe to retry')
-      if (isClosing()) return { code: 421, lines: [SHUTTING_DOWN] }
+      if (stream.sizeExceeded) return toAll(ownReply(552, '5.3.4', `A message has at most ${messageBytes} bytes`))
+      if (!content)
+        return toAll(ownReply(452, '4.3.1', 'Too much mail at a time. Nothing was sent; it is safe to retry'))
+      if (isClosing()) return [{ code: 421, lines: [SHUTTING_DOWN] }]
       return await deliver({ ...mail, content: content.end() })
     } catch {
       // The client left before its final dot.

@@ -27,6 +27,8 @@ export interface SubmittedMail {
   sender: Address
   recipients: Address[]
   content: Buffer
+  /** Each recipient has a reply of its own, so that no reply asks for a recipient again that has the message. */
+  isLmtp: boolean
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
 }
@@ -100,13 +102,13 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
       if (recipients.every(({ result }) => result)) break
       await pause()
     }
-    await giveKeys(accountId, recipients)
+    await giveKeys(mail, recipients)
     return recipients.map(({ result }) => result!)
   }
 
   /** Without these keys the repeat that a 451 asks for would reach some recipients twice: no reply is better. */
-  async function giveKeys(accountId: string, recipients: readonly KeyedRecipient[]): Promise<void> {
-    const isAskedAgain = recipients.some(({ result }) => mayBeTriedAgain(result!))
+  async function giveKeys({ accountId, isLmtp }: SubmittedMail, recipients: readonly KeyedRecipient[]): Promise<void> {
+    const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
     const hasContentKeys = isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!))
     const given = recipients.flatMap(({ key, contentKey, holder, isRepeated }): GivenKey[] => {
       if (!holder) return []

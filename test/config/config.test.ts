@@ -54,9 +54,9 @@ test('a minimal configuration has the documented default of every other variable
     bouncePort: undefined,
     smtpFrontPort: undefined,
     smtpFrontTlsPort: undefined,
+    smtpFrontLmtpPort: undefined,
     smtpFrontHost: '127.0.0.1',
     smtpFrontCertificate: undefined,
-    smtpFrontRecipients: 'many',
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
     simulatorInbox: false,
@@ -639,8 +639,10 @@ test('an SMTP front beyond loopback needs a certificate, and so does implicit TL
   const faultsOf = (env: Record<string, string>) => faults(env).map((fault) => fault.split(' ')[0])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587' })).toEqual([])
   expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['SMTP_FRONT_CERT_FILE'])
+  expect(faultsOf({ SMTP_FRONT_LMTP_PORT: '2424' })).toEqual([])
+  expect(faultsOf({ SMTP_FRONT_LMTP_PORT: '2424', SMTP_FRONT_HOST: '0.0.0.0' })).toEqual(['SMTP_FRONT_CERT_FILE'])
   expect(faultsOf({ SMTP_FRONT_TLS_PORT: '2465' })).toEqual(['SMTP_FRONT_CERT_FILE'])
-  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'two' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
+  expect(faultsOf({ SMTP_FRONT_PORT: '2587', SMTP_FRONT_RECIPIENTS: 'one' })).toEqual(['SMTP_FRONT_RECIPIENTS'])
 })
 
 test('an SMTP front behind a TLS proxy has a certificate of its own, and the port has none', () => {

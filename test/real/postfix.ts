@@ -111,7 +111,7 @@ tlsmgr unix - - n 1000? 1 tlsmgr
 postlog unix-dgram n - n - 1 postlogd
 `
 
-const SENDER = 'smtp unix - - n - - smtp\n'
+const SENDER = 'smtp unix - - n - - smtp\nlmtp unix - - n - - lmtp\n'
 
 function listeners({ listeners }: PostfixSetup, port: number): string {
   return Object.entries(listeners)

@@ -20,11 +20,13 @@ const FROM = `orders@${SENDER_DOMAIN}`
 let account: Account
 let product: Product
 let port: number
+let lmtpPort: number
 
 beforeAll(async () => {
   account = await createSender()
   port = await freePort()
-  product = await startProduct(account, { SMTP_FRONT_PORT: String(port), SMTP_FRONT_RECIPIENTS: 'many' })
+  lmtpPort = await freePort()
+  product = await startProduct(account, { SMTP_FRONT_PORT: String(port), SMTP_FRONT_LMTP_PORT: String(lmtpPort) })
 })
 
 afterAll(async () => {
@@ -80,10 +82,10 @@ test('swaks shows the replies of a delivery, a temporary failure and a rejection
   expect(await swaks('suppression_list@simulator.test')).toMatch(/^550 5\.7\.1 msg_\w{26}: /)
 })
 
-test('Postfix as the client of its smarthost: it keeps what is refused for now, and bounces what is final', async () => {
+test('Postfix over LMTP: of one message it keeps the recipient refused for now, and bounces the final one', async () => {
   const folder = await openFolder('smarthost')
   const passwords = join(folder, 'passwords')
-  writeFileSync(passwords, `[127.0.0.1]:${port} any:${account.key}\n`)
+  writeFileSync(passwords, `127.0.0.1 any:${account.key}\n`)
   const postfix: Postfix = await startPostfix({
     listeners: { '127.0.0.1': {} },
     addresses: { 'nobody@unused.example.net': 'unused' },
@@ -92,22 +94,22 @@ test('Postfix as the client of its smarthost: it keeps what is refused for now, 
     settings: {
       mynetworks: '127.0.0.0/8',
       smtpd_relay_restrictions: 'permit_mynetworks, reject',
-      relayhost: `[127.0.0.1]:${port}`,
+      default_transport: `lmtp:inet:127.0.0.1:${lmtpPort}`,
       always_add_missing_headers: 'yes',
-      smtp_sasl_auth_enable: 'yes',
-      smtp_sasl_password_maps: `texthash:${passwords}`,
-      smtp_sasl_security_options: 'noanonymous',
+      lmtp_sasl_auth_enable: 'yes',
+      lmtp_sasl_password_maps: `texthash:${passwords}`,
+      lmtp_sasl_security_options: 'noanonymous',
       ...{ minimal_backoff_time: '1s', maximal_backoff_time: '2s', queue_run_delay: '1s' },
     },
   })
   try {
     const client = await connectClient(postfix.port)
     await client.ask('EHLO client.test')
-    for (const name of ['delivered', 'temporary_failure', 'mailbox_does_not_exist']) {
-      for (const line of [`MAIL FROM:<${FROM}>`, `RCPT TO:<${name}@simulator.test>`, 'DATA']) await client.ask(line)
-      client.write(stuffed(`From: Shop <${FROM}>\r\nSubject: ${name}\r\n\r\nHi\r\n`))
-      expect(await client.reply()).toMatch(/^250/)
-    }
+    const names = ['delivered', 'temporary_failure', 'mailbox_does_not_exist']
+    const recipients = names.map((name) => `RCPT TO:<${name}@simulator.test>`)
+    for (const line of [`MAIL FROM:<${FROM}>`, ...recipients, 'DATA']) await client.ask(line)
+    client.write(stuffed(`From: Shop <${FROM}>\r\nSubject: Fates\r\n\r\nHi\r\n`))
+    expect(await client.reply()).toMatch(/^250/)
     client.end()
     const lines = (name: string) =>
       postfix

@@ -12,6 +12,8 @@ export interface SmtpClient {
   startTls(): Promise<void>
   /** EHLO, and AUTH PLAIN with this key. */
   logIn(key: string): Promise<string>
+  /** LHLO, and AUTH PLAIN with this key. */
+  logInToLmtp(key: string): Promise<string>
   /** One message in its transaction; returns the reply to the final dot. */
   send(mail: { from: string; to: readonly string[]; content: string | Buffer; parameters?: string }): Promise<string>
   end(): void
@@ -81,6 +83,10 @@ export async function connectClient(
     },
     async logIn(key) {
       await ask('EHLO client.test')
+      return ask(plainLogin(key))
+    },
+    async logInToLmtp(key) {
+      await ask('LHLO client.test')
       return ask(plainLogin(key))
     },
     async send({ from, to, content, parameters = '' }) {

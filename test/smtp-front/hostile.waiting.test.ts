@@ -81,6 +81,7 @@ test('a line of content of 15 MiB is refused at its dot, and the session goes on
   for (const line of ENVELOPE) await client.ask(line)
   client.write(Buffer.concat([Buffer.from(letter()), Buffer.alloc(16 * 2 ** 20, 'A'), Buffer.from('\r\n.\r\n')]))
   expect(await client.reply()).toMatch(/^552 5\.3\.4/)
+  expect(await client.ask('NOOP')).toMatch(/^250/)
   expect(await client.ask('MAIL FROM:<hello@example.test> SIZE=99999999')).toMatch(/^552/)
   expect(exchanger.messages).toEqual([])
   client.end()

@@ -206,15 +206,6 @@ test('only syntax and the number are answered at RCPT; suppression is answered a
   client.end()
 })
 
-test('SMTP_FRONT_RECIPIENTS=one answers 452 4.5.3 to a second RCPT', async () => {
-  const one = await listenWith({ maxRecipients: 1 })
-  const client = await loggedIn(api.keys.live, one.port)
-  await client.ask('MAIL FROM:<hello@example.test>')
-  expect(await client.ask('RCPT TO:<a@example.net>')).toMatch(/^250/)
-  expect(await client.ask('RCPT TO:<b@example.net>')).toMatch(/^452 4\.5\.3/)
-  client.end()
-})
-
 test('several recipients: 250 that names those that failed; none delivered and one retryable: 451', async () => {
   exchanger.script = {
     rcpt: (line) => (/bad/.test(line) ? '550 5.1.1 no such user' : /slow/.test(line) ? '450 4.2.0 later' : undefined),
