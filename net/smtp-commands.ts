@@ -28,6 +28,17 @@ export interface SmtpReply {
   lines: string[]
 }
 
+/** Sends what `refusalOf` returns for a command, given its verb in capitals, in place of carrying it out. */
+export function refuseCommands(connection: SmtpConnection, refusalOf: (verb: string) => SmtpReply | undefined): void {
+  const carryOut = connection._onCommand
+  connection._onCommand = function (command, next) {
+    const refusal = refusalOf(command.toString('latin1').split(' ', 1)[0]!.toUpperCase())
+    if (!refusal) return carryOut.call(this, command, next)
+    this.send(refusal.code, refusal.lines)
+    if (next) setImmediate(next)
+  }
+}
+
 /**
  * Calls `ask` before the 354 to a DATA that has recipients. What it resolves to is the reply in place of the 354; where
  * it rejects, the client is asked to come again.

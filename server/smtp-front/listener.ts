@@ -3,7 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
-import { askBeforeData, giveEnhancedCodes, smtpConnectionOf, watchCommands } from '../../net/smtp-commands.ts'
+import {
+  askBeforeData,
+  giveEnhancedCodes,
+  refuseCommands,
+  smtpConnectionOf,
+  watchCommands,
+} from '../../net/smtp-commands.ts'
 import { isLoopback } from '../config/values.ts'
 import { type Away, createClients } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
@@ -88,6 +94,9 @@ const AWAY: Record<Away, string> = {
 }
 /** What each connection may always hold of a message. Of more, all messages of an account take half of the memory. */
 const ALWAYS_HELD = 64 * 1024
+const NEEDS_TLS = new Set(['AUTH', 'MAIL', 'RCPT'])
+const TLS_FIRST = { code: 530, lines: ['5.7.0 Use STARTTLS first, then AUTH with an API key as the password'] }
+const AUTH_FIRST = '5.7.0 Use AUTH first: any user name, and an API key as the password'
 const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
 
 /** The connections of several listeners. */
@@ -145,6 +154,9 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       const sendAway = (why: Away) => replyOn(session, { code: 421, lines: [AWAY[why]] })
       const connection = connectionOf(session)
       if (connection) {
+        if (needsTls) {
+          refuseCommands(connection, (verb) => (!session.secure && NEEDS_TLS.has(verb) ? TLS_FIRST : undefined))
+        }
         watchCommands(connection, (verb) => clients.note(session.id, verb))
         giveEnhancedCodes(connection)
         askBeforeData(connection, () => parts.begin(loginOf(session)))
@@ -176,7 +188,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     },
     onMailFrom({ address }, session, reply) {
       if (isClosing) return reply(refusal(421, SHUTTING_DOWN))
-      if (!userOf(session)) return reply(notLoggedIn(needsTls && !session.secure))
+      if (!userOf(session)) return reply(refusal(530, AUTH_FIRST))
       if (address === '') return reply(refusal(550, '5.7.1 MAIL FROM must name an address of a verified domain'))
       reply(parseAddress(address) ? null : refusal(553, '5.1.7 MAIL FROM is not an address the service can use'))
     },
@@ -254,12 +266,6 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
 
 const userOf = (session: SMTPServerSession) => session.user as unknown as User | undefined
 const loginOf = (session: SMTPServerSession) => ({ key: userOf(session)!.key, remoteAddress: session.remoteAddress })
-
-function notLoggedIn(needsTls: boolean): Error {
-  return needsTls
-    ? refusal(530, '5.7.0 Use STARTTLS first, then AUTH with an API key as the password')
-    : refusal(530, '5.7.0 Use AUTH first: any user name, and an API key as the password')
-}
 
 function recipientFault({ address }: SMTPServerAddress, count: number, maxRecipients: number): Error | null {
   if (!parseAddress(address)) return refusal(553, '5.1.3 This is not an address the service can use')

@@ -351,8 +351,9 @@ test('beyond loopback a key is taken after STARTTLS only', async () => {
   const hello = await client.ask('EHLO client.test')
   expect(hello).toContain('STARTTLS')
   expect(hello).not.toContain('AUTH')
-  expect(await client.ask(plainLogin(api.keys.live))).toMatch(/^5/)
-  expect(await client.ask('MAIL FROM:<hello@example.test>')).toMatch(/^530 5\.7\.0 Use STARTTLS/)
+  for (const line of [plainLogin(api.keys.live), 'MAIL FROM:<hello@example.test>', 'RCPT TO:<ann@example.net>']) {
+    expect(await client.ask(line)).toMatch(/^530 5\.7\.0 Use STARTTLS/)
+  }
   await client.startTls()
   expect(await client.logIn(api.keys.live)).toMatch(/^235/)
   expect(await client.send({ from: 'hello@example.test', to: ['ann@example.net'], content: letter() })).toMatch(/^250/)

@@ -121,7 +121,9 @@ test('beyond loopback LMTP takes a key after STARTTLS only', async () => {
   const open = await listenWith({ isLmtp: true, host: '0.0.0.0', tls: CERTIFICATE })
   const client = await connectClient(open.port)
   expect(await client.ask('LHLO client.test')).not.toContain('AUTH')
-  expect(await client.ask(plainLogin(api.keys.live))).toMatch(/^5/)
+  for (const line of [plainLogin(api.keys.live), 'MAIL FROM:<hello@example.test>', 'RCPT TO:<ann@example.net>']) {
+    expect(await client.ask(line)).toMatch(/^530 5\.7\.0 Use STARTTLS/)
+  }
   await client.startTls()
   expect(await client.logInToLmtp(api.keys.live)).toMatch(/^235/)
   client.end()
