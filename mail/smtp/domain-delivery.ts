@@ -136,12 +136,12 @@ async function openSuccessor(
 ): Promise<void> {
   const slot = pool.trySpare(siteOfAddress, accountId)
   if (!slot) return
-  const dialledAtMs = performance.now()
+  const beganAtMs = performance.now()
   const { tlsDemandedBy } = site
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
   const call = { host, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') slot.opened()
-  else if (opened && isRefusedPlace(opened, host)) slot.refused({ dialledAtMs, reply: wordsOf(opened.reply!) })
+  else if (opened && isRefusedPlace(opened, host)) slot.refused({ beganAtMs, reply: wordsOf(opened.reply!) })
   slot.release(opened?.kind === 'session' ? opened : undefined)
 }

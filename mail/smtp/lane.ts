@@ -59,7 +59,7 @@ async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
 }
 
 async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
-  const dialledAtMs = performance.now()
+  const beganAtMs = performance.now()
   const stopwatch = createStopwatch(tools.phaseReport(host))
   const call = callTo(tools, lane, host, stopwatch)
   const session = await openSession(tools.opening, call)
@@ -79,7 +79,7 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
   if (!isRefusedPlace(session, host)) return
-  lane.slot!.refused({ dialledAtMs, reply: wordsOf(session.reply!) })
+  lane.slot!.refused({ beganAtMs, reply: wordsOf(session.reply!) })
   if (!lane.mayWaitForPlace) return
   lane.mayWaitForPlace = false
   lane.hosts = lane.hosts.length > 0 ? lane.hosts : [host]
@@ -137,6 +137,7 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   const spread = () => tools.spread(tools.transacting + Math.ceil(ledger.queued().size / max))
   if (slowMax < Infinity) spread()
   const timer = ledger.queued().size > 0 ? setInterval(spread, tools.opening.limits.spreadMs) : undefined
+  const beganAtMs = performance.now()
   const result = await transact(session, {
     sender: tools.sender,
     from: tools.from,
@@ -154,7 +155,7 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   stopwatch.end()
   lane.stopwatch = undefined
   lane.isUnproven = false
-  noteResult(tools, lane, { session, indexes, result, evidence, stopwatch, isUsed })
+  noteResult(tools, lane, { session, indexes, result, evidence, stopwatch, isUsed, beganAtMs })
 }
 
 /**

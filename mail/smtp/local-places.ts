@@ -20,6 +20,11 @@ export function createLocalPlaces(): OpenSitePlaces {
       onChange()
     }
 
+    function slow(beganAtMs: number, mailed?: number): void {
+      const pace = paces.get(key)
+      set(pace, slowed(pace, { open: load.accepted, beganAtMs, nowMs: performance.now(), mailed }))
+    }
+
     return {
       count: () => Math.min(limits.connections, paces.get(key)?.places ?? limits.connections),
       need(next) {
@@ -27,10 +32,8 @@ export function createLocalPlaces(): OpenSitePlaces {
         const pace = paces.get(key)
         if (pace) set(pace, accepted(pace, load.accepted))
       },
-      refused({ dialledAtMs }) {
-        const pace = paces.get(key)
-        set(pace, slowed(pace, { open: load.accepted, dialledAtMs, nowMs: performance.now() }))
-      },
+      refused: ({ beganAtMs }) => slow(beganAtMs),
+      refusedRate: ({ beganAtMs }) => slow(beganAtMs, 0),
       succeeded() {
         const pace = paces.get(key)
         if (pace) set(pace, succeeded(pace, { connections: limits.connections }, performance.now()))

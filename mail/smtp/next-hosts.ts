@@ -47,6 +47,14 @@ export function isServerTrouble(
   return row === 'server trouble' || /^4\.[34]\./.test(enhanced) || (code === 421 && !enhanced.startsWith('4.7.'))
 }
 
+/**
+ * Whether a reply says that we send too fast: the site gets fewer messages for a while. A rate of the recipient's
+ * (4.2.1, as of Gmail) is none of ours.
+ */
+export const refusesRate = (phase: ReplyPhase, reply: Reply, { name }: Host): boolean =>
+  (reply.code === 421 || reply.enhanced?.startsWith('4.7.') === true) &&
+  ruleFor({ phase, reply, mx: name }).name === 'rate'
+
 /** The hosts that are left when this one is done with. */
 export function otherHosts(hosts: Host[], host: Host): Host[] {
   return hosts.filter(({ name }) => name !== host.name)

@@ -2,7 +2,8 @@ import type { Verdict } from './attempt.ts'
 import { refusesSession } from './envelope.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
 import type { Evidence } from './ledger.ts'
-import { hostsAfter, isServerTrouble, otherHosts, sameHostFirst } from './next-hosts.ts'
+import { hostsAfter, isServerTrouble, otherHosts, refusesRate, sameHostFirst } from './next-hosts.ts'
+import { wordsOf } from './reply.ts'
 import { type Session, takesMore } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import type { TransactionResult } from './transaction.ts'
@@ -13,6 +14,8 @@ interface Noted {
   result: TransactionResult
   evidence: Evidence
   stopwatch: Stopwatch
+  /** When the transaction began, on the clock of `performance.now()`. */
+  beganAtMs: number
   /** The session had been used before this transaction. */
   isUsed: boolean
 }
@@ -23,7 +26,7 @@ interface Noted {
  */
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const { ledger, own, slowSites, site, commandMs } = tools
-  const { session, indexes, result, evidence, stopwatch, isUsed } = noted
+  const { session, indexes, result, evidence, stopwatch, isUsed, beganAtMs } = noted
   const { verdicts, alone = [], accepted, failure, reusable, dotReplyMs } = result
   const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
@@ -37,6 +40,9 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const movesOn = (verdict: Verdict) => others.length > 0 && isInTrouble(verdict)
   const isMovingOn = verdicts.some((verdict) => verdict && movesOn(verdict))
   if (isMovingOn) session.isSpent = true
+
+  const tooFast = [...verdicts, failure].find((each) => each?.reply && refusesRate(each.phase, each.reply, host))
+  if (tooFast) lane.slot!.refusedRate({ beganAtMs, reply: wordsOf(tooFast.reply!) })
 
   const staysOpen = reusable && takesMore(session, tools.limits)
   const undecided: number[] = []

@@ -1,7 +1,7 @@
 import { createFairSlots, type FairSlots, fourFifths, type Release, type SlotRequest } from '../../net/fair-slots.ts'
 import { createLocalPlaces } from './local-places.ts'
 import { type Session, takesMore } from './session.ts'
-import type { OpenSitePlaces, RefusedConnection, SiteOfAddress, SitePlaces } from './site-places.ts'
+import type { OpenSitePlaces, SiteOfAddress, SitePlaces, SiteRefusal } from './site-places.ts'
 
 /** A slot for one connection to a site, with a session to reuse if one was idle. */
 export interface ConnectionSlot {
@@ -10,7 +10,9 @@ export interface ConnectionSlot {
   /** The site has accepted a connection for this slot. */
   opened(): void
   /** The site has refused a connection because of the number of connections, and gets fewer from now on. */
-  refused(refusal: RefusedConnection): void
+  refused(refusal: SiteRefusal): void
+  /** The site has refused a message because of the rate of messages, and gets fewer from now on. */
+  refusedRate(refusal: SiteRefusal): void
   /** A message was delivered over this slot. */
   succeeded(): void
   /** Resolves to true when the next message may go over this slot, and to false at the wait limit. */
@@ -148,6 +150,7 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
         report(connections)
         places.refused(refusal)
       },
+      refusedRate: (refusal) => places.refusedRate(refusal),
       succeeded: () => places.succeeded(),
       mayMail(request) {
         if (!isPaid) return places.mayMail(request)

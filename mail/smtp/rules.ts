@@ -35,6 +35,7 @@ const OPENING_RULES: readonly ReplyRule[] = [
   ...SESSION_RULES,
   ...SESSION_STATUS_RULES,
   { name: 'TLS refused', subject: 'sender', phases: ['starttls'], reason: 'policy_block', evenFor4xx: true },
+  ...REPUTATION_RULES,
   { name: 'refused before any recipient', subject: 'sender', reason: 'policy_block' },
 ]
 

@@ -24,9 +24,9 @@ export interface SiteLoad {
   wanted: number
 }
 
-export interface RefusedConnection {
-  /** On the clock of `performance.now()`. */
-  dialledAtMs: number
+export interface SiteRefusal {
+  /** When the connection was dialled or the message begun, on the clock of `performance.now()`. */
+  beganAtMs: number
   /** The server's words. */
   reply: string
 }
@@ -41,7 +41,9 @@ export interface SitePlaces {
   /** Says what is open and wanted, whenever it changes. */
   need(load: SiteLoad): void
   /** The site has refused a connection because of the number of connections, or their rate. */
-  refused(refusal: RefusedConnection): void
+  refused(refusal: SiteRefusal): void
+  /** The site has refused a message because of the rate of messages. */
+  refusedRate(refusal: SiteRefusal): void
   /** A message was delivered. */
   succeeded(): void
   /** Resolves to true when one more message may go, and to false at the wait limit. */

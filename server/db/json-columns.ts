@@ -41,12 +41,12 @@ export interface SiteBook {
   /** By process. */
   holders: Record<string, SiteHolder>
   /** Absent while the site gets all that its limits allow. */
-  pace?: { places: number; perMinute?: number; slowedAtMs: number; raisedAtMs: number }
+  pace?: { places: number; perMinute?: number; most?: number; slowedAtMs: number; raisedAtMs: number }
   /** When the site was slowed that is slowed now. */
   slowedSinceMs?: number
   /** The time up to which messages are given out. */
   dueMs: number
-  /** Why the site refused a connection, the last time that it did. */
+  /** Why the site refused a connection or a message's rate, the last time that it did. */
   lastReply?: { text: string; atMs: number }
 }
 

@@ -72,6 +72,13 @@ export function createMessageQueue(askForMore: () => void) {
       due.push(...dueMs)
       serve()
     },
+    /** The site has no limit any more. */
+    letAllGo(): void {
+      clearTimeout(timer)
+      for (const one of waiting) end(one, true)
+      due = []
+      stock = 0
+    },
     close(): void {
       clearTimeout(timer)
       for (const one of waiting) end(one, false)

@@ -33,8 +33,8 @@ export interface Ask {
   wanted: number
   /** The messages that it wants to send soon or to keep in stock. */
   messages: number
-  /** A connection was refused because of the number of connections, or the rate. */
-  refusal?: { dialledAtMs: number; reply: string }
+  /** A connection was refused because of the number of connections, or a message because of the rate: see `slowed`. */
+  refusal?: { beganAtMs: number; reply: string; mailed?: number }
   /** A message was delivered. */
   succeeded: boolean
   nowMs: number
@@ -113,9 +113,10 @@ function paceAfter(
   const open = ask.accepted + acceptedByOthers
   let { pace, slowedSinceMs, lastReply } = before
   if (refusal) {
-    pace = slowed(pace, { open, dialledAtMs: refusal.dialledAtMs, nowMs }, limits.perMinute)
+    const { reply, beganAtMs, mailed } = refusal
+    pace = slowed(pace, { open, beganAtMs, nowMs, mailed }, limits.perMinute)
     slowedSinceMs ??= nowMs
-    lastReply = { text: refusal.reply, atMs: nowMs }
+    lastReply = { text: reply, atMs: nowMs }
   } else if (pace) pace = accepted(pace, open)
   if (pace && ask.succeeded) pace = succeeded(pace, limits, nowMs)
   return { lastReply, ...(pace && { pace, slowedSinceMs }) }

@@ -1,6 +1,7 @@
 import type { SiteLimits } from '../../mail/smtp/engine-limits.ts'
-import type { RefusedConnection, SiteLoad, SiteOfAddress, SitePlaces } from '../../mail/smtp/site-places.ts'
+import type { SiteLoad, SiteOfAddress, SitePlaces, SiteRefusal } from '../../mail/smtp/site-places.ts'
 import { createMessageQueue } from './message-queue.ts'
+import { createMinuteCounter } from './minute-counter.ts'
 import { type Ask, type Grant, HOLD_MS } from './site-book.ts'
 
 /** How soon a process asks again while processes wait for each other's places or messages. */
@@ -28,7 +29,8 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
   let shown = 0
   let perMinute = false
   let isUsed = false
-  let refusal: RefusedConnection | undefined
+  let refusal: (SiteRefusal & { mailed?: number }) | undefined
+  const mailed = createMinuteCounter()
   let hasSucceeded = false
   /** What the exchange that runs tells. */
   let told = { refusal, hasSucceeded }
@@ -53,6 +55,13 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
     onChange()
   }
 
+  function slow(one: NonNullable<typeof refusal>): void {
+    refusal = one
+    places = Math.min(places, Math.max(1, load.accepted))
+    hurry(performance.now())
+    notice()
+  }
+
   const sitePlaces: SitePlaces = {
     count,
     need(next) {
@@ -65,16 +74,19 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
       else if (places < asked && next.open <= places && dueMs > performance.now() + CONTENDED_MS)
         hurry(performance.now())
     },
-    refused(one) {
-      refusal = one
-      places = Math.min(places, Math.max(1, load.accepted))
-      hurry(performance.now())
-      notice()
+    refused: slow,
+    refusedRate(one) {
+      // Nothing more goes until the next exchange says how much may.
+      perMinute = true
+      slow({ ...one, mailed: mailed.count() })
     },
     succeeded() {
       hasSucceeded = true
     },
-    mayMail: (request) => perMinute === false || messages.take(request),
+    mayMail(request) {
+      mailed.add()
+      return perMinute === false || messages.take(request)
+    },
     leave() {
       isUsed = false
       load = NO_LOAD
@@ -88,7 +100,7 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
       isUsed = true
       onChange = newOnChange
       limits = newLimits
-      perMinute = limits.perMinute !== undefined
+      perMinute ||= limits.perMinute !== undefined
       shown = count()
       return sitePlaces
     },
@@ -112,7 +124,7 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
         wanted: asked,
         messages: messages.needed(),
         succeeded: hasSucceeded,
-        ...(refusal && { refusal: { ...refusal, dialledAtMs: refusal.dialledAtMs + offsetMs } }),
+        ...(refusal && { refusal: { ...refusal, beganAtMs: refusal.beganAtMs + offsetMs } }),
       }
     },
 
@@ -121,11 +133,14 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
       untilMs = askedAtMs + HOLD_MS
       if (refusal === told.refusal) refusal = undefined
       if (told.hasSucceeded) hasSucceeded = false
+      // A rate that was refused while the exchange ran holds until the next one.
+      if (grant.dueMs || refusal === undefined) perMinute = grant.dueMs !== undefined
       if (grant.dueMs)
         messages.add(
           grant.dueMs.map((atMs) => atMs + offsetMs),
           grant.maxStock,
         )
+      else if (!perMinute) messages.letAllGo()
       const isHurried = grant.isContended || messages.isWaiting()
       dueMs = isUsed || isHurried ? askedAtMs + (isHurried ? CONTENDED_MS : HOLD_MS / 2) : untilMs
       notice()

@@ -3,6 +3,7 @@ import type { SitePlaces } from '../../mail/smtp/site-places.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { createSharedPlaces, type SharedPlaces } from '../../server/shaping/shared-places.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { deliveryTo, engineWith, exchangerWith, siteOf } from '../mail/smtp/deliver.ts'
 
 let database: TestDatabase
 let clock: DatabaseClock
@@ -98,7 +99,7 @@ test('a refused connection lowers the places of both processes', async () => {
   b.want(5)
   await vi.waitFor(() => expect([a.state.open, b.state.open]).toEqual([5, 5]), 4_000)
   a.want(3)
-  a.places.refused({ dialledAtMs: performance.now() - 1, reply: '421 4.7.0 too many' })
+  a.places.refused({ beganAtMs: performance.now() - 1, reply: '421 4.7.0 too many' })
   const slowed = { book: { pace: { places: 8 }, lastReply: { text: '421 4.7.0 too many' } } }
   await vi.waitFor(async () => expect((await books())[0]).toMatchObject(slowed), 4_000)
   a.want(5)
@@ -151,3 +152,29 @@ test('without the database places end by their time, and nothing may be opened',
   await database.db.$client`alter table gone rename to site_books`
   await vi.waitFor(() => expect(a.state.open).toBe(4), 5_000)
 }, 40_000)
+
+test('a site without a limit a minute that takes one message a second is asked less and less', async () => {
+  const engine = engineWith({ openPlaces: newProcess().open })
+  let takenAtMs = -Infinity
+  const askedMs: number[] = []
+  const exchanger = await exchangerWith({
+    mail: () => {
+      const nowMs = performance.now()
+      askedMs.push(nowMs)
+      if (nowMs - takenAtMs < 1_000) return '421 4.7.0 too much mail from you, slow down'
+      takenAtMs = nowMs
+      return '250 ok'
+    },
+  })
+  const site = siteOf(exchanger)
+  const beganAtMs = performance.now()
+  const sending = Array.from({ length: 20 }, async () => {
+    while (performance.now() - beganAtMs < 8_000)
+      await engine.deliver(deliveryTo(site, { budgetMs: 9_000, startedAtMs: performance.now() }))
+  })
+  await Promise.all(sending)
+  const within = (fromMs: number) => askedMs.filter((ms) => ms - beganAtMs >= fromMs && ms - beganAtMs < fromMs + 3_000)
+  // At once it is asked a hundred times a second; after some refusals less than three times.
+  expect(within(5_000).length).toBeLessThan(10)
+  expect(within(0).length).toBeGreaterThan(within(5_000).length)
+}, 30_000)

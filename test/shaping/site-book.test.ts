@@ -62,7 +62,7 @@ test('the places of a process that died are free after its time', () => {
 test('a refused connection leaves the places that are open over all processes, for each of them', () => {
   const first = exchangeBook(EMPTY_BOOK, ask('a', 0, { wanted: 5, open: 2 }))
   const second = exchangeBook(first.book, ask('b', 1, { wanted: 5 }))
-  const refusal = { dialledAtMs: 5, reply: '421 4.7.0 too many connections' }
+  const refusal = { beganAtMs: 5, reply: '421 4.7.0 too many connections' }
   const slow = exchangeBook(second.book, ask('b', 6, { wanted: 5, open: 1, refusal }))
   expect(slow.book).toMatchObject({ pace: { places: 3 }, slowedSinceMs: 6, lastReply: { text: refusal.reply } })
   const shrunk = exchangeBook(slow.book, ask('a', 7, { wanted: 5, open: 2 }))
@@ -70,7 +70,7 @@ test('a refused connection leaves the places that are open over all processes, f
 })
 
 test('a later refusal halves places and messages a minute; they come back minute by minute after ten', () => {
-  const refused = (nowMs: number) => ({ limits, open: 4, refusal: { dialledAtMs: nowMs - 1, reply: '421' } })
+  const refused = (nowMs: number) => ({ limits, open: 4, refusal: { beganAtMs: nowMs - 1, reply: '421' } })
   let { book } = exchangeBook(EMPTY_BOOK, ask('a', 10, refused(10)))
   expect(book.pace).toMatchObject({ places: 4, perMinute: 600 })
   ;({ book } = exchangeBook(book, ask('a', 20, { ...refused(20), open: 1 })))
@@ -128,7 +128,7 @@ test('whatever processes do, a site never has more connections or messages a min
         const sending = Math.min(sends, model.stock)
         sent.push(...Array.from({ length: sending }, () => nowMs))
         model.stock = Math.min(model.stock - sending, model.grant?.maxStock ?? 0)
-        const refusal = refused ? { dialledAtMs: nowMs, reply: '421' } : undefined
+        const refusal = refused ? { beganAtMs: nowMs, reply: '421' } : undefined
         const given = exchangeBook(
           book,
           ask(process, nowMs, {

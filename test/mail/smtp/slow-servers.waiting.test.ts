@@ -124,6 +124,7 @@ const placesOnDemand: OpenSitePlaces = (_, onChange) => {
       setImmediate(onChange)
     },
     refused() {},
+    refusedRate() {},
     succeeded() {},
     mayMail: () => true,
     leave() {},
