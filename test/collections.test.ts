@@ -87,6 +87,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/inbound/notice.ts': ['passages'],
     'server/reputation/standings.ts': ['histories'],
     'server/sending/message.ts': ['earlierNames'],
+    'server/smtp-front/program-fields.ts': ['given'],
     'server/sending/outcome.ts': ['kinds', 'providers'],
     'server/sending/recipients.ts': ['distinct', 'mailboxes'],
     'mail/smtp/dial-host.ts': ['tries'],

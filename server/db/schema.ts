@@ -548,7 +548,7 @@ export const recipientKeys = pgTable(
   'recipient_keys',
   {
     accountId: uuid('account_id').notNull(),
-    /** SHA-256 of the mode, the Message-ID, what the message says and the recipient; for an hour without the id. */
+    /** SHA-256 of what a repeat has in common with the message: see smtp-front/same-message.ts. */
     key: bytea().notNull(),
     /** A message with this key: what has retried it is in `retries`. */
     messageId: uuid('message_id').notNull(),

@@ -46,7 +46,7 @@ export interface Claim {
   /** What it retries, when its request has `retry_of`. A dry run takes nothing. */
   retry?: Retry
   /** The keys of its recipients, in their order, when it came over SMTP. */
-  recipientKeys?: readonly string[]
+  recipientKeys?: readonly string[][]
   warmUp?: WarmUpShare
   quota?: QuotaShare
   /** The trace that the dispatches of its events continue. */

@@ -1,9 +1,10 @@
 import { breaks } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
-// The keys of messages that came over SMTP. SMTP has no idempotency key, so the message itself is one: each recipient
-// of a message has a key of its own, because a repeat may name some of them only. The commit that claims or settles the
-// first message takes its keys, and a release frees them. What retries a recipient is in the table `retries`.
+// The keys of messages that came over SMTP. Few programs give an idempotency key, so the message itself is one: each
+// recipient of a message has keys of its own, because a repeat may name some of them only. The commit that claims or
+// settles the first message takes its keys, and a release frees them. What retries a recipient is in the table
+// `retries`.
 
 /** SQL: how long a key lives after its last message. */
 export const KEY_LIFE = `interval '24 hours'`
@@ -13,9 +14,9 @@ const RECIPIENT_KEY = { key: 'text', position: 'smallint' } as const satisfies C
 /** The column of a statement's rows that `takeRecipientKeysOf` reads: a list of RECIPIENT_KEY. */
 export const RECIPIENT_KEYS = { recipient_keys: 'json null' } as const satisfies Columns
 
-/** `keys` are SHA-256 in hex, one for each recipient of the send, in their order. */
-export function recipientKeyRows(keys: readonly string[] | undefined): RowOf<typeof RECIPIENT_KEY>[] | undefined {
-  return keys?.map((key, position) => ({ key, position }))
+/** `keys` are SHA-256 in hex: those of each recipient of the send, in their order. */
+export function recipientKeyRows(keys: readonly string[][] | undefined): RowOf<typeof RECIPIENT_KEY>[] | undefined {
+  return keys?.flatMap((own, position) => own.map((key) => ({ key, position })))
 }
 
 /**

@@ -70,7 +70,7 @@ export interface SendOptions {
   /** The idempotency key this send takes with its claim. */
   key?: KeyToTake
   /** The keys that its recipients take with its claim, in their order. */
-  recipientKeys?: readonly string[]
+  recipientKeys?: readonly string[][]
   /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
   /** The steps of the send become spans of it, and the attempts of its events continue it. */

@@ -3,6 +3,7 @@ import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import { callerKey, refusalKey } from '../caller.ts'
 import { fail } from '../errors.ts'
+import { readTrueOrFalse, SANDBOX_FAULT } from '../sending/dry-run.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/idempotency-key.ts'
 import type { SharedResponse } from '../sending/sharing.ts'
 
@@ -10,10 +11,9 @@ import type { SharedResponse } from '../sending/sharing.ts'
 
 /** Reads `X-Service-Sandbox`: `true` or `false` in any case. Refuses anything else: a typo must not send. */
 export function readSandbox(headers: Headers): boolean {
-  const value = headers.get('x-service-sandbox')
-  if (value === null || /^false$/i.test(value)) return false
-  if (/^true$/i.test(value)) return true
-  throw refuseHeader('X-Service-Sandbox', 'must be true or false')
+  const sandbox = readTrueOrFalse(headers.get('x-service-sandbox') ?? 'false')
+  if (sandbox !== undefined) return sandbox
+  throw refuseHeader('X-Service-Sandbox', SANDBOX_FAULT)
 }
 
 /** Whether nothing may be sent, because of the header or because of a test key. */

@@ -7,7 +7,8 @@ import type { KeyGate, Visitor } from '../caller.ts'
 import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { type DotReply, dotReply, errorReply, ownReply } from './dot-reply.ts'
 import type { FrontMail, FrontParts } from './listener.ts'
-import type { createSubmit, RecipientAnswer, RecipientResult } from './submit.ts'
+import type { RecipientAnswer, RecipientResult } from './results.ts'
+import type { createSubmit } from './submit.ts'
 
 interface DoorParts {
   identify(visitor: Visitor): Promise<StoredKey | undefined>

@@ -1,7 +1,7 @@
 import { DeliveryStatus, Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { type FrontReply, replyToError } from './errors.ts'
-import type { RecipientAnswer, RecipientResult } from './submit.ts'
+import type { RecipientAnswer, RecipientResult } from './results.ts'
 
 // The reply to the final dot: that of the recipient's own server, after our message id.
 
@@ -16,6 +16,7 @@ interface Answer extends FrontReply {
   /** Absent when there is no message, because the send was refused. */
   messageId?: string
   isRepeated: boolean
+  hadOtherContent: boolean
 }
 
 /** With CRLF (RFC 5321 4.5.3.1.5). */
@@ -36,13 +37,14 @@ export function dotReply(results: readonly RecipientResult[]): DotReply {
   if (ids === '') return replyWith(leader, [leader.text])
   if (answers.length === 1) return replyWith(first, [`${ids}: ${textOf(first)}`])
   if (failed.length === 0) {
-    const shown = answers.find(({ isRepeated }) => isRepeated) ?? first
+    const shown = answers.find((answer) => answer.hadOtherContent || answer.isRepeated) ?? first
     return replyWith(shown, [`${ids}: ${textOf(shown)}`])
   }
   const named = failed.map(({ messageId, email, code, enhanced, text }) => {
     return `${messageId === first.messageId || !messageId ? '' : `${messageId}: `}${email}: ${code} ${enhanced} ${text}`
   })
-  const head = `${ids}: ${countsOf(answers)}`
+  const note = answers.some(({ hadOtherContent }) => hadOtherContent) ? OTHER_CONTENT : ''
+  const head = `${ids}: ${note}${countsOf(answers)}`
   return replyWith(isTemporary(leader) ? { ...leader, code: 451 } : leader, [head, ...named.map(shortened)])
 }
 
@@ -68,12 +70,18 @@ function countsOf(answers: readonly Answer[]): string {
   return `delivered to ${delivered.length} of ${answers.length} recipients${already}, not to:`
 }
 
-const textOf = ({ text, code, isRepeated }: Answer) => (isRepeated && code < 400 ? `already delivered: ${text}` : text)
+const OTHER_CONTENT = 'the Idempotency-Key was given with other content before, and this is the answer to that: '
+
+function textOf({ text, code, isRepeated, hadOtherContent }: Answer): string {
+  if (hadOtherContent) return `${OTHER_CONTENT}${text}`
+  return isRepeated && code < 400 ? `already delivered: ${text}` : text
+}
 
 function answerOf(result: RecipientResult): Answer {
   const { email } = result
-  if ('error' in result) return { ...replyToError(result.error), email, isRepeated: false }
-  return { ...replyOf(result), email, messageId: result.messageId, isRepeated: result.isRepeated === true }
+  if ('error' in result) return { ...replyToError(result.error), email, isRepeated: false, hadOtherContent: false }
+  const { messageId, isRepeated = false, hadOtherContent = false } = result
+  return { ...replyOf(result), email, messageId, isRepeated, hadOtherContent }
 }
 
 const isTemporary = ({ code }: Pick<FrontReply, 'code'>) => code >= 400 && code < 500

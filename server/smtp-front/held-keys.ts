@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Database } from '../db/connect.ts'
 import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
@@ -11,19 +10,6 @@ export interface KeyHolder {
   position: number
   /** What is left of the lease of a running send. null when the send is in history. */
   leaseLeftMs: number | null
-}
-
-/**
- * The key of a recipient: what a repeat of the same message to it has in common with the first one. Without `messageId`
- * it is what a program repeats that gives the message a new Message-ID each time.
- */
-export function recipientKey(
-  { sandbox, messageId, digest }: { sandbox: boolean; messageId?: string; digest: string },
-  address: string,
-): string {
-  const at = address.lastIndexOf('@')
-  const recipient = address.slice(0, at) + address.slice(at).toLowerCase()
-  return hash('sha256', JSON.stringify([sandbox, messageId ?? null, digest, recipient]), 'hex')
 }
 
 // A key that is over is deleted here, because the claim that takes it anew expects that there is none.
@@ -76,9 +62,8 @@ export interface GivenKey {
 export function createHeldKeys(db: Database) {
   const findOne = createKeyLookup<KeyHolder>(db, FIND_RECIPIENT_KEYS)
   return {
-    /** Returns the holder of each of these keys. */
-    find: (accountId: string, keys: readonly string[]): Promise<(KeyHolder | undefined)[]> =>
-      Promise.all(keys.map((key) => findOne({ account_id: accountId, key }))),
+    /** Returns the holder of a key. */
+    find: (accountId: string, key: string): Promise<KeyHolder | undefined> => findOne({ account_id: accountId, key }),
 
     /** Each new message renews its keys. A retry takes none: it does so before it starts. */
     async renew(accountId: string, keys: readonly string[]): Promise<void> {

@@ -32,3 +32,37 @@ export async function digestAside({ source, parts }: Given, accountId: string): 
     ? digestOfContent({ source, parts })
     : digestInThread(accountId, { source, parts })
 }
+
+/** What a message has in common with its repeats. */
+export interface SameMessage {
+  /** A dry run. */
+  sandbox: boolean
+  /** The program's own key. */
+  idempotencyKey?: string
+  messageId?: string
+  digest: string
+}
+
+/** The keys of a recipient: SHA-256 in hex. */
+export interface RecipientKeys {
+  /** By which a repeat is known. Absent without a Message-ID and an idempotency key. */
+  own?: string
+  /** Beside an idempotency key: held by the same message as `own` only when the content is the same. */
+  ofSaid?: string
+  /** The key of the content alone, for repeats with a new Message-ID. Absent beside an idempotency key. */
+  ofContent?: string
+}
+
+export function keysOfRecipient(
+  { sandbox, idempotencyKey, messageId, digest }: SameMessage,
+  address: string,
+): RecipientKeys {
+  const at = address.lastIndexOf('@')
+  const recipient = address.slice(0, at) + address.slice(at).toLowerCase()
+  const keyOf = (...common: unknown[]) => hash('sha256', JSON.stringify([...common, recipient]), 'hex')
+  if (idempotencyKey !== undefined) {
+    return { own: keyOf('key', sandbox, idempotencyKey), ofSaid: keyOf('key', sandbox, idempotencyKey, digest) }
+  }
+  const own = messageId === undefined ? undefined : keyOf(sandbox, messageId, digest)
+  return { own, ofContent: keyOf(sandbox, null, digest) }
+}

@@ -26,7 +26,11 @@ const keyOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const account = () => newId(Date.now())
 /** The claim of a message to these names, each of which has a key. */
 const keyed = (names: string[], change: Partial<Claim> = {}) =>
-  newClaim({ to: names.map((name) => `${name}@example.net`), recipientKeys: names.map(keyOf), ...change })
+  newClaim({
+    to: names.map((name) => `${name}@example.net`),
+    recipientKeys: names.map((name) => [keyOf(name)]),
+    ...change,
+  })
 
 async function settle(settled: Claim): Promise<string> {
   const outcomes = settled.recipients.map(({ email }) => rejected(recipient(email), Reason.SUPPRESSION_LIST))

@@ -8,6 +8,7 @@ import { hasBeyondAscii, hasEncodedAddress, splitAddresses } from './addresses.t
 import { createHeader, MAX_RECEIVED, type RawField, TOO_MANY_RECEIVED, valuesOf } from './header.ts'
 import { LAST, type Line, scanLines } from './lines.ts'
 import { createParts, decodePart, type MimePart } from './parts.ts'
+import { isServiceField } from './service-fields.ts'
 
 /** A message that others have built, checked and ready to be signed. Nothing in it is re-encoded. */
 export interface RawMessage {
@@ -121,7 +122,7 @@ function withoutRemoved(source: Buffer, fields: readonly RawField[]): Buffer {
   const kept: Buffer[] = []
   let [start, end] = [0, 0]
   for (const field of fields) {
-    if (REMOVED.includes(field.name)) continue
+    if (REMOVED.includes(field.name) || isServiceField(field.name)) continue
     if (field.start !== end) {
       kept.push(source.subarray(start, end))
       start = field.start

@@ -1,0 +1,124 @@
+import type { Address } from '../../mail/address.ts'
+import type { Database } from '../db/connect.ts'
+import { publicId } from '../db/ids.ts'
+import { OutcomeUnknown } from '../errors.ts'
+import { sweepMessage } from '../ledger/sweep.ts'
+import { explain } from '../sending/rejection.ts'
+import { storedOutcomes } from '../sending/stored-response.ts'
+import { createHeldKeys, type GivenKey, type KeyHolder } from './held-keys.ts'
+import { mayBeTriedAgain, mayHaveArrived, type RecipientResult } from './results.ts'
+import type { RecipientKeys } from './same-message.ts'
+
+/** A recipient of a message that is being sent. */
+export interface KnownRecipient extends Found {
+  address: Address
+  keys: RecipientKeys
+  result?: RecipientResult
+}
+
+/** The message to a recipient that came before. */
+interface Found {
+  holder?: KeyHolder
+  /** The content alone has led to the holder. */
+  isRepeated?: boolean
+  /** The idempotency key has led to the holder, which has other content. */
+  hadOtherContent?: boolean
+}
+
+const KEY_HOURS = 24
+/** Programs that make a new Message-ID when they send again do so soon. */
+const CONTENT_KEY_HOURS = 1
+
+/** The keys that a message to a recipient takes. */
+export const keysToTake = ({ keys: { own, ofSaid } }: KnownRecipient): string[] =>
+  [own, ofSaid].filter((key) => key !== undefined)
+
+/** Finds what recipients were answered when their message came before. */
+export function createKnownRecipients(db: Database) {
+  const keys = createHeldKeys(db)
+  const find = async (accountId: string, key: string | undefined) =>
+    key === undefined ? undefined : keys.find(accountId, key)
+
+  async function findOne(accountId: string, { own, ofSaid, ofContent }: RecipientKeys): Promise<Found> {
+    const [holder, contentHolder] = await Promise.all([find(accountId, own), find(accountId, ofContent)])
+    // Asked after `own`: one commit takes both.
+    const hadOtherContent = holder !== undefined && ofSaid !== undefined && !(await find(accountId, ofSaid))
+    return { holder: holder ?? contentHolder, isRepeated: !holder && contentHolder !== undefined, hadOtherContent }
+  }
+
+  const findHolders = (accountId: string, recipients: readonly KnownRecipient[]) =>
+    Promise.all(recipients.map((recipient) => findOne(accountId, recipient.keys)))
+
+  /** Gives stored results to recipients. Those that another request is sending to stay without. */
+  async function readStored(recipients: KnownRecipient[], sandbox: boolean): Promise<void> {
+    const held = Map.groupBy(
+      recipients.filter(({ holder }) => holder),
+      ({ holder }) => holder!.messageId,
+    )
+    for (const [messageId, ofMessage] of held) {
+      const { leaseLeftMs } = ofMessage[0]!.holder!
+      if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(db, messageId)
+      const outcomes = leaseLeftMs === null ? await storedOutcomes(db, messageId) : []
+      for (const recipient of ofMessage) {
+        const { address, holder, isRepeated, hadOtherContent } = recipient
+        const outcome = outcomes[holder!.position]
+        if (!outcome) continue
+        const known = { email: address.address, messageId: publicId('msg', messageId), sandbox }
+        recipient.result = { ...known, outcome, isRepeated, hadOtherContent }
+      }
+    }
+  }
+
+  return {
+    /** Finds the answers of recipients. Returns those to whom the message is to be sent now. */
+    async findDue(
+      recipients: KnownRecipient[],
+      { accountId, sandbox, fromDomain }: { accountId: string; sandbox: boolean; fromDomain: string },
+    ): Promise<KnownRecipient[]> {
+      const found = await findHolders(accountId, recipients)
+      for (const [i, recipient] of recipients.entries()) Object.assign(recipient, found[i])
+      await readStored(recipients, sandbox)
+      return recipients.filter((recipient) => isDue(recipient, fromDomain))
+    },
+
+    /** Whether another request has sent to one of them since they were found. */
+    async haveMoved(accountId: string, recipients: readonly KnownRecipient[]): Promise<boolean> {
+      const found = await findHolders(accountId, recipients)
+      return recipients.some(({ holder }, i) => holder?.messageId !== found[i]!.holder?.messageId)
+    },
+
+    /** Each new message renews the keys of its recipients. */
+    renew: (accountId: string, recipients: readonly KnownRecipient[]) =>
+      keys.renew(accountId, recipients.flatMap(keysToTake)),
+
+    /**
+     * Gives the keys that lead a repeat to the answers. Without them the repeat that a 451 asks for would reach some
+     * recipients twice: no reply is better.
+     */
+    async giveKeys(accountId: string, recipients: readonly KnownRecipient[], isLmtp: boolean): Promise<void> {
+      const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
+      const hasContentKeys = isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!))
+      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated }): GivenKey[] => {
+        if (!holder) return []
+        return [
+          ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
+          ...(ofContent !== undefined && hasContentKeys ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
+        ]
+      })
+      await keys.give(accountId, given).catch((cause) => {
+        throw new OutcomeUnknown({ cause })
+      })
+    },
+  }
+}
+
+/** Takes the stored answer of a recipient away when it is to be tried again. Other content is never sent. */
+function isDue(recipient: KnownRecipient, fromDomain: string): boolean {
+  const { holder, result, hadOtherContent } = recipient
+  if (!holder) return true
+  if (!result || 'error' in result) return false
+  explain(result.outcome, fromDomain)
+  if (hadOtherContent || result.sandbox || !result.outcome.retryable) return false
+  recipient.result = undefined
+  return true
+}
