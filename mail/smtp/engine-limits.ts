@@ -13,6 +13,8 @@ export interface EngineLimits {
   hastyMs: number
   /** How long a host that was silent is asked last. */
   silentMs: number
+  /** How long a host that let pipelined commands go unanswered gets one command at a time. */
+  forgetfulMs: number
   /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number
   /**
@@ -44,6 +46,7 @@ export const ENGINE_LIMITS: EngineLimits = {
   connectMs: 5_000,
   hastyMs: 1_000,
   silentMs: 60_000,
+  forgetfulMs: 3_600_000,
   raceMs: 250,
   commandMs: 10_000,
   slowRcptMs: 2_000,

@@ -58,9 +58,10 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createHostMemory(limits.cleartextMs)
   const silentHosts = createHostMemory(limits.silentMs)
+  const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
   const { sourceAddresses = [] } = options
-  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, limits }
+  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, forgetfulHosts, limits }
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)

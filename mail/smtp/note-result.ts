@@ -66,6 +66,9 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     lane.hosts = isMovingOn ? others : sameHostFirst(hosts, host)
     return
   }
+  // It has answered MAIL, and not what came with it.
+  const isForgetful = failure.how === 'timeout' && ['rcpt', 'data'].includes(failure.phase)
+  if (isForgetful && session.extensions.pipelining) tools.opening.forgetfulHosts.add(host)
   ledger.fail(undecided, own.blame(failure, commandMs), evidence)
   if (failure.how === 'slow') {
     tools.atATime = 1

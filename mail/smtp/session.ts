@@ -60,6 +60,8 @@ export interface SessionOptions {
   cleartextHosts: HostMemory
   /** The hosts that were silent. */
   silentHosts: HostMemory
+  /** The hosts that offer PIPELINING and let commands go unanswered. */
+  forgetfulHosts: HostMemory
   limits: EngineLimits
 }
 
@@ -168,9 +170,16 @@ async function command(
   return reply.kind === 'reply' && isPositive(reply) ? reply : failureOf(phase, reply)
 }
 
-async function hello(wire: Wire, call: SessionRequest, { heloName }: SessionOptions): Promise<Extensions | Failure> {
+async function hello(
+  wire: Wire,
+  call: SessionRequest,
+  { heloName, forgetfulHosts }: SessionOptions,
+): Promise<Extensions | Failure> {
   const reply = await command(wire, call, 'ehlo', `EHLO ${heloName}\r\n`)
-  if (reply.kind === 'reply') return extensionsOf(reply.lines)
+  if (reply.kind === 'reply') {
+    const extensions = extensionsOf(reply.lines)
+    return forgetfulHosts.has(call.host) ? { ...extensions, pipelining: false } : extensions
+  }
   if (!mayKnowHelo(reply)) return reply
   const heloReply = await command(wire, call, 'ehlo', `HELO ${heloName}\r\n`)
   if (heloReply.kind === 'failure') return heloReply
