@@ -144,12 +144,19 @@ function toALabels(text: string): string | undefined {
 /** Characters that would make a list, a group or a comment of a name without quotes. */
 const NEEDS_QUOTES = /["<>()@,:;\\]/
 
+/** A quoted string, or what is between two of them. */
+const WORDS = /"((?:[^"\\]|\\.)*)"|[^"]+/gu
+
 /**
- * The name without quotes, '' when there is none. Characters that would make a list, a group or a comment must be
- * quoted.
+ * The name without quotes, '' when there is none: words, encoded words and quoted strings in any order (RFC 5322 3.2.5).
+ * Characters that would make a list, a group or a comment must be quoted.
  */
 function parseName(text: string): string | undefined {
-  if (!text.startsWith('"')) return NEEDS_QUOTES.test(text) ? undefined : text
-  const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)?.[1]
-  return quoted?.replace(/\\(.)/gu, '$1').trim()
+  let [name, end] = ['', 0]
+  for (const { 0: words, 1: quoted, index } of text.matchAll(WORDS)) {
+    if (index !== end || (quoted === undefined && NEEDS_QUOTES.test(words))) return undefined
+    name += quoted?.replace(/\\(.)/gu, '$1') ?? words
+    end += words.length
+  }
+  return end === text.length ? name.trim() : undefined
 }
