@@ -148,7 +148,8 @@ const NEEDS_QUOTES = /["<>()@,:;\\]/
 const WORDS = /"((?:[^"\\]|\\.)*)"|[^"]+/gu
 
 /**
- * The name without quotes, '' when there is none: words, encoded words and quoted strings in any order (RFC 5322 3.2.5).
+ * The name without quotes, '' when there is none: words, encoded words and quoted strings in any order (RFC 5322
+ * 3.2.5).
  * Characters that would make a list, a group or a comment must be quoted.
  */
 function parseName(text: string): string | undefined {

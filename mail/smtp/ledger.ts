@@ -138,9 +138,11 @@ export function createLedger(addresses: readonly string[], { startedAtMs, own, s
     mayConnectAgain: (i: number) => entries[i]!.connections < MAX_CONNECTIONS,
     queued: (): ReadonlySet<number> => queue,
     /** Those of them whose dot was refused, so they have no message. */
-    refused: (): number[] => [...queue].filter((i) => entries[i]!.isAlone),
+    refused: (): number[] => [...queue].filter((i) => isDotRefused(entries[i]!)),
   }
 }
+
+const isDotRefused = ({ isAlone, last }: Entry) => isAlone || last?.postponement?.phase === 'dot'
 
 function noteTry(entry: Entry, failedTry: FailedTry): void {
   entry.failedTries ??= []

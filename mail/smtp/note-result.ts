@@ -83,15 +83,9 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   lane.hosts = isSameHostNext ? sameHostFirst(hosts, host) : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })
 }
 
-/** A reply to the dot is left out: the next exchanger would need another leave. */
-function isInTrouble({ phase, reply, reading }: Verdict): boolean {
-  return (
-    ['mail', 'rcpt', 'data'].includes(phase) &&
-    reply !== undefined &&
-    reading !== undefined &&
-    isServerTrouble(reply, reading)
-  )
-}
+/** A 4xx reply to the dot is a refusal, too: the next exchanger gets its own leave. */
+const isInTrouble = ({ reply, reading }: Verdict): boolean =>
+  reply !== undefined && reading !== undefined && isServerTrouble(reply, reading)
 
 function mayBePostponed(verdict: Verdict, isUsed: boolean, isProgress: boolean): boolean {
   const { phase } = verdict

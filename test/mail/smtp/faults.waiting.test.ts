@@ -145,8 +145,8 @@ const REFUSALS: [verb: Verb, reply: string, expected: string, phase: string, hos
   ['rcpt', '452 4.5.3 too many recipients', 'temporary_failure', 'rcpt', 1],
   ['data', '451 4.3.0 later', 'temporary_failure', 'data', 2],
   ['data', '554 5.7.1 no', 'policy_block', 'data', 1],
-  ['dot', '451 4.3.0 later', 'temporary_failure', 'dot', 1],
-  ['dot', '421 4.3.2 closing', 'temporary_failure', 'dot', 1],
+  ['dot', '451 4.3.0 later', 'temporary_failure', 'dot', 2],
+  ['dot', '421 4.3.2 closing', 'temporary_failure', 'dot', 2],
   ['dot', '554 5.7.1 no', 'policy_block', 'dot', 1],
   ['dot', '550 5.1.1 nobody', 'mailbox_does_not_exist', 'dot', 1],
 ]

@@ -18,6 +18,9 @@ const ILL: Record<string, Script | 'closed'> = {
   'shuts down at RCPT': { rcpt: '421 Service not available, closing transmission channel' },
   'is full at DATA': { data: '452 4.3.1 disk full' },
   'closes at DATA': { data: 'close' },
+  'is full at the dot': { dot: '452 4.3.1 Insufficient system storage' },
+  'has a fault at the dot': { dot: '451 4.3.0 queue file write error' },
+  'shuts down at the dot': { dot: '421 4.3.2 Service shutting down' },
 }
 
 const placeOf = async (name: string) => {
@@ -64,6 +67,9 @@ test.each([
   { rcpt: '550 5.3.0 no' },
   { rcpt: '550 5.1.1 User unknown' },
   { data: '554 5.7.1 Spam' },
+  { dot: '451 4.7.1 Greylisted' },
+  { dot: '451 4.7.0 too many messages from your IP, rate limited' },
+  { dot: '554 5.3.0 no' },
 ])('a refusal that is not about the server itself is no reason to ask the next one: %j', async (script) => {
   const [first, second] = [await exchangerWith(script), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(first, second))
@@ -84,6 +90,24 @@ test('the recipients that a server in trouble accepted stay there, and the other
     ['delivered', 'mx1.example.test'],
   ])
   expect(second.messages.map(({ to }) => to)).toEqual([['bob@example.test']])
+})
+
+test('a dot that a server in trouble refused has no marker any more, and the next exchanger has its own', async () => {
+  const first = await exchangerWith({ dot: '452 4.3.1 Insufficient system storage' })
+  const second = await exchangerWith({ rcpt: (line) => (line.includes('bob') ? undefined : '550 5.1.1 User unknown') })
+  const site = siteOf(first, second)
+  const recipients = ['ann', 'bob'].map((name) => ({ address: `${name}@example.test`, site }))
+  const markers: number[][][] = []
+  const beforeDot = async (marked: number[], takenBack: number[]) => {
+    markers.push([marked, takenBack])
+    return true
+  }
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients, beforeDot }))
+  expect(attempts.map(({ outcome, mx }) => [outcome.kind, mx])).toEqual([
+    ['bounced', 'mx2.example.test'],
+    ['delivered', 'mx2.example.test'],
+  ])
+  expect(markers.map(([marked]) => marked)).toEqual([[0, 1], [1]])
 })
 
 test('of an exchanger with many addresses, the one that is alive is found', async () => {
