@@ -58,6 +58,28 @@ export function askBeforeData(connection: SmtpConnection, ask: () => Promise<Smt
 
 const NOT_NOW: SmtpReply = { code: 451, lines: ['4.3.0 Not now, come again'] }
 
+/** The parameters of MAIL and RCPT by their names, with the form of their values; a parameter without one has ''. */
+export type OfferedParameters = Record<'MAIL' | 'RCPT', Record<string, RegExp>>
+
+/** Answers MAIL and RCPT with 555 when a parameter, or its value, was not offered (RFC 5321 4.1.1.11). */
+export function refuseParameters(connection: SmtpConnection, offered: OfferedParameters): void {
+  for (const verb of ['MAIL', 'RCPT'] as const) {
+    const handler = `handler_${verb}` as const
+    const carryOut = connection[handler]
+    connection[handler] = function (command, next) {
+      const parsed = this._parseAddressCommand(verb === 'MAIL' ? 'mail from' : 'rcpt to', command)
+      const given = parsed ? parsed.args : undefined
+      const unknown = Object.entries(given || {}).find(([name, value]) => {
+        const form = Object.hasOwn(offered[verb], name) ? offered[verb][name]! : undefined
+        return !form?.test(value === true ? '' : String(value))
+      })
+      if (!unknown) return carryOut.call(this, command, next)
+      this.send(555, `5.5.4 The parameter ${unknown[0]}, or its value, is not offered`)
+      next()
+    }
+  }
+}
+
 /** What a reply of the library means by its code (RFC 3463). Our own replies have their enhanced codes. */
 const ENHANCED: Record<number, string> = {
   421: '4.3.2',

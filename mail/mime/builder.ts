@@ -5,7 +5,7 @@ import type { Mailbox } from '../address.ts'
 import { isInvitation } from './calendar.ts'
 import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
 import { safeFilename } from './filename.ts'
-import { addressField, customField, field, parameter, textField } from './header-fields.ts'
+import { addressField, customField, field, parameter, rfcDate, textField } from './header-fields.ts'
 import { isToken, parameterOf, readParameters, showParameterised } from './parameters.ts'
 
 export interface Attachment {
@@ -51,7 +51,7 @@ export function buildMessage(message: MimeMessage): Buffer[] {
 /** The fields in the order of RFC 5322 3.6; the transport puts its own fields in front. */
 function header(message: MimeMessage): string {
   return [
-    field('Date', message.date.toUTCString().replace('GMT', '+0000')),
+    field('Date', rfcDate(message.date)),
     addressField('From', [message.from]),
     message.replyTo?.length ? addressField('Reply-To', message.replyTo) : '',
     addressField('To', message.to),

@@ -10,6 +10,9 @@ const LINE = 76
 const ENCODED_WORD = 75
 const ENCODED_WORD_FRAME = 12
 
+/** A time as Date and Received have it (RFC 5322 3.3). */
+export const rfcDate = (date: Date): string => date.toUTCString().replace('GMT', '+0000')
+
 /**
  * `Name: body`, folded before single spaces, with its CRLF. No line is blank, and unfolding restores the body.
  * @param body printable ASCII without spaces at its ends

@@ -76,13 +76,17 @@ export async function readRequest(request: SendRequest, door: Door): Promise<Mes
   const header = request.raw && readHeaderOf(request, door)
   const { accountId, senderDomains } = door
   if (header && 'from' in header && senderDomains) await ownDomain(senderDomains, accountId, header.from.domain)
-  return checkRequest(request, header, await readContentsAside(givenBy(request, header), accountId))
+  return checkRequest(request, {
+    ...door,
+    header,
+    contents: await readContentsAside(givenBy(request, header), accountId),
+  })
 }
 
 /** The same for a request without large contents. */
 export function readSendRequest(request: SendRequest, options?: RawOptions): Message {
   const header = request.raw && readHeaderOf(request, options)
-  return checkRequest(request, header, readContents(givenBy(request, header)))
+  return checkRequest(request, { ...options, header, contents: readContents(givenBy(request, header)) })
 }
 
 type Header = ReturnType<typeof readHeaderOf> | undefined
@@ -97,12 +101,15 @@ function givenBy({ raw, html, text, autoText, attachments }: SendRequest, header
   }
 }
 
-function checkRequest(request: SendRequest, header: Header, contents: Contents): Message {
+function checkRequest(
+  request: SendRequest,
+  { header, contents, rawName }: RawOptions & { header: Header; contents: Contents },
+): Message {
   const faults: SendFaults = { payload: [], addresses: [] }
   const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
   const recipients = readRecipients(request, faults)
-  const raw = header && readRawMessage(request, refuse, { header, body: contents.raw })
+  const raw = header && readRawMessage(request, refuse, { header, body: contents.raw, rawName })
   const isRaw = request.raw !== undefined
   if (request.from === '' && !isRaw) refuse('from', 'is required')
   const from = request.from === '' ? raw?.from : readFrom(request.from, faults)

@@ -23,6 +23,8 @@ type Refuse = (field: string, message: string) => void
 export interface RawOptions {
   /** The program has declared that the header may hold UTF-8: MAIL FROM with SMTPUTF8 (RFC 6531). */
   mayBeUtf8?: boolean
+  /** What errors call the message: `raw` by default. */
+  rawName?: string
 }
 
 /** The header of a raw message, or what is wrong with its form. */
@@ -34,11 +36,15 @@ export function readHeaderOf({ raw }: SendRequest, options?: RawOptions): RawHea
 export function readRawMessage(
   request: SendRequest,
   refuse: Refuse,
-  { header, body }: { header: RawHeader | { fault: string }; body?: RawBody | { fault: string } },
+  {
+    header,
+    body,
+    rawName = 'raw',
+  }: { header: RawHeader | { fault: string }; body?: RawBody | { fault: string } } & RawOptions,
 ): RawMessage | undefined {
   for (const { field, message } of besideRaw(request)) refuse(field, message)
-  if ('fault' in header) return void refuse('raw', header.fault)
-  if ('fault' in body!) return void refuse('raw', body.fault)
+  if ('fault' in header) return void refuse(rawName, header.fault)
+  if ('fault' in body!) return void refuse(rawName, body.fault)
   const given = request.from === '' ? undefined : parseMailbox(request.from)
   if (given && given.address.toLowerCase() !== header.from.address.toLowerCase()) {
     refuse('from', `differs from the From header of raw, which is ${header.from.address}`)

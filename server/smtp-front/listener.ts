@@ -7,6 +7,7 @@ import {
   askBeforeData,
   giveEnhancedCodes,
   refuseCommands,
+  refuseParameters,
   smtpConnectionOf,
   watchCommands,
 } from '../../net/smtp-commands.ts'
@@ -14,6 +15,7 @@ import { isLoopback } from '../config/values.ts'
 import { type Away, createClients } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
 import { createMailContent } from './mail-content.ts'
+import type { Way } from './received.ts'
 
 export interface FrontParts {
   host: string
@@ -40,7 +42,7 @@ export interface FrontParts {
   limits?: Partial<FrontLimits>
 }
 
-export interface FrontMail {
+export interface FrontMail extends Way {
   /** The key is checked again for each message. */
   key: string
   remoteAddress: string
@@ -96,6 +98,11 @@ const AWAY: Record<Away, string> = {
 const ALWAYS_HELD = 64 * 1024
 const NEEDS_TLS = new Set(['AUTH', 'MAIL', 'RCPT'])
 const TLS_FIRST = { code: 530, lines: ['5.7.0 Use STARTTLS first, then AUTH with an API key as the password'] }
+/** The parameters of MAIL and RCPT, each with the values that it may have. */
+const OFFERED = {
+  MAIL: { SIZE: /./, BODY: /^(?:7BIT|8BITMIME)$/i, SMTPUTF8: /^$/, AUTH: /./ },
+  RCPT: {},
+}
 const AUTH_FIRST = '5.7.0 Use AUTH first: any user name, and an API key as the password'
 const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
 
@@ -159,6 +166,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
         }
         watchCommands(connection, (verb) => clients.note(session.id, verb))
         giveEnhancedCodes(connection)
+        refuseParameters(connection, OFFERED)
         askBeforeData(connection, () => parts.begin(loginOf(session)))
       }
       if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
@@ -205,7 +213,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       }, limits.contentMs)
       const work = receive(
         content,
-        { ...mailOf(session), isLmtp, accountId: clients.accountOf(session.id) },
+        { ...mailOf(session, parts), accountId: clients.accountOf(session.id) },
         {
           tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
           isClosing: () => isClosing,
@@ -272,12 +280,15 @@ function recipientFault({ address }: SMTPServerAddress, count: number, maxRecipi
   return count < maxRecipients ? null : refusal(452, '4.5.3 Too many recipients for one message')
 }
 
-function mailOf(session: SMTPServerSession): Omit<FrontMail, 'content' | 'isLmtp'> {
+function mailOf(session: SMTPServerSession, { name, isLmtp = false }: FrontParts): Omit<FrontMail, 'content'> {
   const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
     ...loginOf(session),
     sender: parseAddress((mailFrom as SMTPServerAddress).address)!,
     recipients: rcptTo.map(({ address }) => parseAddress(address)!),
+    serverName: name,
+    isSecure: session.secure,
+    isLmtp,
     isUtf8: smtpUtf8 === true,
   }
 }

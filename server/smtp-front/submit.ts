@@ -14,11 +14,12 @@ import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
 import { createKnownRecipients, type KnownRecipient, keysToTake } from './known-recipients.ts'
 import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fields.ts'
+import { receivedField, type Way } from './received.ts'
 import { type RecipientAnswer, type RecipientResult, resultsOf } from './results.ts'
 import { digestAside, keysOfRecipient } from './same-message.ts'
 
 /** A message whose final dot has arrived. */
-export interface SubmittedMail {
+export interface SubmittedMail extends Way {
   accountId: string
   /** A test key: everything is checked, nothing is sent. */
   sandbox: boolean
@@ -84,13 +85,17 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
 
   /** The message to the first of its recipients. */
   async function readMail(
-    { accountId, content, isUtf8 }: SubmittedMail,
+    mail: SubmittedMail,
     recipients: readonly Address[],
     { tag, tenantId, metadata }: ProgramFields,
   ): Promise<Message> {
+    const { accountId, content, isUtf8 } = mail
     const to = recipients.slice(0, MAX_RECIPIENTS).map(({ address }) => address)
     const request = create(SendRequestSchema, { to, raw: content, tag, tenantId, metadata })
-    return readRequest(request, { accountId, senderDomains, mayBeUtf8: isUtf8 })
+    const door = { accountId, senderDomains, mayBeUtf8: isUtf8, rawName: 'The message' }
+    const message = await readRequest(request, door)
+    const header = Buffer.concat([receivedField(mail, recipients, new Date()), message.raw!.header])
+    return { ...message, raw: { ...message.raw!, header } }
   }
 
   /** Gives results to the recipients that have none. Those that another request is sending to stay without. */

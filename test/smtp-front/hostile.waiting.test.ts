@@ -77,7 +77,7 @@ test('a line of content of 15 MiB is refused at its dot, and the session goes on
   const client = await loggedIn()
   for (const line of ENVELOPE) await client.ask(line)
   client.write(Buffer.concat([Buffer.from(letter()), Buffer.alloc(14 * 2 ** 20, 'A'), Buffer.from('\r\n.\r\n')]))
-  expect(await client.reply()).toMatch(/^550 5\.6\.0 raw has \d+ octets in line 7/)
+  expect(await client.reply()).toMatch(/^550 5\.6\.0 The message has \d+ octets in line 7/)
   for (const line of ENVELOPE) await client.ask(line)
   client.write(Buffer.concat([Buffer.from(letter()), Buffer.alloc(16 * 2 ** 20, 'A'), Buffer.from('\r\n.\r\n')]))
   expect(await client.reply()).toMatch(/^552 5\.3\.4/)

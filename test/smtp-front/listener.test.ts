@@ -140,7 +140,7 @@ test.each(BAD_MESSAGES)(
     const client = await loggedIn()
     const reply = await client.send({ from: 'hello@example.test', to: ['ann@example.net'], content: written })
     expect(reply.replace(/\r\n\d{3}.\d\.\d\.\d /g, ' ')).toMatch(
-      /^(?:550.5\.6\.0|554.5\.4\.6) raw (?:has|holds|begins) /,
+      /^(?:550.5\.6\.0|554.5\.4\.6) The message (?:has|holds|begins) /,
     )
     if (!/999 octets|at the end/.test(String(fault)))
       expect(reply.replace(/\r\n\d{3}.\d\.\d\.\d /g, ' ')).toMatch(fault)

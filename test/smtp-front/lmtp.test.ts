@@ -90,7 +90,7 @@ test('a fault of the whole message, and one that is too large, has as many repli
   const to = ['ann@example.net', 'no address', 'bob@example.net', 'ann@example.net']
   const faulty = await transaction(to, 'Subject: no sender\r\n\r\nHi\r\n')
   expect(faulty).toHaveLength(3)
-  for (const reply of faulty) expect(reply).toMatch(/^550 5\.6\.0 raw has no From header/)
+  for (const reply of faulty) expect(reply).toMatch(/^550 5\.6\.0 The message has no From header/)
   const large = await transaction(to, Buffer.concat([Buffer.from(letter()), Buffer.alloc(16 * 2 ** 20, 'A')]))
   expect(large).toHaveLength(3)
   for (const reply of large) expect(reply).toMatch(/^552 5\.3\.4/)

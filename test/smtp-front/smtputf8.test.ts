@@ -61,15 +61,15 @@ test('an address and a header with letters beyond ASCII reach a server that offe
 test('UTF-8 in a header needs SMTPUTF8 in MAIL FROM, and must be UTF-8', async () => {
   const content = letter().replace('Hello', 'Grüße')
   expect(await send(content, { to: 'ann@example.net', parameters: '' })).toMatch(
-    /^550.5\.6\.0 raw has an 8-bit octet in its header, in line 3\. Use encoded words .*or SMTPUTF8/,
+    /^550.5\.6\.0 The message has an 8-bit octet in its header, in line 3\. Use encoded words .*or SMTPUTF8/,
   )
   expect(await send(Buffer.from(content, 'latin1'))).toMatch(
-    /^550 5\.6\.0 raw has a header that is not UTF-8, in line 3/,
+    /^550 5\.6\.0 The message has a header that is not UTF-8, in line 3/,
   )
   // A reader may take the ideographic full stop for a dot, or not.
   for (const from of ['hëllo@example.test', 'hello@example。test', 'hello@exämple.test']) {
     expect(await send(letter().replace('hello@example.test', from)), from).toMatch(
-      /^550 5\.6\.0 raw has letters beyond ASCII in the address of From/,
+      /^550 5\.6\.0 The message has letters beyond ASCII in the address of From/,
     )
   }
   expect(exchanger.messages).toEqual([])

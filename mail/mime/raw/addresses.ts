@@ -6,16 +6,15 @@ import { hasWord } from '../encoded-words.ts'
 export interface AddressList {
   /** Each mailbox without its comments. */
   mailboxes: string[]
-  /** How many groups have members, and how many have none, as in `undisclosed-recipients:;`. */
-  groups: number
-  emptyGroups: number
+  /** Some of the mailboxes are members of a group, or there is an empty one, as in `undisclosed-recipients:;`. */
+  hasGroup: boolean
 }
 
 /** Splits a list of addresses; undefined for one with an open quote, comment or angle bracket. */
 export function splitAddresses(value: string): AddressList | undefined {
-  const list: AddressList = { mailboxes: [], groups: 0, emptyGroups: 0 }
+  const list: AddressList = { mailboxes: [], hasGroup: false }
   let text = ''
-  let membersBefore: number | undefined
+  let isInGroup = false
   const endMailbox = () => {
     if (text.trim() !== '') list.mailboxes.push(text.trim())
     text = ''
@@ -31,24 +30,23 @@ export function splitAddresses(value: string): AddressList | undefined {
       text += value.slice(at, end + 1)
       at = end
     } else if (character === ':') {
-      if (membersBefore !== undefined) return undefined
+      if (isInGroup) return undefined
       text = ''
-      membersBefore = list.mailboxes.length
+      isInGroup = true
+      list.hasGroup = true
     } else if (character === ',') {
       endMailbox()
     } else if (character === ';') {
-      if (membersBefore === undefined) return undefined
+      if (!isInGroup) return undefined
       endMailbox()
-      if (list.mailboxes.length > membersBefore) list.groups++
-      else list.emptyGroups++
-      membersBefore = undefined
+      isInGroup = false
     } else {
       text += character
     }
     if (at < 0 || at >= value.length) return undefined
   }
   endMailbox()
-  return membersBefore === undefined ? list : undefined
+  return isInGroup ? undefined : list
 }
 
 const CLOSES: Record<string, string> = { '"': '"', '<': '>', '[': ']' }

@@ -3,7 +3,7 @@ import { cleanText } from '../../../net/clean-text.ts'
 import { hasControls, type Mailbox, parseMailbox } from '../../address.ts'
 import { otherMethod } from '../calendar.ts'
 import { decodeWords } from '../encoded-words.ts'
-import { field } from '../header-fields.ts'
+import { field, rfcDate } from '../header-fields.ts'
 import { hasBeyondAscii, hasEncodedAddress, splitAddresses } from './addresses.ts'
 import { createHeader, MAX_RECEIVED, type RawField, TOO_MANY_RECEIVED, valuesOf } from './header.ts'
 import { LAST, type Line, scanLines } from './lines.ts'
@@ -37,6 +37,8 @@ const ONCE = [
 /** Blind copies would name their recipients, and only the last server may write Return-Path. */
 const REMOVED = ['bcc', 'resent-bcc', 'return-path']
 const ADDRESS_FIELDS = ['from', 'sender', 'reply-to', 'to', 'cc']
+/** Programs write `To: Friends: ann@example.net, bob@example.net;`, and `undisclosed-recipients:;` for a blind copy. */
+const MAY_HAVE_GROUPS = ['to', 'cc']
 const MAX_SUBJECT = 998
 
 /** The header of a message, whose form has no fault. */
@@ -141,7 +143,7 @@ export function completeRaw(
   { messageId, date }: { messageId: string; date: Date },
 ): Buffer[] {
   const added = [
-    raw.hasDate ? '' : field('Date', date.toUTCString().replace('GMT', '+0000')),
+    raw.hasDate ? '' : field('Date', rfcDate(date)),
     raw.messageId !== undefined ? '' : field('Message-ID', `<${messageId}>`),
   ]
   return [Buffer.concat([raw.header, Buffer.from(`${added.join('')}\r\n`)]), ...raw.body]
@@ -186,9 +188,7 @@ function addressFault(fields: readonly RawField[], name: string): string | undef
     return `has a ${shown(name)} that holds a line break or another control character`
   const list = splitAddresses(value)
   if (!list) return `has a ${shown(name)} that is no list of addresses`
-  // A copy for blind recipients alone often has `To: undisclosed-recipients:;`.
-  const mayHaveEmptyGroup = name === 'to' || name === 'cc'
-  if (list.groups > 0 || (list.emptyGroups > 0 && !mayHaveEmptyGroup)) return `has a group in ${shown(name)}`
+  if (list.hasGroup && !MAY_HAVE_GROUPS.includes(name)) return `has a group in ${shown(name)}`
   if (list.mailboxes.some(hasEncodedAddress)) return `has an encoded word inside an address of ${shown(name)}`
   if (name !== 'from' && name !== 'sender') return undefined
   if (list.mailboxes.length !== 1) return `has ${list.mailboxes.length} addresses in ${shown(name)}; it must have one`

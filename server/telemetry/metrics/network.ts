@@ -65,14 +65,14 @@ export const NETWORK = {
   smtpFrontMessages: {
     kind: 'counter',
     name: 'verdict_smtp_front_messages_total',
-    help: 'Messages that came over SMTP_FRONT_PORT, by the reply to the final dot (closed: none).',
+    help: 'Replies to the final dot over SMTP_FRONT_PORT, SMTP_FRONT_TLS_PORT and SMTP_FRONT_LMTP_PORT (closed: none). Over SMTP a message has one, over LMTP each recipient.',
     labels: { reply: ['accepted', 'temporary', 'permanent', 'closed'] },
     process: 'api',
   },
   smtpFrontConnections: {
     kind: 'gauge',
     name: 'verdict_smtp_front_connections',
-    help: 'Open connections of SMTP_FRONT_PORT.',
+    help: 'Open connections of SMTP_FRONT_PORT, SMTP_FRONT_TLS_PORT and SMTP_FRONT_LMTP_PORT together.',
     process: 'api',
   },
   certificateEnd: {

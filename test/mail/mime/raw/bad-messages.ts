@@ -40,7 +40,11 @@ export const BAD_MESSAGES: [sentence: string, message: Buffer, fault: RegExp][] 
   ['no address in From', messageOf(['From: Shop <>']), /not an email address/],
   ['an empty From', messageOf(['From:']), /has 0 addresses in From/],
   ['a group in From', messageOf(['From: Shop: hello@example.test;']), /has a group in From/],
-  ['a group with members in To', messageOf([GOOD_HEADER[0]!, 'To: Us: a@example.net, b@example.net;']), /group in To/],
+  [
+    'a group in Reply-To',
+    messageOf([...GOOD_HEADER, 'Reply-To: Us: a@example.net, b@example.net;']),
+    /group in Reply-To/,
+  ],
   ['an encoded word inside an address', messageOf(['From: <=?utf-8?q?hello?=@example.test>']), /encoded word inside/],
   ['an encoded word inside an address of Cc', messageOf([...GOOD_HEADER, 'Cc: A <=?utf-8?q?b=40c.test?=>']), /of Cc/],
   ['an open quote in Reply-To', messageOf([...GOOD_HEADER, 'Reply-To: "Ann <a@b.test>']), /no list of addresses/],
