@@ -100,7 +100,7 @@ const MILLION = 1_000_000
 
 const freeze: Check = {
   name: 'freeze',
-  about: 'vacuum freezes old rows in time: PostgreSQL takes no writes when they are 2,100 million transactions old',
+  about: 'old rows are frozen in time: PostgreSQL takes no writes when they are 2,100 million transactions old',
   reads: ['DATABASE_URL'],
   run: onCluster(({ freezeAge }) => freezeFinding(freezeAge)),
 }
@@ -123,11 +123,11 @@ const DEAD_ROWS = `
 
 const deadRows: Check = {
   name: 'dead_rows',
-  about: 'vacuum keeps up: no table has a million dead rows and more of them than others',
+  about: 'no table has a million dead rows, and more of them than others',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
     const tables = await run<{ name: string; dead: number }>(db, DEAD_ROWS, [MANY_DEAD_ROWS])
-    if (tables.length === 0) return ok('vacuum keeps up')
+    if (tables.length === 0) return ok('few')
     const seen = firstOf(tables.map(({ name, dead }) => `${name} has ${Math.floor(dead / MILLION)} million`))
     return warning(
       `${seen}: each statement on it reads them, too`,
