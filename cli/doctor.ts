@@ -27,10 +27,18 @@ export const doctor = (print: Print) =>
 
 /** Makes the checks of the groups, prints what they found, and lets go of the patient. */
 export async function diagnose(print: Print, patient: Patient, groups: readonly Group[]): Promise<void> {
-  const results = await examine(patient, groups).finally(() => patient.close())
+  const results = await examineAndClose(patient, groups)
   const state = stateOf(results)
   const json = { state, checks: results.map(shown) }
   print({ json, text: reportText(results), exit: EXITS[state], paint: inColour })
+}
+
+async function examineAndClose(patient: Patient, groups: readonly Group[]): Promise<Result[]> {
+  try {
+    return await examine(patient, groups)
+  } finally {
+    await patient.close()
+  }
 }
 
 const shown = ({ group, name, state, seen, wayOut }: Result) => ({ group, name, state, seen, way_out: wayOut })

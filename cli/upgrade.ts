@@ -6,7 +6,9 @@ import { diagnose } from './doctor.ts'
 import { environment } from './environment.ts'
 
 export const upgrade = (print: Print) =>
-  new Command('upgrade').description('See what an upgrade waits for, and that it is complete: check').addCommand(check(print))
+  new Command('upgrade')
+    .description('See what an upgrade waits for, and that it is complete: check')
+    .addCommand(check(print))
 
 const NOTES = `
 Run it with the new release: before its migration, and again when all processes of

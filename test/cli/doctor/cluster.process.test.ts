@@ -5,24 +5,33 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freezeFinding, locksFinding, slotFinding } from '../../../cli/doctor/cluster.ts'
+import type { Postgres } from '../../../dev/postgres/server.ts'
 import { type Block, readBlocks, readCluster } from '../../../server/db/cluster.ts'
-import { connect } from '../../../server/db/connect.ts'
+import { connect, type Database } from '../../../server/db/connect.ts'
+import { applyMigrations } from '../../../server/db/migrations.ts'
 import { watchCluster } from '../../../server/telemetry/installation.ts'
 import { createMetrics } from '../../../server/telemetry/metrics.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { startThrowaway } from '../../harness/throwaway.ts'
 import { diagnose } from './patients.ts'
 
 // What can stop the whole PostgreSQL server. The server is real; test/real/cluster-alerts.test.ts has the faults that
 // take a server of their own.
 
-let database: TestDatabase
+// A server of its own: what other tests lock in theirs would be seen, too.
+let server: Postgres
+let database: { url: string; db: Database }
 let env: { DATABASE_URL: string }
 beforeAll(async () => {
-  database = await testDatabase()
+  server = await startThrowaway()
+  await applyMigrations(server.url)
+  database = { url: server.url, db: connect(server.url) }
   env = { DATABASE_URL: database.url }
   await database.db.$client.unsafe('create table things (id int primary key); insert into things values (1)')
 })
-afterAll(() => database.drop())
+afterAll(async () => {
+  await database?.db.$client.end({ timeout: 5 })
+  await server?.stop()
+})
 
 /** A role without rights on others' sessions. Roles are those of the whole cluster. */
 async function stranger() {
