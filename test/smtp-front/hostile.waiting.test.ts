@@ -31,7 +31,7 @@ test.each([
   const smuggled =
     'MAIL FROM:<hello@example.test>\r\nRCPT TO:<eve@example.net>\r\nDATA\r\nFrom: hello@example.test\r\n\r\nEvil'
   client.write(`${letter()}x${end}${smuggled}\r\n.\r\n`)
-  expect(await client.reply()).toMatch(/^550.5\.6\.0 raw holds a /)
+  expect(await client.reply()).toMatch(/^550.5\.6\.0 The message holds a /)
   expect(await client.ask('NOOP')).toMatch(/^250/)
   expect(exchanger.messages).toEqual([])
   expect(await countMessages()).toBe(before)
