@@ -1,4 +1,4 @@
-import { createFrontClients, type FrontParts, listenForSmtp, type SmtpFront } from '../smtp-front/listener.ts'
+import { type FrontParts, listenForSmtp, type SmtpFront, sharesOfListeners } from '../smtp-front/listener.ts'
 import { watchSmtpFront } from '../telemetry/watch-parts.ts'
 import type { Certificate } from './certificate.ts'
 import type { Program } from './program.ts'
@@ -8,7 +8,7 @@ const MOST_RECIPIENTS = 100
 
 /**
  * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set, and for mail
- * servers when SMTP_FRONT_LMTP_PORT is. They share the limits of connections. The caller closes the listeners.
+ * servers when SMTP_FRONT_LMTP_PORT is. They share the limits of connections and of memory. The caller closes the listeners.
  */
 export async function startSmtpFront(
   { config, log, metrics }: Program,
@@ -22,8 +22,8 @@ export async function startSmtpFront(
     { port: smtpFrontLmtpPort, protocol: 'LMTP', implicitTls: false },
   ].filter(({ port }) => port !== undefined)
   if (ports.length === 0) return undefined
-  const clients = createFrontClients()
-  const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair, clients }
+  const shares = sharesOfListeners()
+  const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair, shares }
   const fronts: SmtpFront[] = []
   for (const { port, protocol, implicitTls } of ports) {
     const own = { port: port!, implicitTls, isLmtp: protocol === 'LMTP', maxRecipients: MOST_RECIPIENTS }
@@ -32,7 +32,7 @@ export async function startSmtpFront(
     certificate?.onRenewal(front.showCertificate)
     log.info({ host: smtpFrontHost, port: front.port }, `listening for mail over ${protocol}`)
   }
-  watchSmtpFront(metrics, clients.size)
+  watchSmtpFront(metrics, shares.clients.size)
   return {
     /** The first port of each protocol. */
     smtpPort: fronts.find((_, i) => ports[i]!.protocol === 'SMTP')?.port,

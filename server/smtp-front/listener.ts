@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
-import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import {
   askBeforeData,
   giveEnhancedCodes,
@@ -12,10 +11,11 @@ import {
   watchCommands,
 } from '../../net/smtp-commands.ts'
 import { isLoopback } from '../config/values.ts'
-import { type Away, createClients } from './clients.ts'
+import type { Away } from './clients.ts'
 import { type DotReply, ownReply } from './dot-reply.ts'
 import { createMailContent } from './mail-content.ts'
 import type { Way } from './received.ts'
+import { createFrontShares, type FrontShares } from './shares.ts'
 
 export interface FrontParts {
   host: string
@@ -31,8 +31,8 @@ export interface FrontParts {
   isLmtp?: boolean
   /** The most recipients of a transaction. */
   maxRecipients: number
-  /** The connections of all listeners that share the limits; by default a listener has its own. */
-  clients?: ReturnType<typeof createClients>
+  /** What all listeners together may take; by default a listener has its own. */
+  shares?: FrontShares
   /** Returns the account of a key, or the reply that refuses it. */
   logIn(login: { key: string; remoteAddress: string }): Promise<{ accountId: string } | DotReply>
   /** Counts a message, at its DATA; returns the reply that refuses it. */
@@ -106,8 +106,8 @@ const OFFERED = {
 const AUTH_FIRST = '5.7.0 Use AUTH first: any user name, and an API key as the password'
 const SHUTTING_DOWN = '4.3.2 This server is shutting down. Nothing was sent; it is safe to retry'
 
-/** The connections of several listeners. */
-export const createFrontClients = () => createClients(FRONT_LIMITS)
+/** What several listeners together may take. */
+export const sharesOfListeners = (limits?: Partial<FrontLimits>) => createFrontShares({ ...FRONT_LIMITS, ...limits })
 
 export interface SmtpFront {
   port: number
@@ -126,9 +126,9 @@ interface User {
 export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
   const { tls, implicitTls, isLmtp = false } = parts
   const limits = { ...FRONT_LIMITS, ...parts.limits }
-  const clients = parts.clients ?? createClients(limits)
+  const { clients, held } = parts.shares ?? createFrontShares(limits)
   const running = new Set<Promise<unknown>>()
-  const receive = createReceiver(parts, limits)
+  const receive = createReceiver(parts, limits, held)
   const needsTls = !isLoopback(parts.host)
   /** The recipients of each transaction, by its envelope: the library's own list leaves out those that come twice. */
   const accepted = new WeakMap<object, SMTPServerAddress[]>()
@@ -300,10 +300,8 @@ interface Reception {
   received(): void
 }
 
-/** Reads the content of a message and delivers it. All messages share one limit on memory. */
-function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: FrontLimits) {
-  let heldBytes = 0
-  const heldByAccount = createKeyedAmounts()
+/** Reads the content of a message and delivers it. */
+function createReceiver({ deliver }: FrontParts, { messageBytes }: FrontLimits, held: FrontShares['held']) {
   return async (
     stream: SMTPServerDataStream,
     { accountId, ...mail }: Omit<FrontMail, 'content'> & { accountId: string },
@@ -313,14 +311,11 @@ function createReceiver({ deliver }: FrontParts, { messageBytes, bytesHeld }: Fr
     const toAll = (reply: DotReply) => (mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
     let content: ReturnType<typeof createMailContent> | undefined = createMailContent()
     let bytes = 0
-    const hold = (held: number) => {
-      heldBytes += held - bytes
-      heldByAccount.add(accountId, held - bytes)
-      bytes = held
+    const hold = (next: number) => {
+      held.add(accountId, next - bytes)
+      bytes = next
     }
-    const hasRoom = (more: number) =>
-      (stream.byteLength ?? 0) <= ALWAYS_HELD ||
-      (heldBytes + more <= bytesHeld && heldByAccount.of(accountId) + more <= bytesHeld / 2)
+    const hasRoom = (more: number) => (stream.byteLength ?? 0) <= ALWAYS_HELD || held.hasRoom(accountId, more)
     try {
       for await (const piece of stream as AsyncIterable<Buffer>) {
         if ((stream.byteLength ?? 0) > FAR_TOO_LARGE * messageBytes) tooLarge()

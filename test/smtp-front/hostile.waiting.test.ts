@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { messages, openMessages } from '../../server/db/schema.ts'
+import { sharesOfListeners } from '../../server/smtp-front/listener.ts'
 import { eventually } from '../harness/eventually.ts'
 import { outlast } from '../harness/waits.ts'
 import { connectClient, plainLogin, stuffed } from './client.ts'
@@ -141,9 +142,10 @@ test('silent connections of any number of addresses keep no key holder out', asy
   client.end()
 })
 
-test('an account holds half of the memory at most, and each login may always hold 64 KiB', async () => {
-  const narrow = await listenWith({ limits: { bytesHeld: 1_000_000 } })
-  const holding = await loggedIn(api.keys.live, narrow.port)
+test('an account holds half of the memory of all ports at most, and each login may always hold 64 KiB', async () => {
+  const shares = sharesOfListeners({ bytesHeld: 1_000_000 })
+  const [narrow, other] = [await listenWith({ shares }), await listenWith({ shares })]
+  const holding = await loggedIn(api.keys.live, other.port)
   for (const line of ENVELOPE) await holding.ask(line)
   holding.write(letter(undefined, 'x\r\n'.repeat(130_000)))
   const mail = (text: string) => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createFrontClients } from '../../server/smtp-front/listener.ts'
+import { sharesOfListeners } from '../../server/smtp-front/listener.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { connectClient, plainLogin, stuffed } from './client.ts'
 import { letter, startFrontWorld } from './world.ts'
@@ -137,11 +137,11 @@ test('a test key is a dry run for each recipient', async () => {
 })
 
 test('programs and mail servers share the limits of connections', async () => {
-  const clients = createFrontClients()
-  const [one, other] = [await listenWith({ clients }), await listenWith({ clients, isLmtp: true })]
+  const shares = sharesOfListeners()
+  const [one, other] = [await listenWith({ shares }), await listenWith({ shares, isLmtp: true })]
   const [program, server] = [await loggedIn(api.keys.live, one.port), await connectClient(other.port)]
   await server.logInToLmtp(api.keys.live)
-  expect([clients.size(), one.connections(), other.connections()]).toEqual([2, 2, 2])
+  expect([shares.clients.size(), one.connections(), other.connections()]).toEqual([2, 2, 2])
   program.end()
   server.end()
 })
