@@ -7,8 +7,8 @@ import type { Program } from './program.ts'
 const MOST_RECIPIENTS = 100
 
 /**
- * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set, and for mail
- * servers when SMTP_FRONT_LMTP_PORT is. They share the limits of connections and of memory. The caller closes the listeners.
+ * Listens for programs that send by SMTP when SMTP_FRONT_PORT or SMTP_FRONT_TLS_PORT is set, and for mail servers when
+ * SMTP_FRONT_LMTP_PORT is. They share the limits of connections and of memory. The caller closes the listeners.
  */
 export async function startSmtpFront(
   { config, log, metrics }: Program,
