@@ -1,6 +1,7 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import packageJson from '../package.json' with { type: 'json' }
 import { EXIT, Failure, type Output, type Print } from './command.ts'
+import { beginCommand, notUnderstood } from './service.ts'
 
 /** Loaded when it is called: the database driver alone takes longer to load than a call of the API takes. */
 type Loader = () => Promise<(print: Print) => CommandUnknownOpts>
@@ -61,6 +62,7 @@ ${Object.values(EXIT)
 
 /** Runs the command that the arguments name. Throws a Failure with a message for the user. */
 export async function run(args: string[]): Promise<Output> {
+  beginCommand(args)
   let output: Output | undefined
   const print: Print = (printed) => {
     output = printed
@@ -73,7 +75,7 @@ export async function run(args: string[]): Promise<Output> {
     await addCommands(program, print, operands[0])
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
+    if (!(error instanceof CommanderError)) throw notUnderstood(error)
     output = outputOf(error, help.join('').trimEnd())
   }
   return output!

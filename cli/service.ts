@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { Option } from '@commander-js/extra-typings'
+import { cleanText } from '../net/clean-text.ts'
 import { Failure } from './command.ts'
 import { developmentKey, developmentUrl } from './environment.ts'
 
@@ -35,9 +36,45 @@ export interface Reply {
   body: Record<string, unknown>
 }
 
+/** Whether `--json` is given, which prints every value as it came. */
+let isJson = false
+/** The service that answered last. */
+let answeredBy: string | undefined
+
+export function beginCommand(args: readonly string[]): void {
+  isJson = args.includes('--json')
+  answeredBy = undefined
+}
+
 /** Calls the REST API with the key in VERDICT_API_KEY. Throws an error response as a Failure with its message. */
 export async function callApi(call: Call): Promise<Reply['body']> {
+  return shown(await callExactly(call))
+}
+
+/** As `callApi`, with the values as they came, also those with line breaks. */
+export async function callExactly(call: Call): Promise<Reply['body']> {
   return bodyOf(await askWithKey(call))
+}
+
+/** In a text no value begins a line of its own: strangers write subjects, names and replies. */
+export function shown(body: Reply['body']): Reply['body'] {
+  return isJson ? body : (inOneLine(body) as Reply['body'])
+}
+
+const lineOf = (text: string): string => cleanText(text.replaceAll(/\r\n|[\n\r\u2028\u2029]/g, '↵'))
+
+function inOneLine(value: unknown): unknown {
+  if (typeof value === 'string') return lineOf(value)
+  if (Array.isArray(value)) return value.map(inOneLine)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [lineOf(name), inOneLine(one)]))
+}
+
+/** What a command says that misses a field in a response: another program answered, or another release. */
+export function notUnderstood(error: unknown): unknown {
+  if (!(error instanceof TypeError) || answeredBy === undefined) return error
+  const why = 'its response lacks a field that this command needs. Is it Verdict, and of this release?'
+  return new Failure('failed', `The server at ${answeredBy} was not understood: ${why}`)
 }
 
 /** Like `callApi`, but waits when the rate limit is exceeded, and calls again. */
@@ -45,7 +82,7 @@ export async function callPatiently(call: Call): Promise<Reply['body']> {
   for (;;) {
     const reply = await askWithKey(call)
     const { retry_after: seconds } = reply.body
-    if (reply.status !== 429 || typeof seconds !== 'number') return bodyOf(reply)
+    if (reply.status !== 429 || typeof seconds !== 'number') return shown(bodyOf(reply))
     console.error(`The rate limit is exceeded. Continuing in ${seconds} s.`)
     await setTimeout(seconds * 1_000)
   }
@@ -70,7 +107,8 @@ function bodyOf({ status, body }: Reply): Reply['body'] {
   if (status === 200) return body
   const error = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
   const request = body.request_id ? ` (request ${body.request_id})` : ''
-  throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', error + request, body)
+  const exit = status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed'
+  throw new Failure(exit, lineOf(error + request), body)
 }
 
 /** The URL of the service without a slash at its end. `url` is that of the option. */
@@ -97,7 +135,9 @@ export async function ask({ url, path, method, body, headers }: Call): Promise<R
       redirect: 'error',
       signal,
     })
-    return { status: response.status, body: (await response.json()) as Reply['body'] }
+    const json: unknown = await response.json()
+    answeredBy = base
+    return { status: response.status, body: isObject(json) ? json : {} }
   } catch (error) {
     if (error instanceof SyntaxError) throw new Failure('failed', `The server at ${base} is not Verdict.`)
     const { cause, message } = error as Error
@@ -120,3 +160,6 @@ function wrongProtocol(base: string, code: string): string | undefined {
   }
   return undefined
 }
+
+const isObject = (json: unknown): json is Reply['body'] =>
+  typeof json === 'object' && json !== null && !Array.isArray(json)

@@ -1,5 +1,5 @@
 import { command, type Print } from './command.ts'
-import { ask, urlOption } from './service.ts'
+import { ask, shown, urlOption } from './service.ts'
 
 export const status = (print: Print) =>
   command('status', 'verdict status', 'verdict status --url https://mail.example.com --json')
@@ -8,9 +8,9 @@ export const status = (print: Print) =>
     .action(async ({ url }) => {
       const health = await ask({ url, path: '/healthz' })
       const readiness = await ask({ url, path: '/readyz' })
-      const head = `${readiness.body.status}, version ${health.body.version}, region ${health.body.region}`
-      const checks = Object.entries((readiness.body.checks ?? {}) as Record<string, unknown>)
+      const json = shown({ ...health.body, ...readiness.body })
+      const head = `${json.status}, version ${json.version}, region ${json.region}`
+      const checks = Object.entries((json.checks ?? {}) as Record<string, unknown>)
       const lines = checks.map(([name, state]) => `  ${name}: ${state}`)
-      const json = { ...health.body, ...readiness.body }
       print({ json, text: [head, ...lines].join('\n'), exit: readiness.status === 200 ? 'ok' : 'failed' })
     })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readDomainName } from '../../server/domains/name.ts'
 import { Failure } from '../command.ts'
 import { explanationOf, PHASES } from '../explain.ts'
-import { callApi, query } from '../service.ts'
+import { callExactly, query } from '../service.ts'
 import type { Approve } from './approval.ts'
 import { propertiesOf, requiredOf, responseOf, type Schema } from './contract.ts'
 import { messageSentence, type RecipientJson, reportsSentence } from './sentences.ts'
@@ -33,7 +33,7 @@ const ACTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false
 
 /** No tool changes the account: its keys, people, domains, endpoints and suppression list are out of reach. */
 export function createTools({ url, approve }: Surroundings): Tool[] {
-  const call: Call = (path, body, headers) => callApi({ url, path: `/api/v1${path}`, body, headers })
+  const call: Call = (path, body, headers) => callExactly({ url, path: `/api/v1${path}`, body, headers })
   const tools = [
     sendEmail(call, approve),
     validateEmail(call),

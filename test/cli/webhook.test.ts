@@ -97,7 +97,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
     expect.stringMatching(
       new RegExp(`^ {2}${dispatch_id} \\(original, to whk_\\w+\\): waiting, next attempt at \\S+Z$`),
     ),
-    expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
+    expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no↵"$/),
     '      The endpoint responded with 500. Only 200 acknowledges an event.',
   ])
   expect(await textOf('events', event_id, '--requests')).toMatch(
