@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanText } from '../../net/clean-text.ts'
 import { backupAge } from '../../server/db/backup-age.ts'
 import { type Block, type Cluster, readBlocks, readCluster, type Slot } from '../../server/db/cluster.ts'
+import { ownerOf } from '../../server/db/oldest-transaction.ts'
 import { run } from '../../server/db/statement.ts'
 import { type Check, type Finding, failed, firstOf, ok, onTables, skipped, warning, worstOf } from './check.ts'
+import { endOf, programOf } from './transactions.ts'
 
 // What can stop the whole PostgreSQL server, or everything that waits for one of its sessions.
 
@@ -18,7 +20,7 @@ const locks: Check = {
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
     const [first] = await readBlocks(db)
-    if (!first) return ok('nobody waits')
+    if (!first) return ok('no session waits')
     if (first.waitedSeconds < LONG_WAIT_SECONDS) await sleep(LONG_WAIT_SECONDS * 1_000)
     const [{ user } = { user: '' }] = await run<{ user: string }>(db, 'select current_user::text as "user"')
     return locksFinding(await readBlocks(db), user)
@@ -27,29 +29,23 @@ const locks: Check = {
 
 /** `user`: who reads them. */
 export function locksFinding(blocks: readonly Block[], user: string): Finding {
-  const [block] = blocks.filter(({ waitedSeconds }) => waitedSeconds >= LONG_WAIT_SECONDS)
-  if (!block) return ok('nobody waits for long')
-  const { blocker, heldSeconds, query } = block
+  const block = blocks.find(({ waitedSeconds }) => waitedSeconds >= LONG_WAIT_SECONDS)
+  if (!block) return ok('no session waits for long')
+  const { blocker, application, heldSeconds, query } = block
   const waiting = new Set(blocks.map((each) => each.waiting)).size
   const since = heldSeconds === null ? '' : `, open for ${Math.floor(heldSeconds)} s`
   const who =
     blocker === 0
       ? 'a prepared transaction'
-      : `process ${blocker} of PostgreSQL (user ${block.user}${programOf(block)}${since})`
+      : `${ownerOf({ pid: blocker, gid: null })} (user ${block.user}${programOf(application)}${since})`
   const what = query === null ? '' : `. Its last statement: ${cleanText(query.slice(0, SHOWN_CHARACTERS))}`
   const seen =
     `${waiting} ${waiting === 1 ? 'session waits' : 'sessions wait'}, the longest for ` +
     `${Math.floor(block.waitedSeconds)} s, for ${who}${what}`
-  const end =
-    blocker === 0
-      ? 'Commit it, or roll it back: pg_prepared_xacts.'
-      : `End it: select pg_terminate_backend(${blocker});`
+  const end = blocker === 0 ? 'Commit it, or roll it back: pg_prepared_xacts.' : endOf(blocker)
   const rights = query === null && blocker !== 0 ? ` To see its statement: grant pg_read_all_stats to "${user}";` : ''
   return warning(seen, end + rights)
 }
-
-const programOf = ({ application }: Block) =>
-  application ? `, program ${cleanText(application.slice(0, SHOWN_CHARACTERS))}` : ''
 
 const onCluster = (find: (cluster: Cluster) => Finding) => onTables(async (db) => find(await readCluster(db)))
 

@@ -29,13 +29,18 @@ export function transactionFinding(oldest: OpenTransaction | undefined): Finding
   const { pid, database, user, application, seconds } = oldest
   if (seconds !== null && seconds < HELD_SECONDS) return ok(`the oldest one began ${Math.ceil(seconds)} s ago`)
   const age = seconds === null ? `more than ${WATCH_MS / 1_000} s` : `${Math.floor(seconds)} s`
-  const program = application === '' ? '' : `, program ${cleanText(application.slice(0, 64))}`
-  const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${program})`
-  const end = pid === null ? 'Commit it, or roll it back.' : `End it: select pg_terminate_backend(${pid});`
+  const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${programOf(application)})`
+  const end = pid === null ? 'Commit it, or roll it back.' : endOf(pid)
   return warning(
     `${seen}: streams of events wait for its end, and lose nothing`,
     `${end} Until then webhooks get new events, and streams do not.`,
   )
 }
+
+/** What the program of a session calls itself: text from outside, which PostgreSQL cuts at 63 octets. */
+export const programOf = (application: string | null) => (application ? `, program ${cleanText(application)}` : '')
+
+/** How a session is ended. */
+export const endOf = (pid: number) => `End it: select pg_terminate_backend(${pid});`
 
 export const TRANSACTION_CHECKS = [transactions]

@@ -95,8 +95,7 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
 
 /** The replies of LMTP. A recipient that was named twice has one message and two replies. */
 function ownReplies(recipients: readonly Address[], results: readonly RecipientResult[]): DotReply[] {
-  const distinct = [...new Set(recipients.map(({ address }) => address))]
-  const replies = new Map(distinct.map((address, i) => [address, dotReply([results[i]!])]))
+  const replies = new Map(results.map((result) => [result.email, dotReply([result])]))
   return recipients.map(({ address }) => replies.get(address)!)
 }
 

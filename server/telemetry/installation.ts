@@ -1,7 +1,7 @@
 import { inTime } from '../async/timeout.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import { backupAge } from '../db/backup-age.ts'
-import { type Cluster, readCluster, type Slot } from '../db/cluster.ts'
+import { readCluster } from '../db/cluster.ts'
 import type { Database } from '../db/connect.ts'
 import { INVALID_INDEXES } from '../db/invalid-indexes.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
@@ -87,13 +87,7 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   const read = async () => (await inTime(run<Reading>(db, READ_INSTALLATION), READ_MS))[0]
   const fresh = keepFresh<Reading | undefined>(read, undefined)
   metrics.refresh(fresh.renew)
-  /** Shows nothing until the first reading. */
-  const show = <Labels>(of: (reading: Reading) => [Labels, number][]) => {
-    return () => {
-      const reading = fresh.value()
-      return reading ? of(reading) : []
-    }
-  }
+  const show = showerOf(fresh.value)
   metrics.readingAge.read(() => (fresh.value() ? [[{}, fresh.ageMs() / 1_000]] : []))
   metrics.backlog.read(
     show(({ firstAttempt, unassigned, scheduled, overdue }) => [
@@ -141,33 +135,36 @@ export function watchCluster(metrics: Metrics, db: Database, backupFile: string 
   }
   const fresh = keepFresh<Awaited<ReturnType<typeof read>> | undefined>(read, undefined)
   metrics.refresh(fresh.renew)
-  const show = (of: (cluster: Cluster) => number) => () => {
-    const cluster = fresh.value()
-    return cluster ? ([[{}, of(cluster)]] satisfies [object, number][]) : []
-  }
-  metrics.clusterSessions.read(() => {
-    const cluster = fresh.value()
-    if (!cluster) return []
-    return [
-      [{ state: 'open' }, cluster.sessions],
-      [{ state: 'limit' }, cluster.sessionLimit],
-    ]
-  })
-  metrics.slots.read(() => {
-    const slots = fresh.value()?.slots
-    if (!slots) return []
-    const count = (state: Slot['state']) => slots.filter((slot) => slot.state === state).length
-    return (['active', 'inactive', 'lost'] as const).map((state) => [{ state }, count(state)])
-  })
-  metrics.slotBytes.read(show(({ slots }) => Math.max(0, ...slots.map(({ keptBytes }) => keptBytes))))
-  metrics.freezeAge.read(show(({ freezeAge }) => freezeAge))
-  metrics.lockWait.read(show(({ lockWaitSeconds }) => Math.max(0, lockWaitSeconds)))
-  metrics.deadRows.read(show(({ deadRows }) => deadRows))
-  metrics.backupAge.read(() => {
-    const age = fresh.value()?.backupAge
-    return age === undefined ? [] : [[{}, age]]
-  })
+  const show = showerOf(fresh.value)
+  metrics.clusterSessions.read(
+    show(({ sessions, sessionLimit }) => [
+      [{ state: 'open' }, sessions],
+      [{ state: 'limit' }, sessionLimit],
+    ]),
+  )
+  metrics.slots.read(
+    show(({ slots }) =>
+      (['active', 'inactive', 'lost'] as const).map((state) => [
+        { state },
+        slots.filter((slot) => slot.state === state).length,
+      ]),
+    ),
+  )
+  metrics.slotBytes.read(show(({ slots }) => [[{}, Math.max(0, ...slots.map(({ keptBytes }) => keptBytes))]]))
+  metrics.freezeAge.read(show(({ freezeAge }) => [[{}, freezeAge]]))
+  metrics.lockWait.read(show(({ lockWaitSeconds }) => [[{}, Math.max(0, lockWaitSeconds)]]))
+  metrics.deadRows.read(show(({ deadRows }) => [[{}, deadRows]]))
+  metrics.backupAge.read(show(({ backupAge }) => (backupAge === undefined ? [] : [[{}, backupAge]])))
 }
+
+/** Shows nothing until the first reading. */
+const showerOf =
+  <Reading>(read: () => Reading | undefined) =>
+  <Labels>(of: (reading: Reading) => [Labels, number][]) =>
+  () => {
+    const reading = read()
+    return reading ? of(reading) : []
+  }
 
 const QUOTAS = `
   select count(*) filter (where m.emails >= 0.8 * t.quota and m.emails < t.quota)::int as near,

@@ -91,7 +91,7 @@ async function firing(alert: string): Promise<boolean> {
   }
 }
 
-test('rows that nobody froze for 1,200 million transactions fire VerdictFreezeLate, until vacuum can freeze them', async () => {
+test('rows that are 1,200 million transactions old fire VerdictFreezeLate, until vacuum has frozen them', async () => {
   expect(await firing('VerdictFreezeLate')).toBe(true)
   expect(await diagnose('freeze', env)).toMatchObject({ state: 'warning' })
   for (const name of Object.keys(SLOW_VACUUM)) await db.$client.unsafe(`alter system reset ${name}`)
@@ -126,7 +126,7 @@ test('programs that keep 80 % of the sessions open fire VerdictSessionsRunOut', 
   expect(await diagnose('sessions', env)).toMatchObject({ state: 'warning' })
 })
 
-test('a back-up of yesterday morning fires VerdictBackupOld, and one of now does not', async () => {
+test('a back-up that is 27 hours old fires VerdictBackupOld, and a new one does not', async () => {
   await writeFile(backupFile, '')
   onTestFinished(() => rm(backupFile))
   expect(await firing('VerdictBackupOld')).toBe(false)

@@ -68,7 +68,7 @@ function playFates(all: Map<string, Fates>) {
 
 const MOST_TRIES = 12
 
-test('a client that repeats on 451, each time built anew, mails each recipient once and leaves nobody out', async () => {
+test('a client that repeats on 451, each time built anew, mails each recipient exactly once', async () => {
   const messageIds = fc.constantFrom('same', 'new', 'none')
   await fc.assert(
     fc.asyncProperty(

@@ -95,7 +95,7 @@ test('every figure of the server can be read by a user without rights', async ()
   expect(cluster.freezeAge).toBeGreaterThan(0)
 })
 
-test('a replication slot that nobody reads is seen with the WAL that it keeps', async () => {
+test('a replication slot without a receiver is shown with the WAL that it keeps', async () => {
   const name = `away_${randomBytes(4).toString('hex')}`
   const { $client } = database.db
   await $client.unsafe(`select pg_create_physical_replication_slot('${name}', true)`)
@@ -105,7 +105,7 @@ test('a replication slot that nobody reads is seen with the WAL that it keeps', 
   expect((await diagnose('replication_slots', env)).seen).toContain(`${name} is inactive, with`)
 })
 
-test('a slot is bad when it is lost, or when nobody reads it and it keeps more than 10 GiB', () => {
+test('a slot is bad when it is lost, or when it has no receiver and keeps more than 10 GiB', () => {
   const gib = 2 ** 30
   const state = (slot: Partial<Parameters<typeof slotFinding>[0]>) =>
     slotFinding({ name: 'standby', state: 'active', keptBytes: 0, ...slot }).state
