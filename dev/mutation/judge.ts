@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { relative } from 'node:path'
 import type { Load } from './hooks.ts'
 import { dependentsOf, importsOf } from './imports.ts'
 import { type Mutant, mutate } from './mutants.ts'
 import type { TestRun, TestRuns } from './test-runs.ts'
 
 // Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those
-// that killed others of its file.
+// that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time.
 
 export interface Judgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'
@@ -25,6 +24,9 @@ interface Baseline {
 /** A mutant may be slower than its tests, and the machine busier than before. */
 const limitOf = ({ durationMs }: Baseline) => 5_000 + 4 * durationMs
 
+/** A test file that takes longer is slow: most waits for time to pass. */
+const QUICK_MS = 3_000
+
 /** No test file takes this long, on any machine. */
 const PATIENCE_MS = 300_000
 
@@ -37,7 +39,7 @@ interface Judge {
   code: string[]
   tests: string[]
   runs: TestRuns
-  /** This long after every test ran once, no further mutant begins. */
+  /** This long after every test ran once, no further mutant begins: a survivor that no slow test met survives. */
   minutes: number
   progress: (text: string) => void
 }
@@ -46,8 +48,9 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
   const { runs, minutes, progress } = judge
   const imports = importsOf(judge.root)
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
-  const deadline = AbortSignal.timeout(minutes * 60_000)
-  const judged: Judgement[] = []
+  const [quick, slow] = [true, false].map((isQuick) =>
+    baselines.filter(({ durationMs }) => durationMs <= QUICK_MS === isQuick),
+  ) as [Baseline[], Baseline[]]
 
   const records = new Map<string, { kills: number; spentMs: number }>()
   /** What a test has done to the mutants of a file: the one that kills most of them in the least time comes first. */
@@ -58,15 +61,13 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     return record
   }
 
-  async function judgeOne(mutant: Mutant): Promise<Judgement> {
+  async function judgeOne(mutant: Mutant, tests: Baseline[]): Promise<Judgement> {
     const files = [...dependentsOf(imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
       const { kills, spentMs } = recordOf(baseline, mutant)
       return kills / spentMs
     }
-    const reaching = baselines
-      .filter((baseline) => reaches(baseline, mutant, files))
-      .sort((a, b) => worth(b) - worth(a))
+    const reaching = tests.filter((baseline) => reaches(baseline, mutant, files)).sort((a, b) => worth(b) - worth(a))
     const mutated = { file: mutant.file, text: mutate(readFileSync(mutant.file, 'utf8'), mutant) }
     for (const baseline of reaching) {
       const { verdict, error, durationMs } = await runWithin(baseline, { files, mutated })
@@ -77,7 +78,6 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
       record.kills++
       return { ...mutant, verdict: 'killed', by: `${baseline.test}: ${error}`, isReached: true }
     }
-    progress(`survived: ${relative(judge.root, mutant.file)}:${mutant.line} ${mutant.operator}: ${mutant.change}`)
     return { ...mutant, verdict: 'survived', isReached: reaching.length > 0 }
   }
 
@@ -110,25 +110,43 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     return true
   }
 
-  for (let from = 0; from < mutants.length && !deadline.aborted; from += BATCH) {
-    const batch = mutants.slice(from, from + BATCH)
-    const judgements: Judgement[] = []
-    await runs.freshWorker()
-    for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(mutant))
-    if (!(await areBelievable(judgements))) {
-      progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
-      for (const [i, { verdict }] of judgements.entries()) {
-        if (verdict !== 'killed') continue
-        await runs.freshWorker()
-        judgements[i] = await judgeOne(batch[i]!)
+  /** Judges mutants by these tests for as long as the time lasts. */
+  async function judgeAll(mutants: Mutant[], tests: Baseline[], minutes: number): Promise<Judgement[]> {
+    const deadline = AbortSignal.timeout(minutes * 60_000)
+    const judged: Judgement[] = []
+    for (let from = 0; from < mutants.length && !deadline.aborted; from += BATCH) {
+      const batch = mutants.slice(from, from + BATCH)
+      const judgements: Judgement[] = []
+      await runs.freshWorker()
+      for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(mutant, tests))
+      if (!(await areBelievable(judgements))) {
+        progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
+        for (const [i, { verdict }] of judgements.entries()) {
+          if (verdict !== 'killed') continue
+          await runs.freshWorker()
+          judgements[i] = await judgeOne(batch[i]!, tests)
+        }
       }
+      judged.push(...judgements)
+      progress(`${judged.length} of ${mutants.length} mutants, ${judged.filter(isSurvivor).length} survived`)
     }
-    judged.push(...judgements)
-    const survivors = judged.filter(({ verdict }) => verdict === 'survived').length
-    progress(`${judged.length} of ${mutants.length} mutants, ${survivors} survived`)
+    return judged
   }
-  return judged
+
+  const judged = await judgeAll(mutants, quick, slow.length > 0 ? minutes / 2 : minutes)
+  const survivors = judged.filter(isSurvivor)
+  if (slow.length === 0 || survivors.length === 0) return judged
+  progress(`the survivors meet ${slow.length} slow test files`)
+  const again = new Map(
+    (await judgeAll(survivors, slow, minutes / 2)).map((judgement, i) => [survivors[i]!, judgement]),
+  )
+  return judged.map((judgement) => {
+    const second = again.get(judgement)
+    return second ? { ...second, isReached: second.isReached || judgement.isReached } : judgement
+  })
 }
+
+const isSurvivor = ({ verdict }: Judgement) => verdict === 'survived'
 
 /** Runs every test file without a mutant, the fastest come first. */
 async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {

@@ -1,5 +1,5 @@
 import { type KnownNames, NAMED, plain, plainText } from './plain-text.ts'
-import { HELP, SAYS_NOTHING } from './rules/harmless.ts'
+import { ARTICLES, HELP, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
 import { placeOf, replaceTraced, type TracedText } from './traced-text.ts'
 
@@ -21,7 +21,7 @@ export interface Clause {
  * user `you are trying to contact` is no help, and neither is one that is not `in the contact list`.
  */
 const BOUNDARY = new RegExp(
-  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|in|on|at|of|by|for|with|from|within|among|the|our|your|a|an|this))\\s(?=${HELP})`,
+  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|${WITHIN}|${ARTICLES}))\\s(?=${HELP})`,
   'g',
 )
 const IS_HELP = new RegExp(`^[\\s,:]*${HELP}`)

@@ -35,8 +35,11 @@ const OF_PEOPLE = words(
   'provider, administrator, admin, portal, page, settings, terms, team, relations, representative',
 )
 
+/** Words before a noun that lies in their phrase: it begins no sentence, and is no subject. */
+export const WITHIN = 'in|on|at|of|within|among'
+export const ARTICLES = 'the|our|your|a|an|this'
 /** In an address book a user may not be found who exists. */
-const NOT_WITHIN = '(?<!(?:^| )(?:in|on|at|of|within|among) (?:(?:the|our|your|a|an|this) )?)'
+const NOT_WITHIN = `(?<!(?:^| )(?:${WITHIN}) (?:(?:${ARTICLES}) )?)`
 
 /** Phrases that are cut, because they name a sender, a user, a relay or an address and say nothing about them. */
 export const SAYS_NOTHING = new RegExp(
