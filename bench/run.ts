@@ -39,6 +39,7 @@ const NAMES = [
   'start',
   'growth',
   'half',
+  'price',
   'incidents',
   'processes',
   'soak',
