@@ -246,6 +246,28 @@ test.each([
   expect(showMailbox(parseMailbox(text)!)).toBe(shown)
 })
 
+test('a display name is words, encoded words and quoted strings in any order', () => {
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'Z', '9', 'ü', '語', '@', ',', '(', '"', '\\', '.', "'"),
+    minLength: 1,
+  })
+  const encoded = text.map((text) => ({ text, written: `=?utf-8?b?${Buffer.from(text).toString('base64')}?=` }))
+  const quoted = text.map((text) => ({ text, written: `"${text.replace(/["\\]/g, '\\$&')}"` }))
+  const word = fc.constantFrom('Ann', "O'Neil", 'Jr.', 'ü', '-').map((text) => ({ text, written: text }))
+  const parts = fc.array(fc.oneof(encoded, quoted, word), { minLength: 1, maxLength: 6 })
+  fc.assert(
+    fc.property(parts, (parts) => {
+      const isEncoded = (i: number) => parts[i]?.written.startsWith('=?')
+      // A reader removes the blank between two encoded words (RFC 2047 6.2).
+      const name = parts
+        .map(({ text }, i) => (i === 0 || (isEncoded(i - 1) && isEncoded(i)) ? text : ` ${text}`))
+        .join('')
+      const written = parts.map(({ written }) => written).join(' ')
+      expect(parseMailbox(`${written} <ann@example.com>`)).toMatchObject({ name, address: 'ann@example.com' })
+    }),
+  )
+})
+
 test('a mailbox that is shown is read back as the same mailbox', () => {
   const name = fc.array(
     fc.oneof(fc.constantFrom('"', '\\', '<', '>', '@', ',', ' ', 'a', 'ü'), fc.string({ unit: 'grapheme' })),
