@@ -1,36 +1,26 @@
 import { parse } from 'csv-parse/browser/esm/sync'
-import { AddressFileFault, type AddressLine, type AddressList, ColumnFault } from './addresses.ts'
+import { AddressFileFault, addressesIn, isAddress, type Row, type Table } from './table.ts'
 
 const SEPARATORS = [',', ';', '\t']
 const SAMPLED = 20
-/** What a text shows of a record whose cell is empty. */
-const MAX_SHOWN = 300
 
-interface CsvRecord {
-  line: number
-  cells: string[]
-}
-
-/** The addresses of CSV (RFC 4180), whose quoted cells may have line breaks. A list of addresses is CSV of one column. */
-export function addressesInCsv(original: string, column?: string | number): AddressList {
+/**
+ * The rows of CSV (RFC 4180), whose quoted cells may have line breaks. A list of addresses is CSV of one column. A line
+ * `sep=;` and titles above the table are left out.
+ */
+export function tableOfCsv(original: string): Table {
   // The parser knows one line end in a file.
   const text = original.replaceAll(/\r\n?/g, '\n')
-  const records = recordsOf(text)
-  const { index, hasHeader } = columnOf(records, column)
-  const addresses: AddressLine[] = []
-  for (const { line, cells } of hasHeader ? records.slice(1) : records) {
-    const address = cells[index]?.trim() ?? ''
-    const isEmpty = address === '' && cells.every((cell) => cell.trim() === '')
-    if (!isEmpty) addresses.push({ line, text: address || `no address: ${cells.join(',')}`.slice(0, MAX_SHOWN) })
-  }
+  const told = /^\s*"?sep=([,;\t])"?[\t ]*(?:\n|$)/i.exec(text)
+  const separator = told?.[1] ?? separatorOf(text)
+  const rows = recordsOf(text, separator)
   const lines = text.replace(/\n$/, '').split('\n').length
-  return { addresses, lines, hasHeader, columns: columnsOf(records), column: index }
+  return { rows: withoutTitles(told ? rows.slice(1) : rows), lines, separator }
 }
 
-function recordsOf(text: string): CsvRecord[] {
-  const delimiter = separatorOf(text)
+function recordsOf(text: string, delimiter: string): Row[] {
   try {
-    return text.includes('"') ? withQuotes(text, delimiter) : withoutQuotes(text, delimiter)
+    return text.includes('"') && delimiter !== '\t' ? withQuotes(text, delimiter) : withoutQuotes(text, delimiter)
   } catch (error) {
     throw new AddressFileFault(`The file is not CSV: ${(error as Error).message}.`)
   }
@@ -40,7 +30,7 @@ function recordsOf(text: string): CsvRecord[] {
 const OPTIONS = { relax_column_count: true, relax_quotes: true, record_delimiter: '\n' } as const
 
 /** Records may have line ends in their cells. The parser's own count of lines takes longer than the parser. */
-function withQuotes(text: string, delimiter: string): CsvRecord[] {
+function withQuotes(text: string, delimiter: string): Row[] {
   let line = 1
   return parse(text, { ...OPTIONS, delimiter }).map((cells) => {
     const begin = line
@@ -49,13 +39,17 @@ function withQuotes(text: string, delimiter: string): CsvRecord[] {
   })
 }
 
-/** Each line is a record. Empty ones, of which a file may have any number, are left out after the first line. */
-function withoutQuotes(text: string, delimiter: string): CsvRecord[] {
+/**
+ * Each line is a record. Empty ones, of which a file may have any number, are left out after the first line. Between
+ * tabs a quote is a letter, but for a pair around a whole cell, which spreadsheets write.
+ */
+function withoutQuotes(text: string, delimiter: string): Row[] {
   const numbers: number[] = []
   const lines = text.split('\n').filter((line, i) => (i === 0 || line !== '') && numbers.push(i + 1))
-  return parse(text && `${lines.join('\n')}\n`, { ...OPTIONS, delimiter }).map((cells, i) => ({
+  const unquoted = (cell: string) => cell.replace(/^"(.*)"$/s, (_, inner: string) => inner.replaceAll('""', '"'))
+  return parse(text && `${lines.join('\n')}\n`, { ...OPTIONS, delimiter, quote: null }).map((cells, i) => ({
     line: numbers[i]!,
-    cells,
+    cells: text.includes('"') ? cells.map(unquoted) : cells,
   }))
 }
 
@@ -71,51 +65,36 @@ function separatorOf(text: string): string {
   return SEPARATORS.toSorted((a, b) => count(b) - count(a))[0]!
 }
 
-const HEADING = /mail|address|recipient/i
+const filled = ({ cells }: Row) => cells.filter((cell) => cell.trim() !== '').length
 
-interface FoundColumn {
-  index: number
-  hasHeader: boolean
+/** The rows from the first one that has as many cells as most: a report may have a title and a date above its table. */
+function withoutTitles(rows: Row[]): Row[] {
+  const sample = rows.slice(0, SAMPLED).filter((row) => filled(row) > 0)
+  const widths = Map.groupBy(sample, ({ cells }) => cells.length)
+  const [width = 1] = [...widths].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? []
+  const isTitle = (row: Row) => width > 1 && filled(row) <= 1 && !row.cells.some((cell) => cell.includes('@'))
+  const first = rows.findIndex((row) => !isTitle(row))
+  const rest = rows.slice(Math.max(0, first))
+  // Under the heading of a list, each line may hold several addresses.
+  const isList = rest.every(({ cells }) => cells.every((cell) => cell.trim() === '' || addressesIn(cell).length > 0))
+  return isList && first === 1 ? rows : rest
 }
 
-/** Finds the column by its name, number or index, else by a heading over addresses, else by the addresses in it. */
-function columnOf(records: CsvRecord[], column: string | number | undefined): FoundColumn {
-  const first = records[0]?.cells ?? []
-  const hasAddress = (index: number) => first[index]?.includes('@') ?? false
-  if (typeof column === 'string') {
-    const name = column.trim().toLowerCase()
-    const named = first.findIndex((cell) => cell.trim().toLowerCase() === name)
-    if (named !== -1) return { index: named, hasHeader: true }
+/**
+ * Throws when a quoted cell holds a line that looks like a row of the file: a quote that was not meant as one would
+ * hide the rows up to the next.
+ */
+export function refuseSwallowedRows({ rows, separator }: Table, column: number): void {
+  if (separator === undefined) return
+  const width = rows[0]?.cells.length ?? 1
+  for (const { line, cells } of rows) {
+    const swallowed = cells
+      .filter((cell) => cell.includes('\n'))
+      .flatMap((cell) => cell.split('\n'))
+      .map((one) => one.split(separator))
+    if (swallowed.some((one) => one.length === width && isAddress(one[column]!.replaceAll('"', ''))))
+      throw new AddressFileFault(
+        `A quote in line ${line} takes in the lines after it, and they look like rows of the file. Write it twice, or take it away.`,
+      )
   }
-  if (column !== undefined) {
-    const index = typeof column === 'number' ? column : /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
-    if (index >= 0 && index < first.length) return { index, hasHeader: !hasAddress(index) && records.length > 1 }
-    throw noColumn(`The file has no column ${JSON.stringify(column)}.`, records)
-  }
-  const sample = records.slice(0, SAMPLED)
-  const found = (index: number) => sample.filter(({ cells }) => cells[index]?.includes('@')).length
-  const width = Math.max(1, ...sample.map(({ cells }) => cells.length))
-  const columns = Array.from({ length: width }, (_, index) => index)
-  const headed = columns.filter((index) => HEADING.test(first[index] ?? '') && !hasAddress(index))
-  const index = firstWithMost(headed.length > 0 ? headed : columns, found)
-  // A list of one column is imported as it is: each of its lines is counted as faulty.
-  const isFound = width === 1 || headed.length > 0 || records.some(({ cells }) => cells.some((c) => c.includes('@')))
-  if (!isFound) throw noColumn('No column of the file has addresses.', records)
-  return { index, hasHeader: headed.length > 0 }
-}
-
-function firstWithMost(columns: readonly number[], count: (column: number) => number): number {
-  let [first, most] = [columns[0]!, count(columns[0]!)]
-  for (const column of columns) {
-    const counted = count(column)
-    if (counted > most) [first, most] = [column, counted]
-  }
-  return first
-}
-
-const columnsOf = ([first]: CsvRecord[]) => (first?.cells ?? []).map((cell) => cell.trim().slice(0, MAX_SHOWN))
-
-function noColumn(message: string, records: CsvRecord[]): ColumnFault {
-  const columns = columnsOf(records)
-  return new ColumnFault(`${message} Its columns: ${columns.join(', ').slice(0, MAX_SHOWN)}`, columns)
 }

@@ -2,7 +2,7 @@
 const SHOWN = 10
 
 export interface Line {
-  /** The line's number in the file, from 1. */
+  /** The line where its record begins, or the position of its entry in JSON, from 1. */
   line: number
   email: string
 }

@@ -1,16 +1,26 @@
-import { AddressFileFault, type AddressList } from './addresses.ts'
+import { AddressFileFault, MAX_SHOWN, type Row, type Table } from './table.ts'
 
 /** The lists in responses of other services: SES, Postmark, Mailgun, Resend, SendGrid. */
 const LISTS = ['SuppressedDestinationSummaries', 'Suppressions', 'items', 'data', 'recipient_emails', 'emails']
-/** What these services call the address. */
-const ADDRESSES = ['EmailAddress', 'email', 'Email', 'address', 'recipient']
-const MAX_SHOWN = 300
 
-/** The addresses of one JSON text, or of one in each line. */
-export function addressesInJson(text: string): AddressList {
+/** More members than any list has: no file makes a table of more columns. */
+const MAX_MEMBERS = 50
+
+/** The table of one JSON text, or of one in each line: an entry is a row, and the names of its members the headings. */
+export function tableOfJson(text: string): Table {
   const entries = valuesOf(text).flatMap(entriesOf)
-  const addresses = entries.map((entry, i) => ({ line: i + 1, text: addressOf(entry) }))
-  return { addresses, lines: Math.max(1, entries.length), hasHeader: false, columns: [], column: 0 }
+  const members = membersOf(entries)
+  const rows = entries.map((entry, i): Row => ({ line: i + 1, cells: cellsOf(entry, members) }))
+  return { rows, members, lines: Math.max(1, entries.length) }
+}
+
+function membersOf(entries: readonly unknown[]): string[] {
+  const members = new Set<string>()
+  for (const entry of entries) {
+    if (isObject(entry)) for (const name of Object.keys(entry)) members.add(name)
+    if (members.size > MAX_MEMBERS) break
+  }
+  return [...members].slice(0, MAX_MEMBERS)
 }
 
 function valuesOf(text: string): unknown[] {
@@ -35,17 +45,22 @@ function parsed(text: string): unknown {
 /** The entries of a value: of a list those of its elements, which may be pages, and of a page those of its list. */
 function entriesOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap((one) => (Array.isArray(one) ? [one] : entriesOf(one)))
-  const list = LISTS.map((name) => fieldOf(value, name)).find(Array.isArray)
-  return list ?? [value]
+  if (!isObject(value)) return [value]
+  const named = LISTS.map((name) => (Object.hasOwn(value, name) ? value[name] : undefined)).find(Array.isArray)
+  const lists = Object.values(value).filter((one) => Array.isArray(one) && one.length > 0 && one.every(isObject))
+  return named ?? (lists.length === 1 ? (lists[0] as unknown[]) : [value])
 }
 
-function addressOf(entry: unknown): string {
-  if (typeof entry === 'string') return entry.trim()
-  const address = ADDRESSES.map((name) => fieldOf(entry, name)).find((field) => typeof field === 'string')
-  return typeof address === 'string' ? address.trim() : `no address: ${JSON.stringify(entry)}`.slice(0, MAX_SHOWN)
+/** A text alone stands in each column. */
+function cellsOf(entry: unknown, members: readonly string[]): string[] {
+  if (members.length === 0) return [textOf(entry)]
+  return members.map((name) => textOf(isObject(entry) ? entry[name] : entry))
 }
 
-function fieldOf(value: unknown, name: string): unknown {
-  const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-  return isObject ? (value as Record<string, unknown>)[name] : undefined
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value).slice(0, MAX_SHOWN)
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

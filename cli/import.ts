@@ -1,80 +1,101 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { Option } from '@commander-js/extra-typings'
-import { readAddressList } from '../address-files/address-list.ts'
-import { AddressFileFault } from '../address-files/addresses.ts'
-import { type Invalid, invalidOf, type Line } from '../address-files/import-preview.ts'
+import type { AddressLine } from '../address-files/address-list.ts'
+import { type Invalid, invalidOf } from '../address-files/import-preview.ts'
+import { leaveOut } from '../address-files/own-domains.ts'
+import { matchingFormOf } from '../mail/address.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { newId, publicId } from '../server/db/ids.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { command, Failure, type Print } from './command.ts'
+import { conditionsOf, describeUnderstood, readList, type Understood, understoodOf } from './import-list.ts'
 import { describePreview, previewOf } from './import-preview.ts'
 import { type Counts, type ImportResponse, invalidText } from './import-response.ts'
-import { callPatiently, urlOption } from './service.ts'
+import { callApi, callPatiently, urlOption } from './service.ts'
 
 /** How many invalid lines the text output lists. `--json` lists all of them. */
 const LISTED_ERRORS = 20
 
 /** The sum of all responses so far, with line numbers. */
-type ImportResult = Counts & { import_id: string; errors: Invalid[] }
+type ImportResult = Counts & { import_id: string; errors: Invalid[]; understood: Understood }
 
 export const importList = (print: Print) =>
   command(
     'import',
     'verdict import unsubscribed.csv --reason complaint',
     'verdict import bounces.csv --reason bounce --column email',
-    'verdict import bounces.csv --dry-run',
+    'verdict import events.csv --where "Status=Hard bounce,Blocked" --dry-run',
+    'verdict import suppressions.csv --reason-column Type',
     'cut -f2 export.tsv | verdict import - --tenant shop-1',
   )
     .summary('Import addresses into the suppression list')
     .description(
-      'Import addresses into the suppression list: one address a line, a column of a CSV file, or the JSON of SES, ' +
-        'SendGrid, Mailgun, Postmark or Resend. The heading of its column names the addresses. Use - to read standard ' +
-        'input. Invalid lines are skipped and listed, and the exit code is then 1.',
+      'Import addresses into the suppression list: one address a line, a column of a CSV file, or JSON, as other ' +
+        'services export it. The heading of its column names the addresses. A file with states in which mail arrives ' +
+        'needs --where or --all. Use - to read standard input. Invalid lines are skipped and listed, and the exit code ' +
+        'is then 1. A file that is refused imports nothing, with exit code 2.',
     )
     .argument('<file>')
-    .option('--column <column>', 'The name or the number of the CSV column that has the addresses')
-    .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
-    .option('--dry-run', 'Count what the import would do, and import nothing')
+    .option('--column <column>', 'The name or the number of the column that has the addresses')
+    .option(
+      '--where <column=values>',
+      'Only rows whose column has one of these values, with commas between them; repeated: all must hold',
+      conditionsOf,
+    )
+    .option('--all', 'All rows, also those that say that a mailbox takes mail')
     .addOption(
       new Option('--reason <reason>', 'Why they are suppressed').choices(SUPPRESSION_REASONS).default('import'),
     )
+    .option('--reason-column <column>', 'The name or the number of the column that says why')
+    .option('--own-domains', "Also addresses of the account's own domains, which are left out by default")
+    .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
+    .option('--dry-run', 'Count what the import would do, and import nothing')
     .addOption(urlOption())
-    .action(async (file, { column, tenant: tenant_id, reason, dryRun, url }) => {
-      const lines = await addressesOf(file, column)
+    .action(async (file, { tenant: tenant_id, reason, dryRun, url, ownDomains, ...choices }) => {
+      const list = readList(nameOf(file), await bytesOf(file), choices)
+      const { lines, left } = ownDomains
+        ? { lines: list.addresses, left: {} }
+        : leaveOut(list.addresses, await domainsOf(url, list.addresses), matchingFormOf)
+      const understood = understoodOf(list, left)
       const none = lines.length === 0 ? `${nameOf(file)} has no address: nothing was imported.` : undefined
-      const send = async (part: Line[], more: object): Promise<ImportResponse> => {
-        const body = { emails: part.map(({ email }) => email), tenant_id, reason, ...more }
+      if (lines.length > 0) console.error(describeUnderstood(understood))
+      const send = async (part: AddressLine[], more: object): Promise<ImportResponse> => {
+        const body = { emails: part.map(({ email }) => email), tenant_id, reason: part[0]!.reason ?? reason, ...more }
         return (await callPatiently({ url, path: '/api/v1/suppression/import', body })) as unknown as ImportResponse
       }
       if (dryRun) {
-        const preview = await previewOf(inChunks(lines, REQUEST_LIMITS.importAddresses), (part) =>
-          send(part, { dry_run: true }),
-        )
-        print({ json: preview, text: none ?? describePreview(preview), exit: preview.invalid > 0 ? 'failed' : 'ok' })
+        const parts = [...inChunks(lines)].flatMap(byReason)
+        const preview = await previewOf(parts, (part) => send(part, { dry_run: true }))
+        const text = none ?? describePreview(preview)
+        print({ json: { ...preview, understood }, text, exit: preview.invalid > 0 ? 'failed' : 'ok' })
         return
       }
       // One id for all requests, chosen here: a request whose response was lost belongs to the import too.
       const import_id = publicId('imp', newId(Date.now()))
-      const result: ImportResult = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, import_id, errors: [] }
-      for (const part of inChunks(lines, REQUEST_LIMITS.importAddresses)) {
-        const response = await send(part, { import_id }).catch((error) => {
-          throw stopped(error, part[0]!, result)
-        })
-        add(result, part, response)
-        console.error(`${result.total} read, up to line ${part.at(-1)!.line}`)
+      const counts = { imported: 0, already_suppressed: 0, invalid: 0, total: 0 }
+      const result: ImportResult = { ...counts, import_id, errors: [], understood }
+      for (const chunk of inChunks(lines)) {
+        for (const part of byReason(chunk)) {
+          const response = await send(part, { import_id }).catch((error) => {
+            throw stopped(error, chunk[0]!, result)
+          })
+          add(result, part, response)
+        }
+        console.error(`${result.total} read, up to line ${chunk.at(-1)!.line}`)
       }
+      result.errors.sort((a, b) => a.line - b.line)
       print({ json: result, text: none ?? describe(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
     })
 
 /** Adds the response to a request with these lines to the result. */
-function add(result: ImportResult, lines: Line[], response: ImportResponse): void {
+function add(result: ImportResult, lines: AddressLine[], response: ImportResponse): void {
   for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) result[count] += response[count]
   result.errors.push(...invalidOf(lines, response.errors))
 }
 
 /** The error of a request, with the result of the requests before it: their addresses stay imported. */
-function stopped(error: unknown, { line }: Line, result: ImportResult): unknown {
+function stopped(error: unknown, { line }: AddressLine, result: ImportResult): unknown {
   if (!(error instanceof Failure) || result.total === 0) return error
   const progress = `The valid addresses before line ${line} are imported. It does no harm to import them again.`
   return new Failure(error.exit, [error.message, progress, describe(result)].join('\n'), { ...error.json, ...result })
@@ -88,21 +109,33 @@ function describe({ imported, already_suppressed, invalid, import_id, errors }: 
   return [counts, ...shown, ...more, ...undo].join('\n')
 }
 
-function* inChunks(lines: Line[], size: number): Generator<Line[]> {
+function* inChunks(lines: AddressLine[]): Generator<AddressLine[]> {
+  const size = REQUEST_LIMITS.importAddresses
   for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size)
 }
 
+/** One request has one reason. */
+const byReason = (chunk: AddressLine[]) => [...Map.groupBy(chunk, ({ reason }) => reason).values()]
+
 const nameOf = (file: string) => (file === '-' ? 'standard input' : file)
 
-/** The addresses of a file with their line numbers; `-` is standard input. */
-async function addressesOf(file: string, column: string | undefined): Promise<Line[]> {
-  const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
+/** The bytes of a file; `-` is standard input. */
+async function bytesOf(file: string): Promise<Uint8Array> {
+  return (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
     throw new Failure('usage', `${nameOf(file)} cannot be read: ${error.message}`)
   })
+}
+
+/** The account's own domains: who sends from them also gets mail there. */
+async function domainsOf(url: string | undefined, addresses: readonly AddressLine[]): Promise<string[]> {
+  if (addresses.length === 0) return []
   try {
-    return readAddressList(bytes, column).addresses.map(({ line, text }) => ({ line, email: text }))
+    const { domains } = (await callApi({ url, path: '/api/v1/domains' })) as { domains: { domain: string }[] }
+    return domains.map(({ domain }) => domain)
   } catch (error) {
-    if (error instanceof AddressFileFault) throw new Failure('usage', `${nameOf(file)}: ${error.message}`)
-    throw error
+    const isRefused = error instanceof Failure && (error.json as { error?: string }).error === 'insufficient_scope'
+    if (!isRefused) throw error
+    const wayOut = 'Use a key with the scope domains.read, or import them, too, with --own-domains.'
+    throw new Failure('usage', `The key may not list the account's domains, whose addresses are left out. ${wayOut}`)
   }
 }

@@ -1,9 +1,9 @@
-// The law: a column of a CSV file has the addresses that Python's `csv` reads in it, in the same lines.
+// The law: a CSV file has the rows that Python's `csv` reads in it, in the same lines, but for titles above its table.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { readAddressList } from '../address-files/address-list.ts'
-import { AddressFileFault } from '../address-files/addresses.ts'
+import { tableOf } from '../address-files/address-list.ts'
+import { AddressFileFault, type Row } from '../address-files/table.ts'
 import { startPython } from './readers/reader.ts'
 import type { Target } from './target.ts'
 
@@ -27,7 +27,7 @@ const content = fc.oneof(
   }),
   fc.record({ text: fc.array(fc.constantFrom(...PIECES), { maxLength: 30 }).map((pieces) => pieces.join('')) }),
 )
-const inputs = fc.record({ content, column: fc.nat(4), encoding: fc.constantFrom(...ENCODINGS) })
+const inputs = fc.record({ content, encoding: fc.constantFrom(...ENCODINGS) })
 type Input = typeof inputs extends fc.Arbitrary<infer I> ? I : never
 
 interface ReadRecord {
@@ -42,19 +42,22 @@ export const csv: Target<Input> = {
     const recordsOf = async (text: string, separator: string) =>
       (await python.ask<ReadRecord[]>('csv_records', { text, separator })).value
 
-    async function check({ content, column, encoding }: Input): Promise<void> {
+    async function check({ content, encoding }: Input): Promise<void> {
       const written = 'table' in content ? await python.ask<string>('csv_text', content) : { value: content.text }
       const text = written.value!.replace(/^\ufeff+/, '')
       // Such a file is JSON.
       if (/^\s*[[{]/.test(text)) return
-      const ours = listOf(encoded(text, encoding), column)
+      const ours = rowsOf(encoded(text, encoding))
       const faults: unknown[] = []
       for (const separator of separatorsOf(content)) {
         const records = await recordsOf(text, separator)
         // We accept text after the quote that ends a cell, as in `"a,b"@example.com`, and Python does not.
         if (!records && ours) return
         try {
-          return assert.deepEqual(ours, records && asOurs(records, column, ours?.hasHeader ?? false))
+          const theirs = records && asOurs(records, separator)
+          const titles = theirs?.splice(0, theirs.length - (ours?.length ?? 0)) ?? []
+          assert(titles.every(isTitle), `rows are lost: ${JSON.stringify(titles)}`)
+          return assert.deepEqual(ours, theirs)
         } catch (fault) {
           faults.push(fault)
         }
@@ -73,28 +76,26 @@ function separatorsOf(content: Input['content']): readonly string[] {
   return isPlain ? [content.separator] : SEPARATORS
 }
 
-/** What we return for the records that Python read; undefined where the file has no such column. */
-function asOurs(records: ReadRecord[], column: number, hasHeader: boolean) {
+/** A line `sep=;` is gone, and so is a row of one cell. */
+const isTitle = ({ cells }: Row) =>
+  cells.filter((cell) => cell.trim() !== '').length <= 1 && !cells.join().includes('@')
+
+/** The rows that Python read as ours are, without the empty ones. */
+function asOurs(records: ReadRecord[], separator: string): Row[] {
+  const whole = (cell: string) => cell.replace(/^"(.*)"$/s, (_, inner: string) => inner.replaceAll('""', '"'))
   const rows = records.map(({ cells }, i) => ({
     line: (records[i - 1]?.lastLine ?? 0) + 1,
     // We read every line end as a line feed.
-    cells: cells.length === 0 ? [''] : cells.map((cell) => cell.replaceAll(/\r\n?/g, '\n')),
+    cells: cells.map((cell) => (separator === '\t' ? whole(cell) : cell).replaceAll(/\r\n?/g, '\n')),
   }))
-  const first = rows[0]?.cells ?? []
-  if (column >= first.length) return undefined
-  const addresses = (hasHeader ? rows.slice(1) : rows)
-    .filter(({ cells }) => cells.some((cell) => cell.trim() !== ''))
-    .map(({ line, cells }) => ({
-      line,
-      text: cells[column]?.trim() || `no address: ${cells.join(',')}`.slice(0, 300),
-    }))
-  const lines = records.at(-1)!.lastLine
-  return { addresses, lines, hasHeader, columns: first.map((cell) => cell.trim().slice(0, 300)), column }
+  return rows.filter(isFilled)
 }
 
-function listOf(bytes: Uint8Array, column: number) {
+const isFilled = ({ cells }: Row) => cells.some((cell) => cell.trim() !== '')
+
+function rowsOf(bytes: Uint8Array): Row[] | undefined {
   try {
-    return readAddressList(bytes, column)
+    return tableOf(bytes).rows.filter(isFilled)
   } catch (error) {
     assert(error instanceof AddressFileFault, error as Error)
     return undefined

@@ -1,32 +1,58 @@
-import { readAddressList } from '../../address-files/address-list.ts'
+import { type AddressLine, type AddressList, readAddressList } from '../../address-files/address-list.ts'
+import { leaveOut } from '../../address-files/own-domains.ts'
+import type { Reason } from '../../address-files/reasons.ts'
+import { comparable } from '../outside-text/comparable.ts'
+
+/** What the person chose of a file: the column of the addresses, rows by the values of a column, and the reasons. */
+export interface FileChoices {
+  /** From 0. */
+  column?: number
+  states?: { column: string; values: string[] }
+  reasonColumn?: string
+}
 
 /** What a file of addresses holds, line by line. */
-export interface AddressFile {
-  /** SHA-256 of the bytes and the chosen column, in hex. By it an import that was interrupted is recognised. */
+export interface AddressFile extends Omit<AddressList, 'addresses' | 'lines'> {
+  /** SHA-256 of the bytes and the choices, in hex. By it an import that was interrupted is recognised. */
   digest: string
   /** The address of each line, at most 320 characters. Empty where no record begins, and for the header. */
   emails: string[]
-  hasHeader: boolean
-  /** The columns of CSV by their first line, and the one that was read, from 0. */
-  columns: string[]
-  column: number
+  /** The reason of each line. Empty without a column of reasons. */
+  lineReasons: Reason[]
+  /** The account's own domains, and how many addresses of each are left out. */
+  ownDomains: Record<string, number>
 }
 
 /** No address is longer. The server receives the start of a longer text, by which it can be found in the file. */
 const MAX_CHARACTERS = 320
 
-/** Reads a file of addresses. Throws AddressFileFault for one that is damaged. `chosen` is the index of a column. */
-export async function readAddressFile(file: Blob, chosen?: number): Promise<AddressFile> {
+/** Reads a file of addresses. Throws AddressFileFault for one that could be understood in two ways. */
+export async function readAddressFile(
+  file: Blob,
+  choices: FileChoices = {},
+  domains: readonly string[] = [],
+): Promise<AddressFile> {
   const bytes = await file.arrayBuffer()
-  const mark = chosen === undefined ? '' : `column ${chosen}`
+  const mark = Object.values(choices).some((choice) => choice !== undefined) ? JSON.stringify(choices) : ''
   const digest = hex(await crypto.subtle.digest('SHA-256', await new Blob([bytes, mark]).arrayBuffer()))
-  const { addresses, lines, hasHeader, columns, column } = readAddressList(new Uint8Array(bytes), chosen)
-  const emails = Array.from({ length: lines }, () => '')
-  // The server refuses NUL and halves of characters, and with them the whole part.
-  for (const { line, text } of addresses) {
-    emails[line - 1] = text.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
+  const { column, states, reasonColumn } = choices
+  const { addresses, lines, ...list } = readAddressList(new Uint8Array(bytes), {
+    column,
+    reasonColumn,
+    where: states && [states],
+  })
+  const { lines: kept, left: ownDomains } = leaveOut(addresses, domains, comparable)
+  // A line of a list may have several addresses: then each has a number of its own.
+  const isSeveral = new Set(addresses.map(({ line }) => line)).size < addresses.length
+  const placed = isSeveral ? kept.map((address, i) => ({ ...address, line: i + 1 })) : kept
+  const emails = Array.from({ length: isSeveral ? kept.length : lines }, () => '')
+  const lineReasons = reasonColumn === undefined ? [] : emails.map((): Reason => 'import')
+  for (const { line, email, reason } of placed as AddressLine[]) {
+    // The server refuses NUL and halves of characters, and with them the whole part.
+    emails[line - 1] = email.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
+    if (reason) lineReasons[line - 1] = reason
   }
-  return { digest, emails, hasHeader, columns, column }
+  return { ...list, digest, emails, lineReasons, ownDomains }
 }
 
 /** Says how many lines are skipped, and why. Empty when there are none. */
@@ -34,7 +60,7 @@ export function skippedWords({ emails, hasHeader }: Pick<AddressFile, 'emails' |
   const skipped = emails.filter((email) => email === '').length
   const empty = skipped - Number(hasHeader)
   if (skipped === 0) return ''
-  const reason = [hasHeader && 'the header', empty > 0 && `${empty} empty`].filter(Boolean).join(' and ')
+  const reason = [hasHeader && 'the header', empty > 0 && `${empty} empty or left out`].filter(Boolean).join(' and ')
   return `${skipped} ${skipped === 1 ? 'line' : 'lines'} skipped: ${reason}.`
 }
 

@@ -1,11 +1,14 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { useTransport } from '@connectrpc/connect-query'
 import { useRef, useState } from 'react'
-import { AddressFileFault, ColumnFault } from '../../address-files/addresses.ts'
+import type { Reason } from '../../address-files/reasons.ts'
+import { AddressFileFault, type Counts } from '../../address-files/table.ts'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
+import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useRefresh } from '../refresh.ts'
-import { type AddressFile, readAddressFile, skippedWords } from './address-file.ts'
+import { type AddressFile, type FileChoices, readAddressFile, skippedWords } from './address-file.ts'
 import { PART_LINES, type Preview, previewLines } from './import-preview.ts'
 
 export const MAX_LINES = 1_000_000
@@ -14,8 +17,8 @@ export const MAX_LINES = 1_000_000
 export type ImportView =
   | { phase: 'idle' }
   | { phase: 'reading'; fileName: string }
-  /** With the columns of a file in which none has addresses, so that the person can choose one. */
-  | { phase: 'refused'; message: string; columns: string[] }
+  /** With the columns or the states of the file, when the person must choose among them. */
+  | { phase: 'refused'; message: string; columns: string[]; states: Counts | undefined }
   /** What the import would do, so far or in the end. */
   | { phase: 'previewing' | 'previewed'; fileName: string; lines: number; preview: Preview | undefined }
   | { phase: 'unpreviewed'; fileName: string; error: unknown }
@@ -34,13 +37,13 @@ export interface FileImport {
   view: ImportView
   /** Which lines of the file are skipped, in words. */
   skipped: string
-  /** The columns of the file and the one that is read. Empty when there is no choice. */
-  columns: string[]
-  column: number
+  /** How the file was understood; undefined before it was. */
+  file: AddressFile | undefined
+  choices: FileChoices
   /** Reads a file and previews its import. */
   choose(file: File, tenantId: string): void
-  /** Reads the chosen file again, by another column. */
-  chooseColumn(column: number): void
+  /** Reads the chosen file again, by these choices beside the earlier ones. */
+  change(choices: FileChoices): void
   /** Imports what was previewed. */
   start(): void
   resume(): void
@@ -52,6 +55,7 @@ export interface FileImport {
 interface Chosen {
   file: File
   tenantId: string
+  choices: FileChoices
 }
 
 interface Work extends AddressFile {
@@ -82,14 +86,19 @@ export function useFileImport(): FileImport {
     }
   }
 
-  async function read({ file, tenantId }: Chosen, column?: number): Promise<void> {
+  async function read(next: Chosen): Promise<void> {
+    chosen.current = next
+    const { file, tenantId, choices } = next
     previewing.current.abort()
     setView({ phase: 'reading', fileName: file.name })
-    const read = await readAddressFile(file, column).catch((error: Error) => error)
+    const read = await ownDomains(transport)
+      .then((domains) => readAddressFile(file, choices, domains))
+      .catch((error: Error) => error)
     const message = refusalOf(read)
     if (message) {
       work.current = undefined
-      return setView({ phase: 'refused', message, columns: read instanceof ColumnFault ? read.columns : [] })
+      const { columns = [], states = [] } = read instanceof AddressFileFault ? read : {}
+      return setView({ phase: 'refused', message, columns, states: states[0] })
     }
     work.current = { ...(read as AddressFile), fileName: file.name, tenantId: tenantId || undefined }
     await preview()
@@ -120,13 +129,10 @@ export function useFileImport(): FileImport {
   return {
     view,
     skipped: work.current ? skippedWords(work.current) : '',
-    columns: work.current?.columns ?? [],
-    column: work.current?.column ?? 0,
-    choose(file, tenantId) {
-      chosen.current = { file, tenantId }
-      void read(chosen.current)
-    },
-    chooseColumn: (column) => void read(chosen.current!, column),
+    file: work.current,
+    choices: chosen.current?.choices ?? {},
+    choose: (file, tenantId) => void read({ file, tenantId, choices: {} }),
+    change: (choices) => void read({ ...chosen.current!, choices: { ...chosen.current!.choices, ...choices } }),
     start() {
       isCancelled.current = false
       void run()
@@ -144,7 +150,6 @@ export function useFileImport(): FileImport {
 
 function refusalOf(read: AddressFile | Error): string | undefined {
   if (!globalThis.crypto?.subtle) return 'Your browser imports files over https only. Open this page over https.'
-  if (read instanceof ColumnFault) return 'No column of the file has addresses. Choose the column.'
   if (read instanceof AddressFileFault) return read.message
   if (read instanceof Error) return 'The file could not be read. Choose it again.'
   if (read.emails.length > MAX_LINES) return 'The file has more than 1,000,000 lines. Split it, and import each part.'
@@ -153,10 +158,22 @@ function refusalOf(read: AddressFile | Error): string | undefined {
     : undefined
 }
 
+async function ownDomains(transport: Transport): Promise<string[]> {
+  const { domains } = await createClient(DomainService, transport).listDomains({})
+  return domains.map(({ domain }) => domain)
+}
+
+const REASONS: Record<Reason, SuppressionReason> = {
+  bounce: SuppressionReason.BOUNCE,
+  complaint: SuppressionReason.COMPLAINT,
+  manual: SuppressionReason.MANUAL,
+  import: SuppressionReason.IMPORT,
+}
+
 /** Starts or continues the import and adds part after part; yields the import after each step. */
 async function* parts(
   transport: Transport,
-  { fileName, digest, emails, tenantId }: Work,
+  { fileName, digest, emails, lineReasons, tenantId }: Work,
   isCancelled: () => boolean,
 ): AsyncGenerator<Import> {
   const client = createClient(ImportService, transport)
@@ -165,15 +182,17 @@ async function* parts(
   yield current
   while (current.state === ImportState.RUNNING) {
     const { importId, nextPart: part } = current
-    const firstLine = part * PART_LINES + 1
+    const from = part * PART_LINES
+    const firstLine = from + 1
     const response = isCancelled()
       ? await client.cancelImport({ importId })
       : await client.addPart({
           importId,
           part,
           firstLine,
-          emails: emails.slice(firstLine - 1, firstLine - 1 + PART_LINES),
-          last: firstLine - 1 + PART_LINES >= emails.length,
+          emails: emails.slice(from, from + PART_LINES),
+          reasons: lineReasons.slice(from, from + PART_LINES).map((reason) => REASONS[reason]),
+          last: from + PART_LINES >= emails.length,
         })
     current = response.import!
     yield current

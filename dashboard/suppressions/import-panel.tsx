@@ -1,5 +1,6 @@
 import { Button, FileButton, Group, Progress, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
+import type { Counts } from '../../address-files/table.ts'
 import { type Import, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { reasonOf } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
@@ -8,7 +9,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { Tone } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
 import { type FileImport, type ImportView, isPreview, type PreviewView, useFileImport } from './file-import.ts'
-import { ColumnChoice, PreviewPanel } from './preview-panel.tsx'
+import { ColumnChoice, PreviewPanel, StatesChoice } from './preview-panel.tsx'
 import styles from './suppressions.module.css'
 import { UndoImport } from './undo-import.tsx'
 
@@ -23,7 +24,8 @@ export function ImportPanel() {
           onChoose={fileImport.choose}
           refusal={view.phase === 'refused' ? view.message : undefined}
           columns={view.phase === 'refused' ? view.columns : []}
-          onColumn={fileImport.chooseColumn}
+          states={view.phase === 'refused' ? view.states : undefined}
+          change={fileImport.change}
         />
       ) : (
         <Stack gap="sm">
@@ -78,17 +80,19 @@ interface FileChoiceProps {
   /** The columns of the refused file, when the person must choose one. */
   columns: string[]
   onChoose(file: File, tenantId: string): void
-  onColumn(column: number): void
+  /** The states of its rows, when the person must choose among them. */
+  states: Counts | undefined
+  change: FileImport['change']
 }
 
-function FileChoice({ refusal, columns, onChoose, onColumn }: FileChoiceProps) {
+function FileChoice({ refusal, columns, states, onChoose, change }: FileChoiceProps) {
   const [tenantId, setTenantId] = useState('')
   return (
     <Stack gap="sm" align="flex-start">
       <p className="soft">
-        A text file with one address in each line, a CSV file with a column of addresses, or the JSON of SES, SendGrid,
-        Mailgun, Postmark or Resend. At most 1,000,000 lines. You see what the import would do before it begins. An
-        address that is already suppressed stays as it is.
+        A text file with one address in each line, a CSV file with a column of addresses, or JSON, as other services
+        export it. At most 1,000,000 lines. You see what the import would do before it begins. An address that is
+        already suppressed stays as it is.
       </p>
       <TextInput
         label="Tenant"
@@ -108,7 +112,10 @@ function FileChoice({ refusal, columns, onChoose, onColumn }: FileChoiceProps) {
           {refusal}
         </p>
       )}
-      {columns.length > 0 && <ColumnChoice columns={columns} column={undefined} onChoose={onColumn} />}
+      {columns.length > 0 && (
+        <ColumnChoice columns={columns} column={undefined} onChoose={(column) => change({ column })} />
+      )}
+      {states && <StatesChoice states={states} chosen={[]} change={change} />}
     </Stack>
   )
 }

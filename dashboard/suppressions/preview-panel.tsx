@@ -1,6 +1,7 @@
-import { NativeSelect, Progress } from '@mantine/core'
+import { Chip, Group, NativeSelect, Progress } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Preview } from '../../address-files/import-preview.ts'
+import type { Counts } from '../../address-files/table.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
@@ -9,7 +10,7 @@ import styles from './suppressions.module.css'
 
 /** What an import would do, before it does it. */
 export function PreviewPanel({ view, fileImport }: { view: PreviewView; fileImport: FileImport }) {
-  const { columns, column, chooseColumn, skipped } = fileImport
+  const { skipped } = fileImport
   return (
     <>
       <p role="status">
@@ -18,7 +19,7 @@ export function PreviewPanel({ view, fileImport }: { view: PreviewView; fileImpo
         </strong>
         : {view.phase === 'previewed' ? 'not imported yet.' : 'being looked at.'} {skipped}
       </p>
-      {columns.length > 1 && <ColumnChoice columns={columns} column={column} onChoose={chooseColumn} />}
+      <Understood fileImport={fileImport} />
       {view.phase === 'unpreviewed' ? <CallFault error={view.error} /> : <Counted view={view} />}
     </>
   )
@@ -33,10 +34,10 @@ function Counted({ view: { phase, lines, preview } }: { view: Exclude<PreviewVie
       </Progress.Root>
     )
   }
-  return <Counts preview={preview!} />
+  return <CountedKinds preview={preview!} />
 }
 
-function Counts({ preview }: { preview: Preview }) {
+function CountedKinds({ preview }: { preview: Preview }) {
   const { added, known, invalid, firstAdded, firstKnown, firstInvalid } = preview
   return (
     <div className={styles.preview}>
@@ -65,6 +66,65 @@ function Kind({ head, count, texts }: { head: string; count: number; texts: stri
       </ul>
       {count > texts.length && <p className="soft">and {countOf(count - texts.length)} more</p>}
     </section>
+  )
+}
+
+/** How the file was understood, and what the person may choose instead. */
+function Understood({ fileImport: { file, choices, change } }: { fileImport: FileImport }) {
+  if (!file) return null
+  const { columns, column, hasHeader, states, reasons, ownDomains } = file
+  const own = Object.entries(ownDomains).map(([domain, count]) => `${countOf(count)} of ${domain}`)
+  return (
+    <>
+      {columns.length > 1 && (
+        <ColumnChoice columns={columns} column={column} onChoose={(column) => change({ column })} />
+      )}
+      {states && <StatesChoice states={states} chosen={choices.states?.values ?? []} change={change} />}
+      {columns.length > 1 && hasHeader && (
+        <NativeSelect
+          label="Column of the reasons"
+          description={reasons && Object.entries(reasons.counts).map(countedWords).join(', ')}
+          value={choices.reasonColumn ?? ''}
+          data={[{ value: '', label: 'None: all are imported ones' }, ...columns.filter((name) => name !== '')]}
+          onChange={(event) => change({ reasonColumn: event.currentTarget.value || undefined })}
+        />
+      )}
+      {own.length > 0 && (
+        <p className="soft">Left out, because the account sends from their domains: {own.join(', ')}.</p>
+      )}
+    </>
+  )
+}
+
+const countedWords = ([value, count]: [string, number]) => `${value || 'empty'} ${countOf(count)}`
+
+interface StatesChoiceProps {
+  states: Counts
+  chosen: string[]
+  change: FileImport['change']
+}
+
+/** Chooses the rows of a file by what became of their messages. */
+export function StatesChoice({ states: { column, counts }, chosen, change }: StatesChoiceProps) {
+  return (
+    <fieldset className={styles.states}>
+      <legend>
+        Rows by <OutsideText text={column} />: choose those to suppress
+      </legend>
+      <Chip.Group
+        multiple
+        value={chosen}
+        onChange={(values) => change({ states: values.length > 0 ? { column, values } : undefined })}
+      >
+        <Group gap="xs">
+          {Object.entries(counts).map(([value, count]) => (
+            <Chip key={value} value={value}>
+              {countedWords([value, count])}
+            </Chip>
+          ))}
+        </Group>
+      </Chip.Group>
+    </fieldset>
   )
 }
 

@@ -14,8 +14,10 @@ csv.field_size_limit(2**31 - 1)
 
 
 def csv_records(question):
-    """The records of a text, and the number of the last line of each."""
-    reader = csv.reader(io.StringIO(question["text"], newline=""), delimiter=question["separator"], strict=True)
+    """The records of a text, and the number of the last line of each. Between tabs a quote is a letter."""
+    separator = question["separator"]
+    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    reader = csv.reader(io.StringIO(question["text"], newline=""), delimiter=separator, quoting=quoting, strict=True)
     return [{"cells": cells, "lastLine": reader.line_num} for cells in reader]
 
 

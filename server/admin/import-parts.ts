@@ -8,11 +8,13 @@ import { eq, sql } from '../db/drizzle.ts'
 import { suppressionImports } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
+import { suppressionReasonNames } from '../reputation/suppression.ts'
 import { addSuppressions } from '../reputation/suppression-list.ts'
 import type { Backend } from '../services/backend.ts'
-import { refuse } from '../services/listing.ts'
+import { readEnum, refuse } from '../services/listing.ts'
 import { matchingForms } from '../services/matching-forms.ts'
 
+type Reason = Parameters<typeof addSuppressions>[3]
 export type ImportRow = typeof suppressionImports.$inferSelect
 
 /** The characters that are kept of a line that is no address. */
@@ -33,14 +35,16 @@ export async function addPart(
   request: AddPartRequest,
   requester: Requester,
 ): Promise<ImportRow> {
-  const { accepted, emails, faults } = await readLines(request)
+  const { accepted, byReason, faults } = await readLines(request)
   return changeAs(db, requester, async (tx, author) => {
     const isThis = eq(suppressionImports.id, importId)
     const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
     if (isAdded(row!, request)) return row!
     const list = { accountId: row!.accountId, tenantId: row!.tenantId }
-    const imported =
-      emails.length === 0 ? 0 : await addSuppressions({ db: tx, clock }, list, emails, 'import', importId)
+    let imported = 0
+    for (const [reason, emails] of byReason) {
+      imported += await addSuppressions({ db: tx, clock }, list, emails, reason, importId)
+    }
     if (faults.length > 0) await run(tx, KEEP_FAULTS, [importId, JSON.stringify(faults)])
     const [added] = await tx
       .update(suppressionImports)
@@ -79,22 +83,31 @@ function isAdded({ state, lines, linesDone, nextPart }: ImportRow, { part, first
 interface ReadLines {
   /** How many lines are addresses. */
   accepted: number
-  /** The different addresses among them, in their matching form. */
-  emails: string[]
+  /** The different addresses among them, in their matching form, by the reason where each stands first. */
+  byReason: Map<Reason, string[]>
   faults: { line: number; text: string }[]
 }
 
-async function readLines({ emails, firstLine }: AddPartRequest): Promise<ReadLines> {
+async function readLines({ emails, reasons, firstLine }: AddPartRequest): Promise<ReadLines> {
   if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
     throw refuse('emails', `holds ${emails.length} lines; a part has 1 to 10,000`)
   }
+  if (reasons.length > 0 && reasons.length !== emails.length) {
+    throw refuse('reasons', `holds ${reasons.length} reasons of ${emails.length} lines; leave it empty, or give each`)
+  }
+  const names = reasons.map((reason) => readEnum('reasons', reason, suppressionReasonNames) as Reason)
   const texts = emails.map((text) => text.trim())
   const forms = await matchingForms(texts)
-  const addresses = forms.filter((form) => form !== undefined)
+  const reasonOf = new Map<string, Reason>()
+  for (const [i, form] of forms.entries()) {
+    if (form !== undefined && !reasonOf.has(form)) reasonOf.set(form, names[i] ?? 'import')
+  }
   const faults = texts.flatMap((text, i) =>
     text === '' || forms[i] !== undefined ? [] : [{ line: firstLine + i, text: cut(text) }],
   )
-  return { accepted: addresses.length, emails: [...new Set(addresses)], faults }
+  const accepted = forms.filter((form) => form !== undefined).length
+  const byReason = Map.groupBy(reasonOf.keys(), (form) => reasonOf.get(form)!)
+  return { accepted, byReason, faults }
 }
 
 const cut = (text: string) => [...cleanText(text.slice(0, 2 * MAX_FAULT_TEXT))].slice(0, MAX_FAULT_TEXT).join('')

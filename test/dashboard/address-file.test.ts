@@ -11,7 +11,11 @@ test.each([
   ['empty lines, which keep their numbers', 'a@x.test\n\nb@x.test\n', ['a@x.test', '', 'b@x.test']],
   ['a column by its heading', 'name,email\nAnn,a@x.test\n', ['', 'a@x.test']],
   ['a column by its first address', '1,a@x.test\n2,b@x.test\n', ['a@x.test', 'b@x.test']],
-  ['a line without an address in its cell', 'name,email\nAnn,\n\n', ['', 'no address: Ann,', '']],
+  [
+    'a line without an address in its cell',
+    'name,email\nAnn,\nBob,b@x.test\n\n',
+    ['', 'no address: Ann,', 'b@x.test', ''],
+  ],
   ['semicolons', 'Email;Name\na@x.test;"Ann; the first"\n', ['', 'a@x.test']],
   ['quotes with separators in them', 'name,email\n"Doe, Ann ""A""",a@x.test\n', ['', 'a@x.test']],
   ['a quoted address', '"a@x.test"\n', ['a@x.test']],
@@ -23,8 +27,8 @@ test.each([
 test.each([
   ['a@x.test\n', ''],
   ['email\na@x.test\n', '1 line skipped: the header.'],
-  ['email\n\na@x.test\n\n', '3 lines skipped: the header and 2 empty.'],
-  ['a@x.test\n\nb@x.test\n', '1 line skipped: 1 empty.'],
+  ['email\n\na@x.test\n\n', '3 lines skipped: the header and 2 empty or left out.'],
+  ['a@x.test\n\nb@x.test\n', '1 line skipped: 1 empty or left out.'],
 ])('the lines of %j that are skipped are explained: %s', async (text, words) => {
   expect(skippedWords(await readAddressFile(new Blob([text])))).toBe(words)
 })
@@ -45,8 +49,21 @@ test('the digest is that of the bytes', async () => {
 
 test('another column of a file is another import', async () => {
   const file = new Blob(['email,to\nshop@x.test,a@x.test\n'])
-  const [found, chosen] = await Promise.all([readAddressFile(file), readAddressFile(file, 1)])
-  expect(found.emails).toEqual(['', 'shop@x.test'])
-  expect(chosen.emails).toEqual(['', 'a@x.test'])
+  const [found, chosen] = await Promise.all([readAddressFile(file), readAddressFile(file, { column: 0 })])
+  expect(found.emails).toEqual(['', 'a@x.test'])
+  expect(chosen.emails).toEqual(['', 'shop@x.test'])
   expect(chosen.digest).not.toBe(found.digest)
+})
+
+test('a list with several addresses in a line has a line for each', async () => {
+  expect(await emailsIn('a@x.test; b@x.test\nc@x.test\n')).toEqual(['a@x.test', 'b@x.test', 'c@x.test'])
+})
+
+test("addresses of the account's own domains are left out, and a reason stands beside its line", async () => {
+  const file = new Blob(['to,type\na@x.test,Bounce\nme@own.test,bounce\nb@sub.own.test,Spam complaint\n'])
+  expect(await readAddressFile(file, { reasonColumn: 'type' }, ['own.test'])).toMatchObject({
+    emails: ['', 'a@x.test', '', 'b@sub.own.test'],
+    lineReasons: ['import', 'bounce', 'import', 'complaint'],
+    ownDomains: { 'own.test': 1 },
+  })
 })

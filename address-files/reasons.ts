@@ -1,0 +1,37 @@
+import { AddressFileFault, MAX_SHOWN, type Row, wordsOf } from './table.ts'
+
+/** The reasons of entries that a file may give. */
+export type Reason = 'bounce' | 'complaint' | 'manual' | 'import'
+
+/** The words of the service, and those of the exports that docs/migrating names. */
+const WORDS: Record<Reason, string> = {
+  bounce:
+    'bounce, bounces, bounced, hard bounce, hard bounced, hardbounce, hardbounced, bounce rule, hard, hard fail, invalid, blocked hard bounce',
+  complaint:
+    'complaint, complaints, complained, spam, spam complaint, spam complaints, spam report, spam reports, abuse, abuse report',
+  manual:
+    'manual, manual suppression, manually added, manually suppressed, custom, customer, unsub, unsubscribe, unsubscribes, unsubscribed, list unsubscribe, unsubscribe link, admin blocked, compliance, blocklisted, rejected list',
+  import: 'import, imported',
+}
+const REASONS = new Map(
+  Object.entries(WORDS).flatMap(([reason, words]) => words.split(', ').map((word) => [word, reason as Reason])),
+)
+
+/** The reason of each row by its cell. Throws for a word that is none of these. */
+export function reasonsOf(rows: readonly Row[], index: number): Map<Row, Reason> {
+  const reasons = new Map<Row, Reason>()
+  const unknown = new Set<string>()
+  for (const row of rows) {
+    const cell = (row.cells[index] ?? '').trim()
+    const reason = REASONS.get(wordsOf(cell).join(' '))
+    if (reason) reasons.set(row, reason)
+    else if (unknown.size < 20) unknown.add(cell || '(empty)')
+  }
+  if (unknown.size > 0) {
+    const words = [...REASONS.keys()].join(', ')
+    throw new AddressFileFault(
+      `These are no reasons: ${[...unknown].join(', ').slice(0, MAX_SHOWN)}. Known ones: ${words}`,
+    )
+  }
+  return reasons
+}

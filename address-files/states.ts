@@ -1,0 +1,99 @@
+import { AddressFileFault, type Counts, holds, MAX_SHOWN, type Row, wordsOf } from './table.ts'
+
+// What a row of an export means. Many exports have a row for each message and a column of its state: an address whose
+// mail arrived is not to be suppressed.
+
+/** Rows whose column has one of these values. */
+export interface Condition {
+  column: string
+  values: string[]
+}
+
+/** A column of more different values is none of states. */
+const FEW = 20
+
+/** Words of life, in the languages of the providers' exports. */
+const LIFE = [
+  'valid, delivered, sent, active, opened, open, clicked, click, soft, temporary, deferred, expired',
+  'gültig, zugestellt, gesendet, versendet, aktiv, geöffnet, geklickt, weich, temporär, vorübergehend, verzögert, abgelaufen',
+  'valide, délivré, délivrée, livré, distribué, envoyé, envoyée, actif, active, ouvert, cliqué, temporaire, différé, expiré',
+  'válido, válida, entregado, enviado, enviada, activo, activa, abierto, clic, temporal, suave, diferido, aplazado, caducado',
+  'valido, valida, consegnato, recapitato, inviato, inviata, attivo, attiva, aperto, cliccato, temporaneo, differito, scaduto',
+  'entregue, ativo, ativa, aberto, clicado, temporário, adiado, expirado',
+  'geldig, afgeleverd, bezorgd, verzonden, verstuurd, actief, geopend, geklikt, tijdelijk, zacht, uitgesteld, verlopen',
+]
+const ALIVE = new Set(LIFE.flatMap((list) => list.split(', ')))
+const NEGATIONS = new Set(['not', 'non', 'un', 'in', 'nicht', 'niet', 'no', 'não', 'pas'])
+const YES = new Set(['yes', 'y', 'true', '1', 'ja', 'oui', 'si', 'sí', 'sim'])
+/** Columns that explain. */
+const EXPLAINS = [
+  'reason, error, subject, grund, fehler, betreff, raison, erreur, sujet, objet, motivo, asunto, errore, oggetto, erro',
+  'assunto, reden, fout, onderwerp',
+]
+
+const isAlive = (words: readonly string[]) =>
+  words.some((word, i) => ALIVE.has(word) && !NEGATIONS.has(words[i - 1] ?? ''))
+
+/** The columns of few values of which one says that the mailbox lives. */
+export function statesOf(rows: readonly Row[], headings: readonly string[], address: number): Counts[] {
+  return headings.flatMap((heading, index) => {
+    if (index === address || holds(wordsOf(heading), ...EXPLAINS)) return []
+    const counts = countsOf(rows, index)
+    const isOfLife = isAlive(wordsOf(heading))
+    const lives = (value: string) => isAlive(wordsOf(value)) || (isOfLife && YES.has(value.toLowerCase()))
+    return counts && Object.keys(counts).some(lives) ? [{ column: heading, counts }] : []
+  })
+}
+
+/** How many rows have each value of a column; undefined when it has more than a few. */
+export function countsOf(rows: readonly Row[], index: number): Record<string, number> | undefined {
+  const counts = new Map<string, { value: string; count: number }>()
+  for (const { cells } of rows) {
+    const value = (cells[index] ?? '').trim()
+    const known = counts.get(value.toLowerCase())
+    if (known) known.count++
+    else if (counts.size === FEW) return undefined
+    else counts.set(value.toLowerCase(), { value: value.slice(0, MAX_SHOWN), count: 1 })
+  }
+  return Object.fromEntries([...counts.values()].map(({ value, count }) => [value, count]))
+}
+
+/** The rows that meet all conditions. Throws for a column that the file lacks, and for a value that no row has. */
+export function rowsWhere(rows: readonly Row[], headings: readonly string[], conditions: readonly Condition[]): Row[] {
+  const wanted = conditions.map(({ column, values }) => {
+    const index = indexOf(headings, column)
+    const set = new Set(values.map((value) => value.trim().toLowerCase()))
+    const found = new Set(rows.map(({ cells }) => (cells[index] ?? '').trim().toLowerCase()))
+    const missing = values.find((value) => !found.has(value.trim().toLowerCase()))
+    if (missing !== undefined) {
+      const counts = countsOf(rows, index)
+      const known = counts ? ` Its values: ${shownCounts(counts)}` : ''
+      throw new AddressFileFault(
+        `No row has ${JSON.stringify(missing)} in the column ${JSON.stringify(column)}.${known}`,
+      )
+    }
+    return { index, set }
+  })
+  return rows.filter(({ cells }) =>
+    wanted.every(({ index, set }) => set.has((cells[index] ?? '').trim().toLowerCase())),
+  )
+}
+
+/** The position of a column by its name or its number from 1. */
+export function indexOf(headings: readonly string[], column: string): number {
+  const name = column.trim().toLowerCase()
+  const named = headings.findIndex((heading) => heading.toLowerCase() === name)
+  const index = named !== -1 ? named : /^\d{1,4}$/.test(name) ? Number(name) - 1 : -1
+  if (index >= 0 && index < headings.length) return index
+  const columns = [...headings]
+  throw new AddressFileFault(
+    `The file has no column ${JSON.stringify(column)}. Its columns: ${columns.join(', ').slice(0, MAX_SHOWN)}`,
+    { columns },
+  )
+}
+
+export const shownCounts = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .map(([value, count]) => `${value || '(empty)'} ${count}`)
+    .join(', ')
+    .slice(0, MAX_SHOWN)
