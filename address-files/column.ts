@@ -96,18 +96,21 @@ function mostDistinct(rows: readonly Row[], columns: readonly number[]): number 
  * An address that most rows have is no recipient.
  */
 function isList(rows: readonly Row[]): boolean {
-  const filled = rows.map(({ cells }) => cells.filter((cell) => cell.trim() !== '')).filter(({ length }) => length > 0)
-  const [first] = filled
-  const hasHeading = first?.length === 1 && !first[0]!.includes('@')
-  const below = hasHeading ? filled.slice(1) : filled
-  const isTable = !hasHeading && below.length > 1 && new Set(below.map(({ length }) => length)).size === 1
-  if (isTable && below[0]!.length > 1) return false
-  const lists = below.map((cells) => cells.map(addressesIn))
+  const hasSeveral = ({ cells }: Row) =>
+    cells.filter((cell) => cell.includes('@')).length > 1 || /@.*@/s.test(cells[0]!)
+  if (!rows.some(hasSeveral)) return false
+  const widths = rows.map(({ cells }) => cells.filter((cell) => cell.trim() !== '').length)
+  const hasHeading = widths[0] === 1 && !rows[0]!.cells.some((cell) => cell.includes('@'))
+  const below = rows.filter((_, i) => widths[i]! > 0 && !(hasHeading && i === 0))
+  const isTable = !hasHeading && below.length > 1 && new Set(widths.filter((width) => width > 0)).size === 1
+  if (isTable && widths[0]! > 1) return false
+  const lists = below.map(({ cells }) => cells.filter((cell) => cell.trim() !== '').map(addressesIn))
   if (!lists.every((cells) => cells.every(({ length }) => length > 0))) return false
   const addresses = lists.flat(2)
   const counts = new Map<string, number>()
   for (const one of addresses) counts.set(one, (counts.get(one) ?? 0) + 1)
-  return addresses.length > below.length && (below.length === 1 || Math.max(...counts.values()) * 2 <= below.length)
+  const most = [...counts.values()].reduce((a, b) => Math.max(a, b), 0)
+  return addresses.length > below.length && (below.length === 1 || most * 2 <= below.length)
 }
 
 function chosenColumn({ rows, members }: Table, headings: string[], column: string | number): FoundColumn {

@@ -46,10 +46,11 @@ function withQuotes(text: string, delimiter: string): Row[] {
 function withoutQuotes(text: string, delimiter: string): Row[] {
   const numbers: number[] = []
   const lines = text.split('\n').filter((line, i) => (i === 0 || line !== '') && numbers.push(i + 1))
+  const hasQuotes = text.includes('"')
   const unquoted = (cell: string) => cell.replace(/^"(.*)"$/s, (_, inner: string) => inner.replaceAll('""', '"'))
   return parse(text && `${lines.join('\n')}\n`, { ...OPTIONS, delimiter, quote: null }).map((cells, i) => ({
     line: numbers[i]!,
-    cells: text.includes('"') ? cells.map(unquoted) : cells,
+    cells: hasQuotes ? cells.map(unquoted) : cells,
   }))
 }
 

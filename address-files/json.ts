@@ -8,7 +8,7 @@ const MAX_MEMBERS = 50
 
 /** The table of one JSON text, or of one in each line: an entry is a row, and the names of its members the headings. */
 export function tableOfJson(text: string): Table {
-  const entries = valuesOf(text).flatMap(entriesOf)
+  const entries = valuesOf(text).flatMap(entriesOf).map(flat)
   const members = membersOf(entries)
   const rows = entries.map((entry, i): Row => ({ line: i + 1, cells: cellsOf(entry, members) }))
   return { rows, members, lines: Math.max(1, entries.length) }
@@ -49,6 +49,16 @@ function entriesOf(value: unknown): unknown[] {
   const named = LISTS.map((name) => (Object.hasOwn(value, name) ? value[name] : undefined)).find(Array.isArray)
   const lists = Object.values(value).filter((one) => Array.isArray(one) && one.length > 0 && one.every(isObject))
   return named ?? (lists.length === 1 ? (lists[0] as unknown[]) : [value])
+}
+
+/** `reason: {code: "x"}` is a member `reason.code`. */
+function flat(entry: unknown): unknown {
+  if (!isObject(entry) || !Object.values(entry).some(isObject)) return entry
+  return Object.fromEntries(
+    Object.entries(entry).flatMap(([name, value]) =>
+      isObject(value) ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one]) : [[name, value]],
+    ),
+  )
 }
 
 /** A text alone stands in each column. */

@@ -4,17 +4,19 @@ import { AddressFileFault, MAX_SHOWN, type Row, wordsOf } from './table.ts'
 export type Reason = 'bounce' | 'complaint' | 'manual' | 'import'
 
 /** The words of the service, and those of the exports that docs/migrating names. */
-const WORDS: Record<Reason, string> = {
-  bounce:
-    'bounce, bounces, bounced, hard bounce, hard bounced, hardbounce, hardbounced, bounce rule, hard, hard fail, invalid, blocked hard bounce',
-  complaint:
-    'complaint, complaints, complained, spam, spam complaint, spam complaints, spam report, spam reports, abuse, abuse report',
-  manual:
-    'manual, manual suppression, manually added, manually suppressed, custom, customer, unsub, unsubscribe, unsubscribes, unsubscribed, list unsubscribe, unsubscribe link, admin blocked, compliance, blocklisted, rejected list',
-  import: 'import, imported',
+const WORDS: Record<Reason, string[]> = {
+  bounce: ['bounce, bounces, bounced, hard bounce, hard bounced, hard, bounce rule'],
+  complaint: ['complaint, complaints, complained, spam, spam complaint, spam report, abuse, contact flagged as spam'],
+  manual: [
+    'manual, manual suppression, manually added, custom, admin blocked, compliance, unsub, unsubscribe, unsubscribed',
+    'list unsubscribe, unsubscribe link, unsubscribed via email, unsubscribed via api, unsubscribed via ma',
+  ],
+  import: ['import, imported'],
 }
 const REASONS = new Map(
-  Object.entries(WORDS).flatMap(([reason, words]) => words.split(', ').map((word) => [word, reason as Reason])),
+  Object.entries(WORDS).flatMap(([reason, lists]) =>
+    lists.flatMap((list) => list.split(', ').map((word) => [word, reason as Reason] as const)),
+  ),
 )
 
 /** The reason of each row by its cell. Throws for a word that is none of these. */

@@ -76,6 +76,11 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'one call, with whose input it leaves': {
     'server/admin/frame-html.ts': ['urls'],
     'address-files/import-preview.ts': ['seen'],
+    'address-files/column.ts': ['counts'],
+    'address-files/json.ts': ['members'],
+    'address-files/reasons.ts': ['reasons', 'unknown'],
+    'address-files/states.ts': ['counts'],
+    'server/admin/import-parts.ts': ['reasonOf'],
     'cli/send-options.ts': ['pairs'],
     'server/db/lost-encryption-keys.ts': ['opened', 'unopened'],
     'server/domains/authoritative.ts': ['answers', 'silent'],

@@ -83,7 +83,7 @@ function isAdded({ state, lines, linesDone, nextPart }: ImportRow, { part, first
 interface ReadLines {
   /** How many lines are addresses. */
   accepted: number
-  /** The different addresses among them, in their matching form, by the reason where each stands first. */
+  /** The different addresses among them, in their matching form, by the reason that each has first. */
   byReason: Map<Reason, string[]>
   faults: { line: number; text: string }[]
 }

@@ -256,6 +256,8 @@ test.each([
   ['spam', 'complaint'],
   ['ManualSuppression', 'manual'],
   ['unsub', 'manual'],
+  ['contactFlaggedAsSpam', 'complaint'],
+  ['Bounce Rule', 'bounce'],
 ])('the word %j of a column of reasons is %s', (word, reason) => {
   const list = readAddressList(bytesOf(`email,why\nann@a.test,${word}\n`), { reasonColumn: 'why' })
   expect(list).toMatchObject({

@@ -1,6 +1,7 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createImportService } from '../../server/admin/imports.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
@@ -51,6 +52,21 @@ const listed = async (accountId: string) =>
       .where(eq(suppressions.accountId, accountId))
       .orderBy(asc(suppressions.email))
   ).map(({ email, reason, tenantId }) => `${email} ${reason}${tenantId && ` ${tenantId}`}`)
+
+test('each line may have its reason, and a repeated address has that of its first line', async () => {
+  const { id, imports } = await account()
+  const { import: started } = await imports.startImport(file(3))
+  const { BOUNCE, COMPLAINT, MANUAL } = SuppressionReason
+  const emails = ['ann@x.example', 'bob@x.example', 'Ann@X.example']
+  await imports.addPart(part(started!, 0, emails, { reasons: [BOUNCE, COMPLAINT, MANUAL], last: true }))
+  expect(await listed(id)).toEqual(['ann@x.example bounce', 'bob@x.example complaint'])
+  const { import: next } = await imports.startImport(file(2))
+  for (const reasons of [[BOUNCE], [BOUNCE, 0]]) {
+    await expect(imports.addPart(part(next!, 0, ['cy@x.example', 'dee@x.example'], { reasons }))).rejects.toThrow(
+      'reasons',
+    )
+  }
+})
 
 test('a file is imported part by part, with its faults by line', async () => {
   const { id, imports, person } = await account()

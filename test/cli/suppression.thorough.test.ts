@@ -62,6 +62,7 @@ test('import reads one address a line, and says which lines it skipped and why',
       total: 4,
       import_id: IMPORT_ID,
       errors: [{ line: 4, email: 'no address', error: 'invalid_address' }],
+      understood: { column: '1', rows: 4, own_domains: {} },
     },
     text: expect.stringMatching(
       /^2 imported, 1 already suppressed, 1 skipped\n {2}line 4: invalid_address: "no address"\nUndo it: verdict suppression undo imp_\w{26}$/,
@@ -99,8 +100,10 @@ test('a list of more than 10,000 addresses takes several requests, with the prog
     total: 20_001,
     import_id: IMPORT_ID,
     errors: [{ line: 15_001, email: 'nobody', error: 'invalid_address' }],
+    understood: { column: '1', rows: 20_001, own_domains: {} },
   })
   expect(progress).toEqual([
+    '20001 rows, addresses in column 1',
     '10000 read, up to line 10000',
     '20000 read, up to line 20000',
     '20001 read, up to line 20001',
@@ -118,7 +121,8 @@ test('import reads the standard input', async () => {
 test('an import that fails halfway says how far it came, and which lines were invalid', async () => {
   const ERROR = { index: 1, email: 'nobody', error: 'invalid_address' }
   let requests = 0
-  const server = createServer((_, response) => {
+  const server = createServer(({ url }, response) => {
+    if (url === '/api/v1/domains') return response.end('{"domains":[]}')
     const responses = [
       [200, { imported: 9_999, already_suppressed: 0, invalid: 1, total: 10_000, errors: [ERROR] }],
       [500, { error: 'transient_failure', message: 'Retry.' }],
@@ -153,7 +157,8 @@ test('an import that fails halfway says how far it came, and which lines were in
 
 test('an import waits as long as the rate limit asks, and continues', async () => {
   let requests = 0
-  const server = createServer((_, response) => {
+  const server = createServer(({ url }, response) => {
+    if (url === '/api/v1/domains') return response.end('{"domains":[]}')
     const counts = { imported: 1, already_suppressed: 0, invalid: 0, total: 1, errors: [] }
     const [status, body] = requests++ === 0 ? [429, { error: 'rate_limit_exceeded', retry_after: 1 }] : [200, counts]
     response.writeHead(status).end(JSON.stringify(body))
@@ -173,6 +178,61 @@ test('a file without an address imports nothing, and says so', async () => {
     exit: 'ok',
     json: { imported: 0, total: 0 },
     text: `${path} has no address: nothing was imported.`,
+  })
+})
+
+test('rows of mailboxes that take mail are imported by choice alone, and what was understood is said first', async () => {
+  const csv = file('states.csv', 'Email,Status\nann@states.example,Bounced\nbob@states.example,Delivered\n')
+  await expect(run(['import', csv])).rejects.toMatchObject({
+    exit: 'usage',
+    message: [
+      `${csv}: Some rows are of mailboxes that take mail. "Status": Bounced 1, Delivered 1`,
+      'Choose the rows with --where "Status=Bounced,Delivered", or take all of them: --all',
+    ].join('\n'),
+  })
+  const states = { column: 'Status', counts: { Bounced: 1, Delivered: 1 } }
+  expect(await run(['import', csv, '--where', 'status=bounced'])).toMatchObject({
+    json: { imported: 1, total: 1, understood: { column: 'Email', rows: 2, states } },
+    exit: 'ok',
+  })
+  expect(progress).toEqual([
+    '2 rows, addresses in column Email\nStatus: Bounced 1, Delivered 1',
+    '1 read, up to line 2',
+  ])
+  expect(await entriesOf('bob@states.example')).toEqual([])
+  expect(await run(['import', csv, '--all', '--dry-run'])).toMatchObject({ json: { new: 1, known: 1 } })
+})
+
+test('each row may have its own reason', async () => {
+  const csv = file('reasons.csv', 'Email,Type\nann@why.example,HardBounce\nbob@why.example,Spam complaint\n')
+  expect(await run(['import', csv, '--reason-column', 'type'])).toMatchObject({
+    json: { imported: 2, understood: { reasons: { column: 'Type', counts: { HardBounce: 1, 'Spam complaint': 1 } } } },
+  })
+  expect(await entriesOf('ann@why.example')).toMatchObject([{ reason: 'bounce' }])
+  expect(await entriesOf('bob@why.example')).toMatchObject([{ reason: 'complaint' }])
+})
+
+test("addresses of the account's own domains are left out unless they are wanted", async () => {
+  const { domains } = (await api.call('GET', '/api/v1/domains')).json
+  const own: string = domains[0].domain
+  const list = file('own.txt', `info@${own.toUpperCase()}\nann@sub.${own}\n`)
+  const { json, exit } = await run(['import', list])
+  expect({ json, exit }).toMatchObject({ json: { imported: 1, understood: { own_domains: { [own]: 1 } } }, exit: 'ok' })
+  expect(progress[0]).toContain(`left out, because the account sends from their domains: 1 of ${own}`)
+  expect(await entriesOf(`info@${own}`)).toEqual([])
+  expect(await run(['import', list, '--own-domains'])).toMatchObject({ json: { imported: 1, already_suppressed: 1 } })
+  await run(['suppression', 'remove', `info@${own}`])
+})
+
+test('a line of several addresses is imported in a list, and named in a table', async () => {
+  expect(await run(['import', file('several.txt', 'a@several.example; b@several.example\n')])).toMatchObject({
+    json: { imported: 2 },
+    exit: 'ok',
+  })
+  const table = file('several.csv', 'email,name\nc@several.example; d@several.example,C\ne@several.example,E\n')
+  expect(await run(['import', table])).toMatchObject({
+    json: { imported: 1, errors: [{ line: 2, email: 'several addresses: c@several.example; d@several.example' }] },
+    exit: 'failed',
   })
 })
 
@@ -239,6 +299,7 @@ test('a dry run counts what an import would do, also over several requests, and 
     first_new: lines.slice(0, 10),
     first_known: ['known@preview.example', '0@PREVIEW.example'],
     first_invalid: [{ line: 2, email: 'nobody', error: 'invalid_address' }],
+    understood: { column: '1', rows: 10_004, own_domains: {} },
   })
   expect(text).toContain('10001 new\n  0@preview.example\n')
   expect(text).toContain('  and 9991 more\n2 known\n  known@preview.example\n  0@PREVIEW.example\n1 invalid\n  line 2')

@@ -30,6 +30,7 @@ export const GUIDES = [
   'docs/migrating/sendgrid.md',
   'docs/migrating/mailgun.md',
   'docs/migrating/smtp.md',
+  'docs/migrating/exports.md',
 ]
 
 /** The guides whose snippets install packages and need other languages: `npm run test:real` runs them. */

@@ -138,7 +138,7 @@ test('a file of suppressions is imported, and its faulty line can be downloaded'
   await shows('ann@example.com')
 })
 
-test('a column is chosen when none has addresses, and an import is undone', async () => {
+test('columns, states and reasons of a file are chosen by a click, and an import is undone', async () => {
   await page.getByRole('link', { name: 'Import a file' }).click()
   const panel = page.getByRole('region', { name: 'Import a file' })
   const choose = (text: string) =>
@@ -146,13 +146,24 @@ test('a column is chosen when none has addresses, and an import is undone', asyn
       .locator('input[type=file]')
       .setInputFiles({ name: 'undone.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
   await choose('name,where\nAnn,nowhere\n')
-  await shows('No column of the file has addresses. Choose the column.')
+  await shows('No column of the file has addresses. Its columns: name, where')
   await panel.getByLabel('Column of the addresses').selectOption('1')
   await shows('line 2: nowhere')
   await button('Cancel', panel).click()
 
-  await choose('from,to\nshop@example.com,undo@example.com\n')
-  await panel.getByLabel('Column of the addresses').selectOption({ label: '2. to' })
+  await choose(
+    'owner email,email,status\nshop@example.org,undo@example.com,Bounced\nboss@example.org,cy@example.com,Delivered\n',
+  )
+  await shows('Several columns of the file may be the one of recipients.')
+  await panel.getByLabel('Column of the addresses').selectOption({ label: '2. email' })
+  await shows('Some rows are of mailboxes that take mail.')
+  await panel.getByText('Bounced 1', { exact: true }).click()
+  await panel.getByLabel('Column of the reasons').selectOption('owner email')
+  await shows('These are no reasons: shop@example.org')
+  await choose('email,type,status\nundo@example.com,HardBounce,Bounced\ncy@example.com,,Delivered\n')
+  await panel.getByText('Bounced 1', { exact: true }).click()
+  await panel.getByLabel('Column of the reasons').selectOption('type')
+  await shows('HardBounce 1')
   await shows('undo@example.com')
   await button('Import 1 address', panel).click()
   await shows('finished')
