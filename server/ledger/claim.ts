@@ -265,6 +265,9 @@ interface ClaimingSend {
   hasQuota: boolean
 }
 
+/** A marker is tried once a second while sends cannot be recorded: soon after a move one of them is stored. */
+const PROVED_WITHIN_MS = 3_000
+
 /**
  * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
  * unknown; the sweeper removes what may have been stored. Throws when history lacks a day of the lease: what the send
@@ -290,7 +293,9 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
-    if (db.recording.waitingMs() > 0) throw new Error('outcomes of sends cannot be stored')
+    // While the database moves, and until a marker has proved the new server, the claim waits as every statement does.
+    const hasJustMoved = performance.now() - db.outage.lastMs() < PROVED_WITHIN_MS
+    if (db.recording.waitingMs() > 0 && !hasJustMoved) throw new Error('outcomes of sends cannot be stored')
     await stepInTime(db, checkHistory(claim.createdAtMs + claim.leaseMs))
     const hasQuota = claim.quota !== undefined
     const isFree = claim.key === undefined && claim.warmUp === undefined && !hasQuota
