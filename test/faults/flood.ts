@@ -14,7 +14,8 @@ const behaviours = [
   // Sends a line that never ends.
   (write: (text: string) => void) => setInterval(write, 1_000, 'x'.repeat(100)).unref(),
 ]
-const counts = { opened: 0, greeted: 0, refused: 0, closed: 0 }
+/** `held`: those that were greeted and are open. */
+const counts = { opened: 0, held: 0, refused: 0, closed: 0 }
 
 for (let i = 0; i < count; i++) {
   const socket = connect({ port, host: '127.0.0.1', localAddress: `127.1.${i >> 8}.${i & 255}` })
@@ -22,9 +23,18 @@ for (let i = 0; i < count; i++) {
     counts.opened++
     behaviours[i % behaviours.length]!((text) => void socket.write(text))
   })
-  socket.on('data', (data) => counts[data.toString('latin1').startsWith('220') ? 'greeted' : 'refused']++)
+  let isHeld = false
+  socket.on('data', (data) => {
+    const isGreeting = data.toString('latin1').startsWith('220')
+    if (isGreeting && !isHeld) counts.held++
+    isHeld ||= isGreeting
+    if (!isGreeting) counts.refused++
+  })
   socket.on('error', NOTHING)
-  socket.on('close', () => counts.closed++)
+  socket.on('close', () => {
+    counts.closed++
+    if (isHeld) counts.held--
+  })
 }
 
 process.on('message', (text) => process.send!(counts, () => text === 'end' && process.exit(0)))

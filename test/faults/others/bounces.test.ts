@@ -34,7 +34,7 @@ test('10,000 concurrent connections delay no send, and bounces are accepted agai
   const ask = async (text: 'count' | 'end') => {
     const answer = once(flood, 'message')
     flood.send(text)
-    const [counts] = (await answer) as [Record<'opened' | 'greeted' | 'refused' | 'closed', number>]
+    const [counts] = (await answer) as [Record<'opened' | 'held' | 'refused' | 'closed', number>]
     return counts
   }
   // Most connections are tried while messages are sent, however fast this machine sends them.
@@ -43,7 +43,8 @@ test('10,000 concurrent connections delay no send, and bounces are accepted agai
   const counts = await ask('end')
   await once(flood, 'exit')
 
-  expect(counts.greeted).toBeLessThanOrEqual(400)
+  // A newcomer gets the place of the one that has been silent longest, so that many are greeted and few held.
+  expect(counts.held).toBeLessThanOrEqual(400)
   // Without the limit on connections a send waits for thousands of greetings.
   expect(Math.max(...sendTimesMs)).toBeLessThan(2_000)
   expect(world.exchanger.messages).toHaveLength(1 + sendTimesMs.length)
