@@ -65,6 +65,8 @@ export interface ApiParts extends Backend, Pick<AppParts, 'log' | 'checks' | 'tr
   onSmtpReply?: Parameters<typeof createDoor>[0]['onReply']
   /** Where this server listens; called once it does. */
   listenerUrl(): string
+  /** Hosts under which the dashboard is served beside those of the URLs: `name` for all ports, or `name:port`. */
+  allowedHosts?: readonly string[]
   /** How people sign in by OpenID Connect; undefined without it. */
   oidc?: Parameters<typeof createPeople>[0]['oidc']
 }
@@ -84,6 +86,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
   const stopping = new AbortController()
+  const hostOf = (url: string) => new URL(url).hostname
   const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
@@ -120,6 +123,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
 
   const app = await createApp({
     ...parts,
+    ownHosts: () => [hostOf(parts.publicUrl()), hostOf(parts.listenerUrl()), ...(parts.allowedHosts ?? [])],
     keySet: { read: signer.keySet, maxAgeSeconds: KEY_SET_SECONDS },
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, emails),

@@ -25,6 +25,7 @@ const DASHBOARD_ERRORS = {
   wrong_credentials: { code: Code.Unauthenticated, status: 401 },
   wrong_code: { code: Code.Unauthenticated, status: 401 },
   wrong_origin: { code: Code.PermissionDenied, status: 403 },
+  wrong_host: { code: Code.PermissionDenied, status: 421 },
   insufficient_role: { code: Code.PermissionDenied, status: 403 },
   confirmation_required: { code: Code.PermissionDenied, status: 403 },
   wrong_password: { code: Code.PermissionDenied, status: 403 },

@@ -137,6 +137,7 @@ async function start(program: Program): Promise<object> {
     },
     publicUrl,
     listenerUrl: () => listener.url,
+    allowedHosts: config.allowedHosts,
     oidc: config.oidc,
     notifyFrom: config.notifyFrom,
     about: { version: packageJson.version, region: config.dataRegion },

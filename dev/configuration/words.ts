@@ -46,6 +46,10 @@ export const SECTIONS: readonly Section[] = [
           'Where callers reach the service. It is the base of the OpenAPI document at `/api/v1/openapi.json`, so generated clients call this URL. It is also the issuer of [receipts](receipts.md).',
         byDefault: 'else the address it listens on',
       },
+      allowedHosts: {
+        meaning:
+          'Further host names under which the [dashboard](dashboard.md) answers, each with a port or without (then any port). It always answers to the host of `PUBLIC_URL`, to IP addresses and to `localhost`. Other names get 421. The API, health and metrics answer to every name.',
+      },
       tlsCert: {
         meaning:
           'The certificate chain (PEM) for TLS on `PORT`. Requires `TLS_KEY_FILE`. Read again on SIGHUP and when it changes.',

@@ -100,6 +100,16 @@ export const address: ReadVariable<string> = (text) => {
   return text
 }
 
+/** A host name in lower case and A-labels, with a port or without. */
+export const allowedHost: ReadVariable<string> = (text) => {
+  const to = splitHostPort(text)
+  try {
+    return to ? `${hostName(to.host)}:${to.port}` : hostName(text)
+  } catch {
+    throw new Error('must be host names, each with a port or without')
+  }
+}
+
 /** `ip`, `ip:port` or `[ip]:port`. */
 export const dnsServer: ReadVariable<string> = (text) => {
   if (isIP(text) === 0 && isIP(splitHostPort(text)?.host ?? '') === 0)

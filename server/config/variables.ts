@@ -22,6 +22,8 @@ export interface Variables {
   backupFile: string | undefined
   /** Without the final slash; undefined means the address that the API listens on. */
   publicUrl: string | undefined
+  /** Hosts of the dashboard beside that of `publicUrl`: `name`, or `name:port`. */
+  allowedHosts: readonly string[]
   /** PEM. */
   tlsCert: string | undefined
   /** PEM. */
@@ -207,6 +209,12 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: 'https://mail.example.com',
     required: 'in production',
     default: none,
+  },
+  allowedHosts: {
+    name: 'ALLOWED_HOSTS',
+    read: values.listOf(values.allowedHost),
+    example: 'mail.internal.example.com,mail.example.net:8443',
+    default: () => [],
   },
   trustProxy: { name: 'TRUST_PROXY', read: values.listOf(values.subnet), example: '10.0.0.0/8', default: () => [] },
   dnsServers: {

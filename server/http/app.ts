@@ -11,6 +11,7 @@ import { createByteBudget } from './body/byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
 import { refuseUnfitText, showErrors } from './interceptors.ts'
+import { createHostCheck, refuseOtherHosts } from './own-hosts.ts'
 import { createRequestLog } from './request-log.ts'
 import { endSpan, traced } from './request-span.ts'
 import { collectPaths, createNotFoundHandler, otherMethods, type Path } from './rest/other-methods.ts'
@@ -52,6 +53,8 @@ export interface AppParts {
    * document itself.
    */
   publicUrl?(): string
+  /** The names under which the dashboard is served: see `createHostCheck`. By default addresses and localhost alone. */
+  ownHosts?(): readonly string[]
   /** The public keys of receipts. */
   keySet: KeySet
   /** Without it no session is accepted, and no call of the dashboard is served. */
@@ -125,6 +128,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const draining = new AbortController()
   const inFlight = new Set<Call>()
   const visit = createKeyAdmission(gate, true)
+  const checkHost = createHostCheck(parts.ownHosts ?? (() => []))
   const logEnd = createRequestLog(parts.log)
   const ended = (call: Call, responded: boolean) => {
     logEnd(call, responded)
@@ -145,15 +149,17 @@ export async function createApp(parts: AppParts): Promise<App> {
     readiness,
     about,
     visit,
+    checkHost,
     publicUrl: parts.publicUrl ?? (() => '/'),
     keySet: parts.keySet,
   })
-  await fastify.register(rpcRoutes, { ...contract, admit: admitted(rpcAdmit(parts)) })
+  await fastify.register(rpcRoutes, { ...contract, admit: admitted(rpcAdmit(parts, checkHost)) })
   if (parts.dashboard)
     await fastify.register(dashboardServices, {
       ...contract,
       ...parts.dashboard,
       admit: admitted(createSessionAdmission(parts.dashboard.gate)),
+      checkHost,
       countAddress: createAddressAdmission(gate),
       draining: draining.signal,
     })
@@ -180,21 +186,29 @@ export async function createApp(parts: AppParts): Promise<App> {
 }
 
 /** Admits RPCs by their key, or by a session where the dashboard is served. */
-function rpcAdmit({ gate, dashboard }: AppParts): Admit {
+function rpcAdmit({ gate, dashboard }: AppParts, checkHost: (call: Call) => void): Admit {
   const byKey = createKeyAdmission(gate, false)
-  return dashboard ? createKeyOrSessionAdmission(byKey, dashboard.gate, dashboard.hasSession) : byKey
+  if (!dashboard) return byKey
+  const bySession = createSessionAdmission(dashboard.gate)
+  const admitSession: Admit = async (call) => {
+    checkHost(call)
+    await bySession(call)
+  }
+  return createKeyOrSessionAdmission(byKey, admitSession, dashboard.hasSession)
 }
 
 interface DashboardServices extends DashboardParts, Pick<ProtocolParts, 'interceptors' | 'limits' | 'admit'> {
   countAddress: Admit
+  checkHost(call: Call): void
   draining: AbortSignal
 }
 
 /** The routes of the dashboard's own services. */
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
-  const { services, openServices, gate, authenticate, frames, interceptors, limits, admit, countAddress, draining } =
-    parts
+  const { services, openServices, gate, authenticate, frames, interceptors, limits, admit } = parts
+  const { checkHost, countAddress, draining } = parts
   const shortLimits = shortBodies(draining)
+  refuseOtherHosts(fastify, checkHost)
   await fastify.register(rpcRoutes, { services, interceptors, limits: { ...limits, timeoutMs: ADMIN_BODY_MS }, admit })
   await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })
   await fastify.register(signInRoutes, { authenticate, limits: shortLimits, admit: undrained(draining, countAddress) })

@@ -44,15 +44,14 @@ export async function identify(
  */
 export function createKeyOrSessionAdmission(
   byKey: Admit,
-  gate: SessionGate,
+  bySession: Admit,
   hasSession: (cookie: string) => boolean,
 ): Admit {
-  const session = createSessionAdmission(gate)
   return (call) => {
     const { cookie, authorization } = call.raw.headers
     const isSession =
       cookie !== undefined && authorization === undefined && call.protocol === 'connect' && hasProtocolHeader(call)
-    return isSession && hasSession(cookie) ? session(call) : byKey(call)
+    return isSession && hasSession(cookie) ? bySession(call) : byKey(call)
   }
 }
 

@@ -159,7 +159,6 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
     limits,
     oidc,
     publicUrl: () => publicUrl ?? url(),
-    listenerUrl: url,
   })
   const app = await createApp({
     services: publicServices,

@@ -23,11 +23,13 @@ export const RETENTION_MS = 86_400_000
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 
+type HttpParts = Pick<Parameters<typeof createApi>[0], 'allowedHosts' | 'trustProxy'>
+
 /** Starts the whole API over its own world, with the keys of two accounts. */
 export async function startApi(
   now?: () => number,
   limits: OperatorLimits = DEFAULT_LIMITS,
-  { world: given, ...sending }: Partial<SendParts> & { world?: World } = {},
+  { world: given, http, ...sending }: Partial<SendParts> & { world?: World; http?: HttpParts } = {},
 ) {
   const world = given ?? (await startSendingWorld())
   const { db } = world
@@ -61,6 +63,7 @@ export async function startApi(
     about: { version: 'test', region: 'eu' },
     publicUrl: () => listener.url,
     listenerUrl: () => listener.url,
+    ...http,
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0 })
   const stranger = await createAccount(db, world.clock, 'Stranger')

@@ -18,6 +18,8 @@ export interface AuthRequest {
   path: string
   /** The headers that better-auth reads. */
   headers: Record<'cookie' | 'origin' | 'referer' | 'user-agent', string | undefined>
+  /** Whether the Origin header is that of this server, as the request names it. The host was checked before. */
+  sameOrigin: boolean
   body: Record<string, unknown>
   remoteAddress: string
 }
@@ -40,8 +42,6 @@ interface Parts {
   noteFailedSignIn: NoteFailedSignIn
   cookie(): SessionCookie
   publicUrl(): string
-  /** Where this server listens; called once it does. */
-  listenerUrl(): string
   /** Responds to the paths of OpenID Connect. Throws errors made by `fail`. */
   oidc(request: AuthRequest): Promise<AuthResponse>
 }
@@ -53,22 +53,21 @@ export function createAuthenticate(parts: Parts) {
 
   function betterAuth() {
     const origin = new URL(publicUrl()).origin
-    const trustedOrigins = [origin, ...originsOf(parts.listenerUrl())]
-    loaded ??= loadBetterAuth({ ...parts, secrets: versionedKeys(parts.sealer), origin, trustedOrigins })
+    loaded ??= loadBetterAuth({ ...parts, secrets: versionedKeys(parts.sealer), origin })
     loaded.catch(() => {
       loaded = undefined
     })
     return loaded
   }
 
-  async function ask({ path, headers, body, remoteAddress }: AuthRequest): Promise<AuthResponse> {
+  async function ask({ path, headers, sameOrigin, body, remoteAddress }: AuthRequest): Promise<AuthResponse> {
     const url = new URL(`/api/auth${path}`, publicUrl())
     const request = new Request(url, { method: 'POST', body: JSON.stringify(body) })
     request.headers.set('content-type', 'application/json')
     request.headers.set(ADDRESS_HEADER, remoteAddress)
     const own = { ...headers, cookie: cookie().forSignIn(headers.cookie) }
     for (const [name, value] of Object.entries(own)) if (value !== undefined) request.headers.set(name, value)
-    const current: Served = { remoteAddress }
+    const current: Served = { remoteAddress, ownOrigin: sameOrigin ? headers.origin : undefined }
     const response = await served.run(current, async () => (await betterAuth()).handler(request))
     const cookies = response.headers.getSetCookie()
     const text = await response.text()
@@ -88,12 +87,6 @@ export function createAuthenticate(parts: Parts) {
   }
 
   return { paths: SIGN_IN_PATHS, respond }
-}
-
-/** A browser on this machine may use either name of it. */
-function originsOf(listenerUrl: string): string[] {
-  const { origin } = new URL(listenerUrl)
-  return [origin, origin.replace(/\/\/(127\.0\.0\.1|\[::1\])/, '//localhost')]
 }
 
 function isWrongGuess(response: AuthResponse): boolean {

@@ -13,6 +13,8 @@ import { ADDRESS_HEADER, createSignInHooks } from './sign-in-hooks.ts'
 /** A request while better-auth responds to it. */
 export interface Served {
   remoteAddress: string
+  /** The origin of the page, when it is the one that the request names as ours. */
+  ownOrigin: string | undefined
   /** A fault of the service that better-auth notes, and then takes for something else, such as a missing session. */
   fault?: Error
 }
@@ -30,7 +32,6 @@ export interface BetterAuthParts {
   secrets: { version: number; value: string }[]
   /** Where callers reach this server, without a path. */
   origin: string
-  trustedOrigins: string[]
   noteFailedSignIn: NoteFailedSignIn
 }
 
@@ -39,7 +40,7 @@ export interface BetterAuthParts {
  * does not load it.
  */
 export async function loadBetterAuth(parts: BetterAuthParts) {
-  const { db, clock, log, secrets, origin, trustedOrigins } = parts
+  const { db, clock, log, secrets, origin } = parts
   const { betterAuth, drizzleAdapter, twoFactor, api, symmetricDecrypt } = await load()
   const schema = {
     user: people,
@@ -53,7 +54,8 @@ export async function loadBetterAuth(parts: BetterAuthParts) {
     baseURL: origin,
     basePath: '/api/auth',
     secrets,
-    trustedOrigins,
+    // Beside the origin above.
+    trustedOrigins: () => [served.getStore()?.ownOrigin],
     database: drizzleAdapter(db, { provider: 'pg', schema, transaction: true }),
     emailAndPassword: {
       enabled: true,
@@ -68,7 +70,8 @@ export async function loadBetterAuth(parts: BetterAuthParts) {
     },
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
     ...createSignInHooks({ ...parts, api, symmetricDecrypt }),
-    plugins: [twoFactor({ issuer: 'Verdict' })],
+    // `code-guesses.ts` counts wrong codes.
+    plugins: [twoFactor({ issuer: 'Verdict', accountLockout: { enabled: false } })],
     // `credential-attempts.ts` limits attempts.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },

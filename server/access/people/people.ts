@@ -26,8 +26,6 @@ interface Parts {
   onCount?(admitted: boolean): void
   /** Where callers reach this server; called once it listens. */
   publicUrl(): string
-  /** Where this server listens; called once it does. */
-  listenerUrl(): string
   /** undefined without sign-in by OpenID Connect. */
   oidc?: OidcConfig
 }

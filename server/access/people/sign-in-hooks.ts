@@ -3,6 +3,7 @@ import type { Database } from '../../db/connect.ts'
 import type { people } from '../../db/people-schema.ts'
 import type { Change } from '../audit/record-change.ts'
 import { recordForPerson } from '../audit/record-for-person.ts'
+import { countGuess, forgetGuesses } from './code-guesses.ts'
 import { type Changer, changePassword, changeSecondFactor } from './credential-changes.ts'
 import { passwordHashOf } from './credentials.ts'
 import type { FailedSignIn, NoteFailedSignIn } from './failed-sign-ins.ts'
@@ -16,7 +17,10 @@ type Context = GenericEndpointContext
 type EndContext = Parameters<Parameters<Api['createAuthMiddleware']>[0]>[0]
 type Person = Pick<typeof people.$inferSelect, 'id' | 'email'>
 
-type Api = Pick<typeof import('better-auth/api'), 'createAuthMiddleware' | 'getSessionFromCtx' | 'isAPIError'>
+type Api = Pick<
+  typeof import('better-auth/api'),
+  'APIError' | 'createAuthMiddleware' | 'getSessionFromCtx' | 'isAPIError'
+>
 
 interface Parts {
   db: Database
@@ -33,8 +37,8 @@ export function createSignInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks'
     hooks: {
       before: api.createAuthMiddleware(async (context) => {
         if (context.path === '/sign-in/email') await readNoCredentials(db, context.body.email)
-        if (context.path !== '/two-factor/verify-totp' || (await isFresh(parts, context))) return undefined
-        // better-auth then counts it as a wrong code.
+        if (!CODE_PATHS.includes(context.path) || (await isFit(parts, context))) return undefined
+        // better-auth then takes it for a wrong code.
         return { context: { body: { code: '' } } }
       }),
       after: api.createAuthMiddleware((context) => recordEnd(parts, context)),
@@ -73,10 +77,17 @@ function changerOf(context: Context): Changer {
 
 const addressOf = ({ headers }: Context) => headers?.get(ADDRESS_HEADER) ?? undefined
 
-/** Uses the code of the request up. Returns whether it was good. */
-async function isFresh(parts: Parts, context: Context): Promise<boolean> {
-  const personId = (await parts.api.getSessionFromCtx(context))?.user.id ?? (await personHalfway(context))
+const CODE_PATHS = ['/two-factor/verify-totp', '/two-factor/verify-backup-code']
+
+/** Uses a code of the app up. Returns whether it was good; better-auth decides about a backup code. */
+async function isFit(parts: Parts, context: Context): Promise<boolean> {
+  const signedIn = (await parts.api.getSessionFromCtx(context))?.user.id
+  const personId = signedIn ?? (await personHalfway(context))
   if (personId === undefined) return false
+  if (signedIn === undefined && !(await countGuess(parts.db, personId))) {
+    throw new parts.api.APIError('TOO_MANY_REQUESTS', { code: 'ACCOUNT_TEMPORARILY_LOCKED' })
+  }
+  if (context.path !== '/two-factor/verify-totp') return true
   const decrypt = (data: string) => parts.symmetricDecrypt({ key: context.context.secretConfig, data })
   return spendCode(parts.db, { personId, code: context.body.code, nowMs: Date.now(), decrypt })
 }
@@ -103,8 +114,11 @@ async function recordEnd(parts: Parts, context: EndContext): Promise<void> {
     return
   }
   const entry = RECORDED[context.path]
-  if (!entry) return
+  const isCode = CODE_PATHS.includes(context.path)
+  if (!entry && !isCode) return
   const { id: personId, email } = session?.user ?? (returned as { user: Person }).user
+  if (isCode) await forgetGuesses(parts.db, personId)
+  if (!entry) return
   await recordForPerson(parts.db, { personId, email, remoteAddress, ...entry })
 }
 

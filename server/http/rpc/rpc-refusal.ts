@@ -6,6 +6,7 @@ import {
   parseContentType,
 } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { reasonOf } from '../../errors.ts'
 import { type Call, shown } from '../call.ts'
 import { sendError } from '../rest/rest-response.ts'
 import { endEnvelope, setStatus } from './rpc-faults.ts'
@@ -37,7 +38,8 @@ export function refuseRpc(error: unknown, request: FastifyRequest, reply: Fastif
   call.protocol = protocol
   tellEncodings(call)
   const isKnown = protocol !== 'connect' || raw.method === 'GET' || contentTypeRegExp.test(type)
-  if (!isKnown) {
+  // A browser that a stranger's name led here gets the status of HTTP: the protocols have none for it.
+  if (!isKnown || reasonOf(error) === 'wrong_host') {
     sendError(error, request, reply)
     return
   }

@@ -4,6 +4,7 @@ import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
 import { type BodyLimits, refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
+import { isSameOrigin } from '../own-hosts.ts'
 import { readJson } from '../rest/json-body.ts'
 
 export interface Authenticate {
@@ -13,6 +14,8 @@ export interface Authenticate {
   respond(request: {
     path: string
     headers: Record<'cookie' | 'origin' | 'referer' | 'user-agent', string | undefined>
+    /** Whether the Origin header is that of this server, as the request names it. */
+    sameOrigin: boolean
     body: Record<string, unknown>
     remoteAddress: string
   }): Promise<SignInResponse>
@@ -43,8 +46,10 @@ export async function signInRoutes(fastify: FastifyInstance, parts: SignInParts)
       handler: async ({ call }, reply) => {
         const { cookie, origin, referer, 'user-agent': userAgent } = call.raw.headers
         const headers = { cookie, origin, referer, 'user-agent': userAgent }
+        const { remoteAddress } = call
+        const sameOrigin = isSameOrigin(origin, call)
         const body = await readObject(call, limits)
-        const response = await authenticate.respond({ path, headers, body, remoteAddress: call.remoteAddress })
+        const response = await authenticate.respond({ path, headers, sameOrigin, body, remoteAddress })
         for (const value of response.cookies) reply.header('set-cookie', value)
         if ('error' in response) throw response.error
         reply.type('application/json')

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from '../admission.ts'
+import type { Call } from '../call.ts'
+import { refuseOtherHosts } from '../own-hosts.ts'
 import { dashboardPages } from './dashboard-pages.ts'
 import { docsPages } from './docs-page.ts'
 import { guidesPages } from './guides-pages.ts'
@@ -13,6 +15,8 @@ export interface SiteParts {
   about: { version: string; region: string }
   /** Counts a caller, with or without a key. */
   visit: Admit
+  /** Throws for a call to the dashboard under a host that is not ours. */
+  checkHost(call: Call): void
   /** Where callers reach this server: the base of the paths in the OpenAPI document. Called once it listens. */
   publicUrl(): string
   /** The public keys of receipts. */
@@ -22,7 +26,7 @@ export interface SiteParts {
 /** The paths beside the contract, which need no key. */
 export async function siteRoutes(
   fastify: FastifyInstance,
-  { readiness, about, visit, publicUrl, keySet }: SiteParts,
+  { readiness, about, visit, checkHost, publicUrl, keySet }: SiteParts,
 ): Promise<void> {
   fastify.addHook('onRequest', (request, _reply, done) => {
     request.call.path = request.routeOptions.url
@@ -41,6 +45,9 @@ export async function siteRoutes(
   })
   docsPages(fastify)
   guidesPages(fastify, { visit })
-  dashboardPages(fastify, { visit })
+  await fastify.register(async (pages) => {
+    refuseOtherHosts(pages, checkHost)
+    dashboardPages(pages, { visit })
+  })
   keySetPage(fastify, keySet)
 }

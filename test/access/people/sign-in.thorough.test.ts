@@ -182,8 +182,8 @@ test('a page of another site cannot sign a person out, and no form can sign one 
 test('the page may be opened by the name localhost', async () => {
   const { email } = await dashboard.person({ password: PASSWORD })
   const { cookie } = await signIn(email)
-  const origin = dashboard.url.replace('127.0.0.1', 'localhost')
-  expect((await auth('/sign-out', {}, { cookie, origin })).status).toBe(200)
+  const url = dashboard.url.replace('127.0.0.1', 'localhost')
+  expect((await auth('/sign-out', {}, { cookie, url })).status).toBe(200)
 })
 
 test('a body of more than 16 KiB is refused, and only POST is served', async () => {
