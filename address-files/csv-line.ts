@@ -13,5 +13,8 @@ function csvCell(value: Cell): string {
   if (value === undefined) return ''
   if (typeof value === 'object') return timestampDate(value).toISOString()
   if (typeof value !== 'string') return String(value)
-  return `"${value.replace(/^(?=[=+@\-\t\r])/, "'").replaceAll('"', '""')}"`
+  return `"${value.replace(FORMULA, "'").replaceAll('"', '""')}"`
 }
+
+/** Before blanks, which some spreadsheets drop, and in full width, which others take for ASCII. */
+const FORMULA = /^(?=\s*[=+@\-＝＋＠－]|[\t\r\n])/

@@ -1,4 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { csvLine } from '../../address-files/csv-line.ts'
 
@@ -7,6 +9,26 @@ test('a line of CSV quotes its texts, and writes numbers and times as the API do
   expect(csvLine(cells)).toBe('"a ""quoted"" text,\nof two lines",7,true,,2026-01-31T12:00:00.000Z\r\n')
 })
 
-test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1'])('a spreadsheet takes no text for a formula: %j', (text) => {
-  expect(csvLine([text])).toBe(`"'${text}"\r\n`)
+const blanks = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n', '\u00a0', '\ufeff', '\u3000'), maxLength: 3 })
+const begins = fc.constantFrom(...'=+-@\uff1d\uff0b\uff0d\uff20')
+
+test('a spreadsheet takes no text for a formula, also after blanks and in full width', () => {
+  fc.assert(
+    fc.property(blanks, begins, fc.string(), (blank, begin, rest) => {
+      const text = blank + begin + rest
+      expect(csvLine([text])).toBe(`"'${text.replaceAll('"', '""')}"\r\n`)
+    }),
+  )
+})
+
+test('any text is one cell, and other texts stay as they are', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (texts) => {
+      const cells = parse(csvLine(texts), { relax_column_count: true })[0]!.map((cell: string) =>
+        cell.replace(/^'/, ''),
+      )
+      expect(cells).toEqual(texts.map((text) => text.replace(/^'/, '')))
+    }),
+  )
+  expect(csvLine(['a=1', '1-2', "O'Hara"])).toBe(`"a=1","1-2","O'Hara"\r\n`)
 })
