@@ -1,5 +1,5 @@
 import type { Configuration } from 'openid-client'
-import { fail } from '../../../errors.ts'
+import { fail, reasonOf } from '../../../errors.ts'
 
 /** OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET. */
 export interface OidcConfig {
@@ -64,6 +64,10 @@ const REQUEST_SECONDS = 5
  */
 const METADATA_MS = { start: 10_000, finish: 3_600_000 }
 
+/** OpenID Connect Core 2: at most 255 characters. An empty one would make everybody the same person. */
+const LONGEST_SUBJECT = 255
+const NO_SUBJECT = 'The issuer did not say who you are. Ask the operator to check it.'
+
 /** The client of the one issuer. Its library is loaded at the first sign-in. */
 export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => void): Issuer {
   const { host } = new URL(config.issuer)
@@ -124,7 +128,7 @@ export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => v
     try {
       return await ask()
     } catch (error) {
-      throw faultOf(error)
+      throw reasonOf(error) ? error : faultOf(error)
     }
   }
 
@@ -160,6 +164,7 @@ export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => v
           ...(request.anew && { maxAge: Math.ceil((Date.now() - request.startedAtMs) / 1_000) }),
         })
         const claims = tokens.claims()!
+        if (claims.sub === '' || claims.sub.length > LONGEST_SUBJECT) throw refused(NO_SUBJECT)
         const profile = async () => {
           const isEnough = claims.email !== undefined || !server.serverMetadata().userinfo_endpoint
           return profileOf(isEnough ? claims : await fetchUserInfo(server, tokens.access_token, claims.sub))
