@@ -20,6 +20,7 @@ interface Header {
   typ?: unknown
   alg?: unknown
   kid?: unknown
+  crit?: unknown
 }
 
 const SIGNATURE_BYTES = 64
@@ -39,6 +40,8 @@ export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?:
     const why = `Its algorithm is ${show(header.alg)}. Receipts are signed with ${RECEIPT_ALGORITHM} and nothing else.`
     return refuse('wrong_algorithm', why)
   }
+  // RFC 7515 4.1.11: whoever does not know what is critical must not take it for verified.
+  if (header.crit !== undefined) return refuse('not_a_receipt', 'It has a critical header, and no receipt has one.')
   if (parts.length > 3) return refuse('not_a_receipt', `It has ${parts.length} parts instead of three.`)
   const signature = Buffer.from(parts[2] ?? '', 'base64url')
   if (signature.length < SIGNATURE_BYTES) return refuse('truncated', 'Its end is missing.')
