@@ -9,9 +9,16 @@ import type { SharedResponse } from '../sending/sharing.ts'
 
 // The headers of every call that sends, in its request and in its response.
 
-/** Reads `X-Service-Sandbox`: `true` or `false` in any case. Refuses anything else: a typo must not send. */
+const SANDBOX = 'x-service-sandbox'
+const KEY = 'idempotency-key'
+
+/**
+ * Reads `X-Service-Sandbox`: `true` or `false` in any case. Refuses anything else, also a header that seems to mean
+ * this one or `Idempotency-Key`: a typo must neither send nor send twice.
+ */
 export function readSandbox(headers: Headers): boolean {
-  const sandbox = readTrueOrFalse(headers.get('x-service-sandbox') ?? 'false')
+  for (const name of headers.keys()) refuseForeign(name, headers)
+  const sandbox = readTrueOrFalse(headers.get(SANDBOX) ?? 'false')
   if (sandbox !== undefined) return sandbox
   throw refuseHeader('X-Service-Sandbox', SANDBOX_FAULT)
 }
@@ -28,7 +35,7 @@ export function readKey<Desc extends DescMessage>(
   desc: Desc,
   request: MessageShape<Desc>,
 ): IdempotencyKey | undefined {
-  const key = requestHeader.get('idempotency-key')
+  const key = requestHeader.get(KEY)
   if (key === null) return undefined
   const fault = keyFault(key)
   if (fault) throw refuseHeader('Idempotency-Key', fault)
@@ -46,6 +53,13 @@ export function replayHeaders<Response>(
   if (replayed) responseHeader.set('Idempotent-Replayed', 'true')
   if (mismatch) responseHeader.set('Idempotency-Mismatch', 'body')
   return response
+}
+
+function refuseForeign(name: string, headers: Headers): void {
+  if (name === SANDBOX || name === KEY) return
+  if (name.includes('sandbox')) throw refuseHeader(name, 'is unknown. Send X-Service-Sandbox')
+  // Beside our own key that of a library or a proxy means nothing.
+  if (name.includes('idempotency') && !headers.has(KEY)) throw refuseHeader(name, 'is unknown. Send Idempotency-Key')
 }
 
 function refuseHeader(field: string, message: string) {

@@ -154,9 +154,11 @@ function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
   if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
   const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
   return (json, path, faults) => {
-    if (!isObject(json)) return blame(faults, path, 'must be an object, such as {"name": "value"}')
     // Without a prototype, the key "__proto__" is a key like any other.
     const map: Record<string, unknown> = Object.create(null)
+    // PHP writes an empty map as an empty list.
+    if (Array.isArray(json) && json.length === 0) return map
+    if (!isObject(json)) return blame(faults, path, 'must be an object, such as {"name": "value"}')
     for (const name of Object.keys(json))
       map[name] = read(json[name], `${path}[${JSON.stringify(name.slice(0, MAX_NAME))}]`, faults)
     return map

@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { type FieldFault, fail } from '../../errors.ts'
 import { TIMESTAMP } from './json-shape.ts'
+import { nearestName } from './nearest-name.ts'
 
 /**
  * The query string of a URL as the JSON tree of a request. A pair of a map is `metadata.order=7`, or
@@ -21,7 +22,10 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
       if (key in pairs) faults.push({ field: `${map}.${key}`.slice(0, MAX_NAME), message: 'is given more than once' })
       else pairs[key] = text
     } else if (field?.fieldKind === 'map') faults.push({ field: name, message: `needs a key, as in ${name}.order=7` })
-    else if (!field) faults.push({ field: name.slice(0, MAX_NAME), message: 'is not a known query parameter' })
+    else if (!field) faults.push({ field: name.slice(0, MAX_NAME), message: unknownMessage(name, [...fields.keys()]) })
+    else if (text === '' && !MAY_BE_EMPTY.has(name)) faults.push({ field: name, message: EMPTY })
+    else if (field.message && text.includes('@') && fields.has('recipient'))
+      faults.push({ field: name, message: 'must be a time; the address of a recipient is recipient=' })
     else if (field.fieldKind === 'list') tree[name] = [...((tree[name] as unknown[]) ?? []), jsonOf(field, text)]
     else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
     else tree[name] = jsonOf(field, text)
@@ -31,6 +35,15 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
     throw fail('invalid_payload', `The query parameter ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
   }
   return tree
+}
+
+/** Programs send these without a value for the first page. */
+const MAY_BE_EMPTY = new Set(['cursor', 'limit'])
+const EMPTY = 'must not be empty. To leave it out, send no such parameter'
+
+function unknownMessage(name: string, known: string[]): string {
+  const near = nearestName(name.slice(0, MAX_NAME), known)
+  return `is not a known query parameter; ${near ? `did you mean ${near}?` : `known ones are ${known.join(', ') || 'none'}`}`
 }
 
 /** `metadata.order` or `metadata[order]`. */

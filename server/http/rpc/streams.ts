@@ -21,6 +21,9 @@ interface Framing {
   end?(trailers: Headers, error: ConnectError | undefined): Uint8Array
 }
 
+/** nginx keeps a response until it is whole, unless it says so. */
+const UNBUFFERED = { 'x-accel-buffering': 'no' }
+
 const FRAMINGS: { [protocol in Call['protocol']]?: Framing } = {
   grpc: {
     type: 'application/grpc+proto',
@@ -85,7 +88,7 @@ function createStreamResponse(call: Call) {
   function begin(request: InProcessRequest | undefined): void {
     if (raw.headersSent) return
     const packing = mayPack ? { [encoding]: 'gzip' } : undefined
-    const head = { ...call.reply.getHeaders(), ...request?.headers, ...packing, 'content-type': type }
+    const head = { ...call.reply.getHeaders(), ...request?.headers, ...packing, ...UNBUFFERED, 'content-type': type }
     raw.writeHead(200, head as OutgoingHttpHeaders)
   }
 

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import os
+import pickle
 import threading
 import unittest
 from collections.abc import Callable
@@ -89,6 +90,18 @@ class Cases:
 
     def keys(self) -> set[str]:
         return {request["headers"]["idempotency-key"] for request in self.service.requests}
+
+    def test_an_error_comes_whole_from_a_process_of_a_pool(self) -> None:
+        self.service.script = [error(400, "invalid_payload", fields=[{"field": "to", "message": "is empty"}])]
+        fault = self.fault(lambda client: client.emails.send(MESSAGE))
+        copy = pickle.loads(pickle.dumps(fault))
+        self.assertEqual((type(copy), str(copy), vars(copy)), (VerdictError, str(fault), vars(fault)))
+
+    def test_addresses_may_come_from_a_generator(self) -> None:
+        self.service.script = [(200, {"imported": 2}, {})]
+        entries: Any = {"emails": (f"{name}@example.test" for name in ("ann", "bob"))}
+        self.call(lambda client: client.suppression.import_addresses(entries))
+        self.assertEqual(self.service.requests[0]["body"], {"emails": ["ann@example.test", "bob@example.test"]})
 
     def test_all_attempts_of_a_send_carry_one_key(self) -> None:
         self.service.script = [error(500, "transient_failure"), None, DELIVERED]

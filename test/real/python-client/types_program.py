@@ -12,7 +12,7 @@ def outcome(result: SendResponse) -> str:
         return result["message_id"]
     if result["status"] == "bounced":
         assert_type(result["reason"], types.BounceReason)
-        result["detail"]  # type: ignore[typeddict-item]
+        result["suppression"]  # type: ignore[typeddict-item]
         return result["reason"]
     assert_type(result["status"], Literal["rejected"])
     assert_type(result["reason"], types.RejectionReason)

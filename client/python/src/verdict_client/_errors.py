@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from ._contract import ErrorReason, FieldFault
 
@@ -44,3 +44,13 @@ class VerdictError(Exception):
         """The key that every attempt of the call carried. Without a response you do not know whether the email was
         sent: a repeat of the call with this key returns its outcome, and sends it only if no attempt did.
         """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The arguments are keywords, which `Exception` would lose on its way from a process of a pool.
+        return (_with_fields, (type(self), self.args, self.__dict__))
+
+
+def _with_fields(kind: type[VerdictError], args: tuple[Any, ...], fields: dict[str, Any]) -> VerdictError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error

@@ -52,8 +52,11 @@ class Suppression:
     def import_addresses(
         self, entries: SuppressionServiceImportRequest, *, timeout: float | None = None
     ) -> SuppressionServiceImportResponse:
-        """Adds 1 to 10,000 addresses. Invalid ones are skipped and reported. With `dry_run` it only counts."""
-        result: SuppressionServiceImportResponse = self._call("importSuppressions", body=entries, timeout=timeout)
+        """Adds 1 to 10,000 addresses, from a list or a generator. Invalid ones are skipped and reported. With
+        `dry_run` it only counts.
+        """
+        body = {**entries, "emails": list(entries["emails"])}
+        result: SuppressionServiceImportResponse = self._call("importSuppressions", body=body, timeout=timeout)
         return result
 
     def undo_import(
