@@ -5,13 +5,18 @@ import { type Mutant, mutate } from './mutants.ts'
 import type { TestRun, TestRuns } from './test-runs.ts'
 
 // Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those
-// that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time.
+// that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time:
+// those that they met stand for those that they did not.
 
 export interface Judgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'
   /** The first red test. A survivor has none, because its tests are green or because no test reaches it. */
   by?: string
   isReached: boolean
+  /** A survivor of the quick tests that no slow test met, because the time was over. */
+  isOpen?: true
+  /** A slow test killed it. */
+  isLate?: boolean
 }
 
 /** What a test file does without a mutant. */
@@ -39,7 +44,7 @@ interface Judge {
   code: string[]
   tests: string[]
   runs: TestRuns
-  /** This long after every test ran once, no further mutant begins: a survivor that no slow test met survives. */
+  /** This long after every test ran once, no further mutant begins. */
   minutes: number
   progress: (text: string) => void
 }
@@ -141,8 +146,10 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     (await judgeAll(survivors, slow, minutes / 2)).map((judgement, i) => [survivors[i]!, judgement]),
   )
   return judged.map((judgement) => {
+    if (!isSurvivor(judgement)) return judgement
     const second = again.get(judgement)
-    return second ? { ...second, isReached: second.isReached || judgement.isReached } : judgement
+    if (!second) return { ...judgement, isOpen: true }
+    return { ...second, isReached: second.isReached || judgement.isReached, isLate: !isSurvivor(second) }
   })
 }
 

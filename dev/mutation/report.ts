@@ -6,14 +6,20 @@ interface Count {
   killed: number
   survived: number
   timedOut: number
-  /** Killed or timed out, of all. */
+  /** Survivors of the quick tests that met no slow one. */
+  open: number
+  /** Killed or timed out, of all. Of the open ones as many as slow tests killed of the others. */
   percent: number
 }
 
 function countOf(judgements: Judgement[]): Count {
   const of = (verdict: Judgement['verdict']) => judgements.filter((judgement) => judgement.verdict === verdict).length
-  const [killed, survived, timedOut] = [of('killed'), of('survived'), of('timed out')]
-  return { killed, survived, timedOut, percent: (100 * (killed + timedOut)) / judgements.length }
+  const [killed, timedOut] = [of('killed'), of('timed out')]
+  const open = judgements.filter(({ isOpen }) => isOpen).length
+  const survived = of('survived') - open
+  const bySlow = judgements.filter(({ isLate }) => isLate).length
+  const ofOpen = open * (bySlow / (bySlow + survived) || 0)
+  return { killed, survived, timedOut, open, percent: (100 * (killed + timedOut + ofOpen)) / judgements.length }
 }
 
 const shownIn = (root: string) => (judgement: Judgement) => ({
@@ -45,7 +51,7 @@ export function reportOf(judgements: Judgement[], { floor }: Room, root: string)
     /** Nothing judged is nothing proved. */
     isBelowFloor: totals.some(({ percent, floor }) => !(percent >= floor)),
     survivors: judgements
-      .filter(({ verdict }) => verdict === 'survived')
+      .filter(({ verdict, isOpen }) => verdict === 'survived' && !isOpen)
       .toSorted((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.start - b.start))
       .map(shown),
     /** The order is that of the run. */
@@ -54,15 +60,15 @@ export function reportOf(judgements: Judgement[], { floor }: Room, root: string)
 }
 
 export function printed({ classes, totals, survivors }: Report): string {
-  const row = (name: string, { killed, survived, timedOut, percent }: Count, end = '') =>
-    `${name.padEnd(12)}${[killed, survived, timedOut].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
+  const row = (name: string, { killed, survived, timedOut, open, percent }: Count, end = '') =>
+    `${name.padEnd(12)}${[killed, survived, timedOut, open].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
   return [
     ...survivors.map(
       ({ place, operator, change, isReached }) =>
         `${place} ${operator}: ${change}${isReached ? '' : ' (no test reaches it)'}`,
     ),
     '',
-    `${'class'.padEnd(12)}    killed  survived timed out`,
+    `${'class'.padEnd(12)}    killed  survived timed out      open`,
     ...classes.map((count) => row(count.operator, count)),
     ...totals.map((count) => row(count.name, count, ` (floor: ${count.floor} %)`)),
   ].join('\n')
