@@ -197,3 +197,19 @@ test('a forwarded host is not trusted, and the refusal names the host and the wa
   expect(refused).toMatchObject({ error: 'wrong_host' })
   expect(refused.message).toMatch(/"evil\.example".*PUBLIC_URL.*ALLOWED_HOSTS/)
 })
+
+test('a person signs in and out at each of our hosts, from a page of that very host and port', async () => {
+  const signOut = async (host: string, origin: string) =>
+    (await ask({ verb: 'POST', path: '/api/auth/sign-out' }, [host], { origin, cookie: person.cookie })).status
+  await fc.assert(
+    fc.asyncProperty(ours, ours, async (own, other) => {
+      // As a browser writes them.
+      const [page, elsewhere] = [new URL(`http://${own}`), new URL(`http://${other}`)]
+      expect(await signOut(page.host, page.origin)).toBe(200)
+      expect(await signOut(page.host, elsewhere.origin)).toBe(elsewhere.host === page.host ? 200 : 403)
+      expect(await signOut(page.host, `http://${page.hostname}:1`)).toBe(page.port === '1' ? 200 : 403)
+      expect(await signOut(page.host, 'null')).toBe(403)
+    }),
+    { numRuns: 15 },
+  )
+})

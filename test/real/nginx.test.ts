@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { Agent, fetch } from 'undici'
+import { Agent, fetch, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.ts'
@@ -23,7 +23,11 @@ let agent: Agent
 
 beforeAll(async () => {
   account = await createSender()
-  product = await startProduct(account, { TRUST_PROXY: '127.0.0.1', LOG_LEVEL: 'warn' })
+  product = await startProduct(account, {
+    TRUST_PROXY: '127.0.0.1',
+    LOG_LEVEL: 'warn',
+    PUBLIC_URL: 'https://mail.verdict.example',
+  })
   // The second process is away, as during a restart: every request succeeds all the same.
   nginx = await startNginx([Number(new URL(product.api.url).port), await freePort()])
   headers = { authorization: `Bearer ${account.key}` }
@@ -68,6 +72,19 @@ const TRANSPORTS: Record<string, () => Transport> = {
     createConnectTransport({ baseUrl: nginx.tlsUrl, httpVersion: '1.1', nodeOptions: tls() }),
   'Connect over HTTP/2': () => createConnectTransport({ baseUrl: nginx.tlsUrl, httpVersion: '2', nodeOptions: tls() }),
 }
+
+test('nginx passes the name on: the dashboard answers to that of PUBLIC_URL, and to no other', async () => {
+  const statusOf = async (path: string, host: string) => {
+    // fetch sets the Host header itself.
+    const { statusCode, body } = await request(nginx.url + path, { headers: { host } })
+    await body.dump()
+    return statusCode
+  }
+  expect(await statusOf('/dashboard/', 'mail.verdict.example')).toBe(200)
+  expect(await statusOf('/dashboard/', 'mail.verdict.example:8443')).toBe(200)
+  expect(await statusOf('/dashboard/', 'evil.example')).toBe(421)
+  expect(await statusOf('/healthz', 'evil.example')).toBe(200)
+})
 
 test.each(Object.entries(TRANSPORTS))('%s goes through nginx, with its errors and trailers', async (_, transport) => {
   const emails = createClient(EmailService, transport())
