@@ -11,6 +11,20 @@ export function smtpConnectionOf({ connections }: SMTPServer, { id }: SMTPServer
 }
 
 /**
+ * Answers all that a client has sent before it closed its sending side (RFC 9293 3.6), and closes the connection then.
+ * To be called for each socket of a connection: when it begins, and after STARTTLS.
+ */
+export function answerHalfClosed(connection: SmtpConnection): void {
+  const { _socket: socket, _parser: parser } = connection
+  if (!parser) return
+  socket.allowHalfOpen = true
+  // The library replies only while both directions are open.
+  Object.defineProperty(socket, 'readyState', { get: () => (socket.writable ? 'open' : 'closed') })
+  // Its own listener would carry out a line that has no end.
+  parser.prependListener('finish', () => connection.close())
+}
+
+/**
  * Calls `note` with the verb of each complete command, in capitals, before it is carried out. A line that continues an
  * AUTH is noted as `AUTH`.
  */

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import {
+  answerHalfClosed,
   askBeforeData,
   giveEnhancedCodes,
   refuseCommands,
@@ -168,12 +169,16 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
         giveEnhancedCodes(connection)
         refuseParameters(connection, OFFERED)
         askBeforeData(connection, () => parts.begin(loginOf(session)))
+        answerHalfClosed(connection)
       }
       if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
       reply(refusal(421, '4.7.0 Too many connections without a key'))
     },
     onSecure(_socket, session, reply) {
       session.disabledCommands = undefined
+      const connection = connectionOf(session)
+      // With implicit TLS there is one socket only.
+      if (connection && !implicitTls) answerHalfClosed(connection)
       reply(null)
     },
     onAuth({ password }, session, reply) {
