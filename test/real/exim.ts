@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import { chown, copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 import type { Place } from './mail-world.ts'
@@ -16,6 +16,8 @@ export interface EximSetup {
   users?: string[]
   /** The address of the DNS server that it asks on port 53. Without one it finds no name. */
   dnsAddress?: string
+  /** How often it tries its queue, as `1s`; never when absent. */
+  queueRuns?: string
 }
 
 const PROGRAM = unpackedFile('exim4-daemon-light', 'usr/sbin/exim4')
@@ -24,13 +26,15 @@ const PROGRAM = unpackedFile('exim4-daemon-light', 'usr/sbin/exim4')
  * Starts a separate Exim. It delivers as `nobody`: Exim gives up its rights when its configuration is not the one that
  * is compiled in.
  */
-export async function startExim(setup: EximSetup, place: Place): Promise<Daemon> {
+export async function startExim(setup: EximSetup, place: Pick<Place, 'port'>): Promise<Daemon> {
   const folder = await openFolder('exim')
   for (const name of ['spool', 'logs']) {
     await mkdir(join(folder, name))
     await chown(join(folder, name), idOf('nobody', '-u'), idOf('nobody', '-g'))
   }
   const file = (name: string) => join(folder, name)
+  // It starts itself as `nobody`, who may not enter the folder of unpacked packages.
+  await copyFile(PROGRAM, file('exim4'))
   await writeFile(file('exim.conf'), settings(folder, setup, place.port) + setup.configuration)
   await writeFile(file('resolv.conf'), `nameserver ${setup.dnsAddress ?? '127.0.0.99'}\n`)
   const userNames = ['Debian-exim', ...(setup.users ?? [])]
@@ -40,7 +44,7 @@ export async function startExim(setup: EximSetup, place: Place): Promise<Daemon>
       files: { '/etc/resolv.conf': file('resolv.conf') },
       users: userNames.map((name) => `${name}:x:${idOf('nobody', '-u')}:${idOf('nobody', '-g')}::${folder}:/bin/false`),
     },
-    [PROGRAM, '-C', file('exim.conf'), '-bdf'],
+    [file('exim4'), '-C', file('exim.conf'), '-bdf', ...(setup.queueRuns ? [`-q${setup.queueRuns}`] : [])],
   )
   const daemon = await startDaemon(command, { address: setup.address, port: place.port })
   const log = () => readFileSync(join(folder, 'logs/main'), 'utf8')
@@ -57,7 +61,7 @@ deliver_drop_privilege = true
 primary_hostname = people.example.net
 spool_directory = ${folder}/spool
 log_file_path = ${folder}/logs/%s
-exim_path = ${PROGRAM}
+exim_path = ${folder}/exim4
 local_interfaces = ${address}
 daemon_smtp_ports = ${port}
 `

@@ -23,6 +23,8 @@ ${Object.entries(HOSTS)
   .join('\n')}
 second MX 10 mx.dead
 second MX 20 mx.plain
+ill MX 10 mx.nospace
+ill MX 20 mx.plain
 elsewhere MX 10 mx.plain
 `
 
@@ -65,7 +67,7 @@ function listeners(quotaPolicy: string): PostfixSetup['listeners'] {
 function addresses(): PostfixSetup['addresses'] {
   const at = (hosts: string[], mailbox: string) => hosts.map((host) => [`${mailbox}@${host}.example.net`, mailbox])
   return Object.fromEntries([
-    ...at([...Object.keys(HOSTS), 'second'], 'anna'),
+    ...at([...Object.keys(HOSTS), 'second', 'ill'], 'anna'),
     ...at(['plain', 'quota'], 'full'),
     ...at(['plain'], 'grey'),
   ])
@@ -220,5 +222,10 @@ test.each(REFUSALS)('$what', async ({ send, reason, retryable, smtp: { reply, ..
 
 test('the second mail exchanger gets the mail when the first is down', async () => {
   const { body } = await world.product.send({ to: 'anna@second.example.net' })
+  expect(body).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.plain.example.net' } })
+})
+
+test('the second mail exchanger gets the mail when the first has no space left', async () => {
+  const { body } = await world.product.send({ to: 'anna@ill.example.net' })
   expect(body).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.plain.example.net' } })
 })

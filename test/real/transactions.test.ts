@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Daemon } from './daemon.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type Place, type ServerWorld, startServerWorld } from './mail-world.ts'
-import { startOpensmtpd } from './opensmtpd.ts'
+import { startMailboxes } from './opensmtpd.ts'
 import { type PostfixSetup, startPostfix } from './postfix.ts'
 
 // Servers with limits for a transaction, a session or a client. None of the limits is about a recipient.
@@ -16,6 +16,8 @@ const ADDRESSES = {
   connections: '127.0.0.43',
   /** Exim: one recipient domain a transaction, as Google has it. */
   domains: '127.0.0.44',
+  /** Exim: five recipients a transaction. */
+  few: '127.0.0.45',
 }
 type Name = keyof typeof ADDRESSES
 const SITE = ['one', 'two', 'three'].map((name) => `${name}.example.net`)
@@ -46,13 +48,17 @@ beforeAll(async () => {
       mails: (place) => {
         const limit = 'smtp limit max-mails 3'
         const setup = { address: ADDRESSES.mails, domain: 'mails.example.net', users: ['mails'], settings: limit }
-        return startOpensmtpd(setup, place)
+        return startMailboxes(setup, place)
       },
       recipients: postfix('recipients', { smtpd_recipient_limit: '5' }, USERS),
       connections: postfix('connections', { smtpd_client_connection_count_limit: '2' }, ['anna']),
       domains: (place) => {
         const configuration = mailboxConfiguration(place, { domains: SITE, users: ['domains'], acl: ONE_DOMAIN })
         return startExim({ address: ADDRESSES.domains, configuration }, place)
+      },
+      few: (place) => {
+        const configuration = mailboxConfiguration(place, { domains: ['few.example.net'], users: USERS })
+        return startExim({ address: ADDRESSES.few, configuration: `recipients_max = 5\n${configuration}` }, place)
       },
     },
   })
@@ -89,6 +95,14 @@ test('a server that takes five recipients a transaction gets a message to fifty'
   )
   expect(statuses).toEqual(USERS.map(() => 'delivered'))
   await countOf('recipients').toBe(USERS.length)
+})
+
+test('an Exim whose recipients_max is five gets a message to fifty', async () => {
+  const { body } = await world.product.send({ to: USERS.map((user) => `${user}@few.example.net`) })
+  const replies = body.recipients.map(({ status, smtp }: { status: string; smtp: { reply: string } }) =>
+    status === 'delivered' ? status : smtp.reply,
+  )
+  expect(replies).toEqual(USERS.map(() => 'delivered'))
 })
 
 test('a server that allows two connections gets twenty sends at once', async () => {
