@@ -53,7 +53,11 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     else if (alone.includes(position)) ledger.askAlone(i, verdict, evidence)
     else if (movesOn(verdict)) ledger.postpone(i, verdict, evidence)
     else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
-    else ledger.settle(i, verdict, evidence)
+    else {
+      // It may be well in the next session: postscreen answers so until its client has come again.
+      if (isInTrouble(verdict)) session.isSpent = true
+      ledger.settle(i, verdict, evidence)
+    }
   }
   if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
   const rcptMs = stopwatch.longestRcptMs()

@@ -24,6 +24,8 @@ export interface PostfixSetup {
   port?: number
   /** Whether Postfix also sends mail, as `transport_maps` in `settings` says. */
   sends?: boolean
+  /** Whether postscreen(8) is in front of its listeners. These then have no settings of their own. */
+  isScreened?: boolean
 }
 
 /**
@@ -113,7 +115,14 @@ postlog unix-dgram n - n - 1 postlogd
 
 const SENDER = 'smtp unix - - n - - smtp\nlmtp unix - - n - - lmtp\n'
 
-function listeners({ listeners }: PostfixSetup, port: number): string {
+/** What postscreen hands a client that has passed to. */
+const BEHIND_SCREEN = 'smtpd pass - - n - - smtpd\ndnsblog unix - - n - 0 dnsblog\ntlsproxy unix - - n - 0 tlsproxy\n'
+
+function listeners({ listeners, isScreened }: PostfixSetup, port: number): string {
+  if (isScreened) {
+    const screens = Object.keys(listeners).map((address) => `${address}:${port} inet n - n - 1 postscreen\n`)
+    return screens.join('') + BEHIND_SCREEN
+  }
   return Object.entries(listeners)
     .map(([address, settings]) => {
       const options = Object.entries(settings).map(([name, value]) => `  -o { ${name} = ${value} }\n`)

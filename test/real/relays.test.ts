@@ -53,11 +53,14 @@ describe.each([
     expect(await world.get(`/api/v1/emails/${second}`)).toMatchObject({ retry_of: first })
   })
 
-  test.each(LOSSES)('an answer that is lost at the %s by a %s: no recipient gets two, each is right', async (...loss) => {
-    const [moment, fault]: [Moment, Fault] = loss
-    world.lose(moment, fault)
-    const to = await world.submit(relay)
-    await check(relay, to, moment === 'dot' && fault === 'kill')
-    expect(world.isLost()).toBe(true)
-  })
+  test.each(LOSSES)(
+    'an answer that is lost at the %s by a %s: no recipient gets two, each is right',
+    async (...loss) => {
+      const [moment, fault]: [Moment, Fault] = loss
+      world.lose(moment, fault)
+      const to = await world.submit(relay)
+      await check(relay, to, moment === 'dot' && fault === 'kill')
+      expect(world.isLost()).toBe(true)
+    },
+  )
 })

@@ -18,6 +18,8 @@ const ADDRESSES = {
   domains: '127.0.0.44',
   /** Exim: five recipients a transaction. */
   few: '127.0.0.45',
+  /** Postfix behind postscreen, whose deep tests end with a 450 for a client that it has not seen. */
+  screened: '127.0.0.46',
 }
 type Name = keyof typeof ADDRESSES
 const SITE = ['one', 'two', 'three'].map((name) => `${name}.example.net`)
@@ -26,6 +28,9 @@ const USERS = Array.from({ length: 50 }, (_, i) => `user${i}`)
 const ONE_DOMAIN = `  defer condition = \${if def:acl_m_domain {\${if eq{$acl_m_domain}{$domain}{no}{yes}}}{no}}
     message = 4.3.0 Multiple destination domains per transaction is unsupported. Please try again.
   warn set acl_m_domain = $domain`
+
+/** Tests that take place after the greeting of postscreen. */
+const DEEP_TESTS = ['pipelining', 'non_smtp_command', 'bare_newline']
 
 let world: ServerWorld<Record<Name, Daemon>>
 
@@ -59,6 +64,18 @@ beforeAll(async () => {
       few: (place) => {
         const configuration = mailboxConfiguration(place, { domains: ['few.example.net'], users: USERS })
         return startExim({ address: ADDRESSES.few, configuration: `recipients_max = 5\n${configuration}` }, place)
+      },
+      screened: (place) => {
+        const addresses = { 'anna@screened.example.net': 'screened' }
+        const settings = Object.fromEntries(DEEP_TESTS.map((name) => [`postscreen_${name}_enable`, 'yes']))
+        const listeners = { [ADDRESSES.screened]: {} }
+        return startPostfix({
+          ...place,
+          listeners,
+          addresses,
+          isScreened: true,
+          settings: { ...settings, postscreen_greet_wait: '1s' },
+        })
       },
     },
   })
@@ -103,6 +120,17 @@ test('an Exim whose recipients_max is five gets a message to fifty', async () =>
     status === 'delivered' ? status : smtp.reply,
   )
   expect(replies).toEqual(USERS.map(() => 'delivered'))
+})
+
+test('the deep tests of postscreen are a temporary failure once, and the retry is delivered', async () => {
+  const { body: first } = await world.product.send({ to: 'anna@screened.example.net' })
+  expect(first).toMatchObject({
+    ...{ status: 'bounced', reason: 'temporary_failure', retryable: true },
+    smtp: { phase: 'rcpt', code: 450, enhanced: '4.3.2' },
+  })
+  const { body: second } = await world.product.send({ to: 'anna@screened.example.net', retry_of: first.message_id })
+  expect(second).toMatchObject({ status: 'delivered', smtp: { code: 250 } })
+  await countOf('screened').toBe(1)
 })
 
 test('a server that allows two connections gets twenty sends at once', async () => {

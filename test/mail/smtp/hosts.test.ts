@@ -56,6 +56,22 @@ test('where none takes it, the last one that replied decides', async () => {
   })
 })
 
+test('a session in which its server was in trouble has no later message: a new one may be well', async () => {
+  for (const [name, script] of Object.entries(ILL)) {
+    if (script === 'closed') continue
+    const exchanger = await exchangerWith()
+    // As postscreen, which answers so until the client has come again.
+    exchanger.script = Object.fromEntries(
+      Object.entries(script).map(([verb, act]) => [verb, () => (exchanger.sessions.length === 1 ? act : undefined)]),
+    )
+    const engine = engineWith()
+    const first = await send(engine, siteOf(exchanger))
+    if (first.outcome.kind === 'delivered') continue
+    expect(await send(engine, siteOf(exchanger)), name).toMatchObject({ outcome: { kind: 'delivered' } })
+    expect(exchanger.sessions, name).toHaveLength(2)
+  }
+})
+
 test.each([
   { rcpt: '450 4.2.0 Greylisted, come back later' },
   { rcpt: '451 4.7.1 Greylisting in action' },
