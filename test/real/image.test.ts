@@ -72,10 +72,28 @@ async function putSecrets<Name extends string>(texts: Record<Name, string>): Pro
   return Object.fromEntries(Object.keys(texts).map((name) => [name, join(folder, name)])) as Record<Name, string>
 }
 
+/**
+ * What compose.yaml and Kubernetes ask of every container: all files are read-only but an empty /tmp, no capability, no
+ * new privilege, and the user of the image. The folders of the test are in /tmp: they move into the empty one.
+ */
+const CONTAINED = `
+  set -e
+  mount --make-rprivate /
+  mount --bind "$ROOT" /mnt
+  mount -t tmpfs tmpfs /tmp
+  chmod 1777 /tmp
+  mkdir -p "$ROOT"
+  mount --move /mnt "$ROOT"
+  mount -o remount,bind,ro "$ROOT"
+  mount -o remount,bind,ro /
+  cd "$FOLDER"
+  exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all -- "$@"`
+
 /** Starts a command as a container of the image would. */
-function start([program, ...args]: string[]) {
-  const options = { cwd: image.folder, env, uid: USER, gid: USER, stdio: ['ignore', 'pipe', 'pipe'] as const }
-  const child = endWithUs(spawn(program!, args, { ...options, stdio: [...options.stdio] }))
+function start(command: string[]) {
+  const places = { ROOT: root, FOLDER: image.folder }
+  const args = ['--mount', 'sh', '-c', CONTAINED, 'sh', ...command]
+  const child = endWithUs(spawn('unshare', args, { env: { ...env, ...places }, stdio: ['ignore', 'pipe', 'pipe'] }))
   let output = ''
   for (const stream of [child.stdout!, child.stderr!]) {
     stream.setEncoding('utf8').on('data', (text) => {
@@ -134,6 +152,17 @@ test('the worker bundles its workflows and works', async () => {
   expect(worker.output()).not.toMatch(/"level":(40|50|60)/)
   await worker.end()
   expect(await worker.ended).toBe(0)
+})
+
+test('the processes run with no right and nothing to write to but /tmp', async () => {
+  const touch = start([
+    'sh',
+    '-c',
+    'grep -E "^(Uid|CapBnd|CapEff|NoNewPrivs)" /proc/self/status; touch /tmp/x; touch x /x',
+  ])
+  expect(await touch.ended).not.toBe(0)
+  expect(touch.output()).toMatch(/^Uid:\s+1000\b.*\nCapEff:\s+0+\nCapBnd:\s+0+\nNoNewPrivs:\s+1\n/)
+  expect(touch.output().match(/Read-only file system/g)).toHaveLength(2)
 })
 
 test('the command line runs', async () => {
