@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { type FieldFault, fail } from '../../errors.ts'
-import { TIMESTAMP } from './json-shape.ts'
+import { shapeOf, TIMESTAMP } from './json-shape.ts'
 import { nearestName } from './nearest-name.ts'
 
 /**
@@ -24,8 +24,7 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
     } else if (field?.fieldKind === 'map') faults.push({ field: name, message: `needs a key, as in ${name}.order=7` })
     else if (!field) faults.push({ field: name.slice(0, MAX_NAME), message: unknownMessage(name, [...fields.keys()]) })
     else if (text === '' && !MAY_BE_EMPTY.has(name)) faults.push({ field: name, message: EMPTY })
-    else if (field.message && text.includes('@') && fields.has('recipient'))
-      faults.push({ field: name, message: 'must be a time; the address of a recipient is recipient=' })
+    else if (field.message && text.includes('@')) faults.push({ field: name, message: noTime(fields) })
     else if (field.fieldKind === 'list') tree[name] = [...((tree[name] as unknown[]) ?? []), jsonOf(field, text)]
     else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
     else tree[name] = jsonOf(field, text)
@@ -40,6 +39,12 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
 /** Programs send these without a value for the first page. */
 const MAY_BE_EMPTY = new Set(['cursor', 'limit'])
 const EMPTY = 'must not be empty. To leave it out, send no such parameter'
+
+/** A text like the example of another parameter was meant for that one. */
+function noTime(fields: Map<string, DescField>): string {
+  const meant = [...fields.values()].find((field) => shapeOf(field).example.includes('@'))
+  return `must be a time${meant ? `; did you mean ${meant.jsonName}?` : ''}`
+}
 
 function unknownMessage(name: string, known: string[]): string {
   const near = nearestName(name.slice(0, MAX_NAME), known)

@@ -28,7 +28,7 @@ test('an unknown parameter is refused with the nearest name, or with all of them
 })
 
 test('an address in the place of a time names the parameter of addresses', () => {
-  expect(faultOf('to=ann@a.test')).toContain('must be a time; the address of a recipient is recipient=')
+  expect(faultOf('to=ann@a.test')).toContain('must be a time; did you mean recipient?')
 })
 
 test('an empty filter would list everything: it is refused, but for cursor and limit', () => {
