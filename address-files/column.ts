@@ -31,8 +31,7 @@ export function columnOf(table: Table, column: string | number | undefined): Fou
   const { rows, members } = table
   const headings = headingsOf(table)
   if (column !== undefined) return chosenColumn(table, headings, column)
-  if (!members && isList(rows))
-    return { index: -1, hasHeader: headings.length > 0 && !rows[0]!.cells[0]!.includes('@') }
+  if (!members && isList(rows)) return { index: -1, hasHeader: !headings.some((heading) => heading.includes('@')) }
 
   const width = Math.max(1, ...rows.slice(0, COMPARED).map(({ cells }) => cells.length))
   const columns = Array.from({ length: width }, (_, index) => index)

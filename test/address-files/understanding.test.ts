@@ -228,6 +228,7 @@ test.each([
   ['email,note\nann@a.test,"said no\nbob@b.test,"x\n', 'A quote in line 2 takes in the lines after it'],
   ['email,note\nann@a.test;bob@b.test,x\ncy@c.test,y\n', 'read: several addresses: ann@a.test;bob@b.test,cy@c.test'],
   ['name\temail\nAnn "A\tann@a.test\nBob\t"bob@b.test"\n', 'read: ann@a.test,bob@b.test'],
+  [',ann@a.test\nbob@b.test,cy@c.test\n', 'read: ann@a.test,bob@b.test,cy@c.test'],
   // JSON.
   ['{"total":1,"results":[{"recipient":"ann@a.test","sender":"shop@s.test"}]}', 'read: ann@a.test'],
   ['{"unsubscribes":[{"addr":"ann@a.test","n":1}]}', 'read: ann@a.test'],
