@@ -12,6 +12,8 @@ export const PACKAGES: Record<string, string> = {
   'libsasl2-modules': 'the login of a Postfix that uses the service as its smarthost',
   swaks: 'a client of SMTP',
   libidn12: 'a library of Exim, which is unpacked',
+  libwrap0: 'a library of Sendmail, which is unpacked',
+  libnsl2: 'another one',
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',
   ldnsutils: 'signs its zones',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../harness/eventually.ts'
 import { FATES, type Fault, FROM, lastWords, MOMENTS, type Moment, type Relay, startRelayWorld } from './relay-world.ts'
-import { startEximRelay, startPostfixRelay } from './relays.ts'
+import { startEximRelay, startPostfixRelay, startSendmailRelay } from './relays.ts'
 
 // Mail servers whose way out is the service, as docs/smtp.md sets them up. Whatever is lost on the way: no recipient
 // gets a message twice, and each has its own fate.
@@ -19,7 +19,7 @@ const LOSSES = MOMENTS.flatMap((moment) => (['cut', 'kill'] as Fault[]).map((fau
 async function check(relay: Relay, to: Awaited<ReturnType<typeof world.submit>>, mayBeInDoubt = false): Promise<void> {
   const last = await lastWords(relay, Object.values(to))
   const { delivered, greylisted, refused } = Object.fromEntries(FATES.map((fate, i) => [fate, last[i]!]))
-  expect(Object.values(to).map(world.arrived)).toEqual([1, 1, 0])
+  expect(Object.values(to).map(world.arrived), relay.log().slice(-5_000)).toEqual([1, 1, 0])
   if (mayBeInDoubt && delivered!.fate === 'bounced') expect(delivered!.text).toMatch(IN_DOUBT)
   else expect(delivered!.text).toMatch(/2\.0\.0 msg_\w{26}: /)
   expect(delivered!.fate === 'sent' || mayBeInDoubt, delivered!.text).toBe(true)
@@ -37,6 +37,7 @@ async function check(relay: Relay, to: Awaited<ReturnType<typeof world.submit>>,
 describe.each([
   ['Postfix over LMTP', startPostfixRelay],
   ['Exim over LMTP', startEximRelay],
+  ['Sendmail over SMTP', startSendmailRelay],
 ] as const)('%s', (_, start) => {
   let relay: Relay
   beforeAll(async () => {

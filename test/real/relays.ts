@@ -4,7 +4,9 @@ import { freePort } from '../../dev/ports.ts'
 import { snippets } from '../docs/snippets.ts'
 import { startExim } from './exim.ts'
 import { mailboxFolder, startPostfix } from './postfix.ts'
+import { SENDER_DOMAIN } from './product.ts'
 import type { Relay, RelayWorld, Word } from './relay-world.ts'
+import { startSendmail } from './sendmail.ts'
 
 // The mail servers of docs/smtp.md, with the lines of that page. The names of its hosts and files are replaced.
 
@@ -92,4 +94,36 @@ begin retry
       ([text, sign]): Word => ({ fate: EXIM_SIGNS[sign!]!, text }),
     )
   return { port, words, log: exim.log, stop: exim.stop }
+}
+
+/** Its log has no words of a reply of 5xx: these are in the bounce. */
+const SENDMAIL_STATES: [RegExp, Word['fate']][] = [
+  [/^Sent/, 'sent'],
+  [/^(Deferred|queued)/, 'deferred'],
+]
+
+export async function startSendmailRelay({ key, authorityFile, smtp, home }: RelayWorld): Promise<Relay> {
+  const port = await freePort()
+  const features = replaced(fileOfGuide('/etc/mail/sendmail.mc'), {
+    '[verdict.example]': '[localhost]',
+    'TCP $h 587': `TCP $h ${smtp.port}`,
+    [CA_FILE]: authorityFile,
+  })
+  const tables = {
+    authinfo: replaced(fileOfGuide('/etc/mail/authinfo'), {
+      'verdict.example': 'localhost.example.org',
+      'svc_live_...': key,
+    }),
+    mailertable: replaced(fileOfGuide('/etc/mail/mailertable'), {
+      'example.com esmtp:[mail.example.com]': `${SENDER_DOMAIN} esmtp:[127.0.0.1]`,
+    }),
+    access: replaced(fileOfGuide('/etc/mail/access'), { 'verdict.example': 'localhost.example.org' }),
+  }
+  const mailboxes = `define(\`ESMTP_MAILER_ARGS', \`TCP $h ${home.port}')\n`
+  const sendmail = await startSendmail({ port, features: mailboxes + features, tables })
+  const words = (recipient: string) =>
+    [...sendmail.log().matchAll(new RegExp(` to=<${escaped(recipient)}>,.* stat=(.*)`, 'g'))].map(
+      ([text, state]): Word => ({ fate: SENDMAIL_STATES.find(([is]) => is.test(state!))?.[1] ?? 'bounced', text }),
+    )
+  return { port, words, log: sendmail.log, stop: sendmail.stop }
 }

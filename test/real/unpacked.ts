@@ -19,6 +19,9 @@ const UNPACKED: Record<string, string> = {
   'exim4-daemon-light': 'a mail server with callouts',
   'exim4-base': 'its example configuration',
   opensmtpd: 'a mail server with limits for a session',
+  'sendmail-bin': 'a mail server that sends by the service',
+  'sendmail-cf': 'its macros',
+  m4: 'expands them',
 }
 const FOLDER = join(cacheFolder(process.env), 'debian')
 
