@@ -4,7 +4,7 @@ import { startHaraka } from './haraka.ts'
 import { type ServerWorld, startServerWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
 import { verifyWithOpendkim } from './opendkim.ts'
-import { startMailboxes } from './opensmtpd.ts'
+import { startOpensmtpd } from './opensmtpd.ts'
 import { SENDER_DOMAIN } from './product.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
           place,
         ),
       opensmtpd: (place) =>
-        startMailboxes(
+        startOpensmtpd(
           { address: SERVERS.opensmtpd.address, domain: 'opensmtpd.example.net', users: ['opensmtpd'] },
           place,
         ),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Daemon } from './daemon.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type Place, type ServerWorld, startServerWorld } from './mail-world.ts'
-import { startMailboxes } from './opensmtpd.ts'
+import { startOpensmtpd } from './opensmtpd.ts'
 import { type PostfixSetup, startPostfix } from './postfix.ts'
 
 // Servers with limits for a transaction, a session or a client. None of the limits is about a recipient.
@@ -53,7 +53,7 @@ beforeAll(async () => {
       mails: (place) => {
         const limit = 'smtp limit max-mails 3'
         const setup = { address: ADDRESSES.mails, domain: 'mails.example.net', users: ['mails'], settings: limit }
-        return startMailboxes(setup, place)
+        return startOpensmtpd(setup, place)
       },
       recipients: postfix('recipients', { smtpd_recipient_limit: '5' }, USERS),
       connections: postfix('connections', { smtpd_client_connection_count_limit: '2' }, ['anna']),
