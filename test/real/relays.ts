@@ -89,8 +89,9 @@ begin retry
     },
     { port },
   )
+  // A run of the queue before the retry is due asks no server.
   const words = (recipient: string) =>
-    [...exim.log().matchAll(new RegExp(` (=>|->|==|\\*\\*) ${escaped(recipient)} .*`, 'g'))].map(
+    [...exim.log().matchAll(new RegExp(` (=>|->|==|\\*\\*) ${escaped(recipient)} (?!routing defer).*`, 'g'))].map(
       ([text, sign]): Word => ({ fate: EXIM_SIGNS[sign!]!, text }),
     )
   return { port, words, log: exim.log, stop: exim.stop }
