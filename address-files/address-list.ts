@@ -1,9 +1,9 @@
-import { columnOf, headingsOf } from './column.ts'
+import { columnOf, headingsOf, indexOf } from './column.ts'
 import { refuseSwallowedRows, tableOfCsv } from './csv.ts'
 import type { Line } from './import-preview.ts'
 import { tableOfJson } from './json.ts'
 import { type Reason, reasonsOf } from './reasons.ts'
-import { type Condition, countsOf, indexOf, rowsWhere, shownCounts, statesOf } from './states.ts'
+import { type Condition, countsOf, rowsWhere, shownCounts, statesOf } from './states.ts'
 import { AddressFileFault, addressesIn, type Counts, MAX_SHOWN, type Row, type Table } from './table.ts'
 
 /** A line of a file with its address, or with a text that is none: the service counts that as faulty. */

@@ -13,16 +13,16 @@ export interface FoundColumn {
 const COMPARED = 10_000
 
 /** Headings of senders, whatever else they say. The first list is whole headings. */
-const SENDER_ALONE = 'de, von, van, da, od, envelope'
+const SENDER_ALONE = 'de, von, van, da, od'
 const SENDER = [
-  'from, sender, return path, returnpath, reply, replyto, envelope from, absender, antwort, antworten, rückantwort',
+  'from, sender, return path, returnpath, reply, replyto, absender, antwort, antworten, rückantwort',
   'expéditeur, expediteur, répondre, repondre, réponse, remitente, remetente, responder, respuesta, resposta',
   'mittente, rispondi, risposta, afzender, antwoord, nadawca',
 ]
 const RECIPIENT_ALONE = 'an, a, à, para, per, aan, do'
 const RECIPIENT =
-  /(?<!\p{L})(?:to|recipients?|rcpt|destinat\p{L}*|delivered to|empf(?:ä|ae)nger|ontvanger|geadresseerde|odbiorca)(?!\p{L})/u
-const ADDRESS = /e ?mail|mail|addre?ss|adresse?|adres|correo|courriel|indirizzo|endere[cç]o|dirección/
+  /(?<!\p{L})(?:to|recipients?|rcpt|destinat\p{L}*|empf(?:ä|ae)nger|ontvanger|geadresseerde|odbiorca)(?!\p{L})/u
+const ADDRESS = /mail|addre?ss|adres|correo|courriel|indirizzo|endere[cç]o|dirección/
 /** What has an `@` in it and is no recipient. */
 const OTHER = ['message, campaign, event, server']
 
@@ -113,17 +113,24 @@ function isList(rows: readonly Row[]): boolean {
 }
 
 function chosenColumn({ rows, members }: Table, headings: string[], column: string | number): FoundColumn {
-  if (typeof column === 'string') {
-    const name = column.trim().toLowerCase()
-    const named = headings.findIndex((heading) => heading.toLowerCase() === name)
-    if (named !== -1) return { index: named, hasHeader: !members }
-  }
-  const index = typeof column === 'number' ? column : /^\d{1,4}$/.test(column) ? Number(column) - 1 : -1
-  if (index < 0 || index >= headings.length)
-    throw columnFault(`The file has no column ${JSON.stringify(column)}.`, headings)
-  return { index, hasHeader: !members && !headings[index]!.includes('@') && rows.length > 1 }
+  const index = indexOf(headings, column)
+  const isNamed = typeof column === 'string' && headings[index]!.toLowerCase() === column.trim().toLowerCase()
+  return { index, hasHeader: !members && (isNamed || (!headings[index]!.includes('@') && rows.length > 1)) }
 }
 
-export function columnFault(message: string, columns: string[]): AddressFileFault {
+/** The position of a column by its name, its number from 1 as text, or its index. */
+export function indexOf(headings: readonly string[], column: string | number): number {
+  const index = typeof column === 'number' ? column : positionOf(headings, column.trim().toLowerCase())
+  if (index >= 0 && index < headings.length) return index
+  throw columnFault(`The file has no column ${JSON.stringify(column)}.`, headings)
+}
+
+function positionOf(headings: readonly string[], name: string): number {
+  const named = headings.findIndex((heading) => heading.toLowerCase() === name)
+  return named === -1 && /^\d{1,4}$/.test(name) ? Number(name) - 1 : named
+}
+
+function columnFault(message: string, headings: readonly string[]): AddressFileFault {
+  const columns = [...headings]
   return new AddressFileFault(`${message} Its columns: ${columns.join(', ').slice(0, MAX_SHOWN)}`, { columns })
 }

@@ -61,7 +61,7 @@ function flat(entry: unknown): unknown {
   )
 }
 
-/** A text alone stands in each column. */
+/** A text that is no object is the cell of every column. */
 function cellsOf(entry: unknown, members: readonly string[]): string[] {
   if (members.length === 0) return [textOf(entry)]
   return members.map((name) => textOf(isObject(entry) ? entry[name] : entry))

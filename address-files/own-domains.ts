@@ -10,12 +10,12 @@ export function leaveOut(
   formOf: (text: string) => string | undefined,
 ): { lines: AddressLine[]; left: Record<string, number> } {
   const left: Record<string, number> = Object.fromEntries(domains.map((domain) => [domain, 0]))
-  const ownOf = (text: string) => {
+  const comparableDomain = (text: string) => {
     const domain = domainOf(text).toLowerCase()
-    return domain in left ? domain : /[^\x00-\x7f]/.test(domain) ? domainOf(formOf(text) ?? '') : ''
+    return /[^\x00-\x7f]/.test(domain) ? domainOf(formOf(text) ?? '') : domain
   }
   const lines = addresses.filter(({ email }) => {
-    const own = ownOf(email)
+    const own = comparableDomain(email)
     if (!Object.hasOwn(left, own)) return true
     left[own]!++
     return false

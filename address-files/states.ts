@@ -1,3 +1,4 @@
+import { indexOf } from './column.ts'
 import { AddressFileFault, type Counts, holds, MAX_SHOWN, type Row, wordsOf } from './table.ts'
 
 // What a row of an export means. Many exports have a row for each message and a column of its state: an address whose
@@ -76,19 +77,6 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
   })
   return rows.filter(({ cells }) =>
     wanted.every(({ index, set }) => set.has((cells[index] ?? '').trim().toLowerCase())),
-  )
-}
-
-/** The position of a column by its name or its number from 1. */
-export function indexOf(headings: readonly string[], column: string): number {
-  const name = column.trim().toLowerCase()
-  const named = headings.findIndex((heading) => heading.toLowerCase() === name)
-  const index = named !== -1 ? named : /^\d{1,4}$/.test(name) ? Number(name) - 1 : -1
-  if (index >= 0 && index < headings.length) return index
-  const columns = [...headings]
-  throw new AddressFileFault(
-    `The file has no column ${JSON.stringify(column)}. Its columns: ${columns.join(', ').slice(0, MAX_SHOWN)}`,
-    { columns },
   )
 }
 

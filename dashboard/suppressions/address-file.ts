@@ -1,4 +1,4 @@
-import { type AddressLine, type AddressList, readAddressList } from '../../address-files/address-list.ts'
+import { type AddressList, readAddressList } from '../../address-files/address-list.ts'
 import { leaveOut } from '../../address-files/own-domains.ts'
 import type { Reason } from '../../address-files/reasons.ts'
 import { comparable } from '../outside-text/comparable.ts'
@@ -47,7 +47,7 @@ export async function readAddressFile(
   const placed = isSeveral ? kept.map((address, i) => ({ ...address, line: i + 1 })) : kept
   const emails = Array.from({ length: isSeveral ? kept.length : lines }, () => '')
   const lineReasons = reasonColumn === undefined ? [] : emails.map((): Reason => 'import')
-  for (const { line, email, reason } of placed as AddressLine[]) {
+  for (const { line, email, reason } of placed) {
     // The server refuses NUL and halves of characters, and with them the whole part.
     emails[line - 1] = email.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
     if (reason) lineReasons[line - 1] = reason

@@ -56,6 +56,8 @@ interface Chosen {
   file: File
   tenantId: string
   choices: FileChoices
+  /** The account's own domains: asked for once a file. */
+  domains: Promise<string[]>
 }
 
 interface Work extends AddressFile {
@@ -88,12 +90,10 @@ export function useFileImport(): FileImport {
 
   async function read(next: Chosen): Promise<void> {
     chosen.current = next
-    const { file, tenantId, choices } = next
+    const { file, tenantId, choices, domains } = next
     previewing.current.abort()
     setView({ phase: 'reading', fileName: file.name })
-    const read = await ownDomains(transport)
-      .then((domains) => readAddressFile(file, choices, domains))
-      .catch((error: Error) => error)
+    const read = await domains.then((domains) => readAddressFile(file, choices, domains)).catch((error: Error) => error)
     const message = refusalOf(read)
     if (message) {
       work.current = undefined
@@ -131,7 +131,7 @@ export function useFileImport(): FileImport {
     skipped: work.current ? skippedWords(work.current) : '',
     file: work.current,
     choices: chosen.current?.choices ?? {},
-    choose: (file, tenantId) => void read({ file, tenantId, choices: {} }),
+    choose: (file, tenantId) => void read({ file, tenantId, choices: {}, domains: ownDomains(transport) }),
     change: (choices) => void read({ ...chosen.current!, choices: { ...chosen.current!.choices, ...choices } }),
     start() {
       isCancelled.current = false

@@ -6,7 +6,7 @@ import type { TestRun, TestRuns } from './test-runs.ts'
 
 // Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those
 // that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time:
-// those that they met stand for those that they did not.
+// the share that they kill is taken for those that they did not meet.
 
 export interface Judgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'

@@ -59,7 +59,7 @@ test('a list with several addresses in a line has a line for each', async () => 
   expect(await emailsIn('a@x.test; b@x.test\nc@x.test\n')).toEqual(['a@x.test', 'b@x.test', 'c@x.test'])
 })
 
-test("addresses of the account's own domains are left out, and a reason stands beside its line", async () => {
+test("addresses of the account's own domains are left out, and each line has its reason", async () => {
   const file = new Blob(['to,type\na@x.test,Bounce\nme@own.test,bounce\nb@sub.own.test,Spam complaint\n'])
   expect(await readAddressFile(file, { reasonColumn: 'type' }, ['own.test'])).toMatchObject({
     emails: ['', 'a@x.test', '', 'b@sub.own.test'],
