@@ -25,6 +25,8 @@ export interface PartResult {
   offences: number
 }
 
+/** The pool has fewer sessions. */
+const CONNECT_TRIES = 20
 /** How many offenders of each kind are printed. */
 const SHOWN = 3
 /** How many lines about each. */
@@ -62,9 +64,9 @@ async function runPart(kills: number, options: KillOptions): Promise<PartResult>
 
 async function settle(world: KillWorld, callers: Promise<unknown>) {
   const { sql, logs, readers, account } = world
-  await world.snapshot()
+  await onceConnected(() => world.snapshot())
   const openUntilMs = performance.now() + OPEN_MS
-  let open = await openRows(sql)
+  let open = await onceConnected(() => openRows(sql))
   for (; open.length > 0 && performance.now() < openUntilMs; open = await openRows(sql)) await pauseFor(200)
   await within(CAUGHT_UP_MS, callers, undefined)
   await world.waitUntilSettled()
@@ -78,6 +80,19 @@ async function settle(world: KillWorld, callers: Promise<unknown>) {
   const marked = await sql`select distinct message_id, email from seen_markers`
   const markers = marked.map(({ message_id, email }) => ({ message: publicId('msg', message_id), email }))
   return { logs, markers, open, committed, readers }
+}
+
+/** A session that was open before a kill may be found closed by its next statement. */
+async function onceConnected<T>(read: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read()
+    } catch (error) {
+      if (tries === CONNECT_TRIES) throw error
+      console.log(`Reading the database: ${error}`)
+      await pauseFor(200)
+    }
+  }
 }
 
 /** Get email of every message that a response named. */
