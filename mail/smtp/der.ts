@@ -52,7 +52,7 @@ function elementsOf(der: Buffer): Element[] {
   const elements: Element[] = []
   for (let at = 0; at < der.length; ) {
     const [tag, first] = [der[at]!, der[at + 1]!]
-    const octets = first > 0x80 ? first - 0x80 : 0
+    const octets = Math.max(0, first - 0x80)
     const start = at + 2 + octets
     const end = start + (octets > 0 ? der.readUIntBE(at + 2, octets) : first)
     if (end > der.length) throw new RangeError('an element is longer than what holds it')

@@ -213,11 +213,11 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
 function extensionsOf(lines: string[]): Extensions {
   const keywords = new Map<string, string | undefined>()
   for (const line of lines.slice(1)) {
-    const [keyword = '', ...values] = line
+    const [keyword, ...values] = line
       .trim()
       .toUpperCase()
       .split(/[ \t]+/)
-    keywords.set(keyword, values.join(' '))
+    keywords.set(keyword!, values.join(' '))
   }
   const [size = ''] = (keywords.get('SIZE') ?? '').split(' ')
   const limits = new Map((keywords.get('LIMITS') ?? '').split(' ').map((limit) => limit.split('=') as [string, string]))

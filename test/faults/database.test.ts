@@ -21,15 +21,16 @@ afterEach(() => world.stop())
 type Failures = () => number
 
 /**
- * Runs a database fault under the load of 30 callers, and expects that everything recovers. The fault begins when sends
- * are delivered, and each test ends it when callers got responses of 500: how soon that is depends on the machine.
+ * Runs a database fault under the load of some callers, and expects that everything recovers. The fault begins when
+ * sends are delivered. Each test ends it when callers got responses of 500: how soon that is depends on the machine.
  */
 async function underLoad(
   purpose: string,
   fault: (cluster: Cluster, failures: Failures) => Promise<void>,
+  callers = 30,
 ): Promise<number> {
   const node = await world.start()
-  const load = runLoad(30, letters(purpose, 20_000, diceFor(purpose)), () => node)
+  const load = runLoad(callers, letters(purpose, 20_000, diceFor(purpose)), () => node)
   const count = (status: string) => tally(load.entries)[status] ?? 0
   await expect.poll(() => count('delivered')).toBeGreaterThan(10)
   await fault(cluster, () => count('500'))
@@ -74,16 +75,37 @@ test('no send fails and everything reconciles when all database sessions are end
   expect(failures).toBe(0)
 })
 
-test('no send fails and everything reconciles when the database is away for 7 s under load', async () => {
-  const failures = await underLoad('moved', async ({ proxy }) => {
-    const { target } = proxy
-    proxy.target = undefined
-    proxy.reset()
-    await letRun(7_000)
-    proxy.target = target
-  })
-  expect(failures).toBe(0)
+/** How a database moves: how it is lost, what new connections get meanwhile, and for how long. */
+const moves = [1, 2, 3].map((number) => {
+  const dice = diceFor(`move ${number}`)
+  return {
+    how: dice.pick(['resets connections', 'is killed', 'shuts down'] as const),
+    // A start takes up to two of the twelve seconds.
+    awayMs: dice.between(300, 10_000),
+    callers: dice.pick([1, 5, 30, 60]),
+  }
 })
+
+test.each(moves)(
+  'no send fails and everything reconciles when the database $how and is away for $awayMs ms under the load of $callers callers',
+  async ({ how, awayMs, callers }) => {
+    const failures = await underLoad(
+      `moved-${awayMs}`,
+      async ({ proxy, kill, stop, start }) => {
+        const { target } = proxy
+        if (how === 'resets connections') {
+          proxy.target = undefined
+          proxy.reset()
+        } else await (how === 'is killed' ? kill() : stop())
+        await letRun(awayMs)
+        if (how === 'resets connections') proxy.target = target
+        else await start()
+      },
+      callers,
+    )
+    expect(failures).toBe(0)
+  },
+)
 
 test('everything reconciles when database connections are reset at random messages, the first one included', async () => {
   const dice = diceFor('resets')

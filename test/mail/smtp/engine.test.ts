@@ -372,6 +372,19 @@ test('a refused sender needs no reset', async () => {
   expect(exchanger.sessions).toHaveLength(1)
 })
 
+test('a reset counts also where the sender behind it is refused', async () => {
+  const exchanger = await exchangerWith({
+    rcpt: (_line, times) => (times === 0 ? '550 5.1.1 User unknown' : undefined),
+    mail: (_line, times) => (times === 1 ? '550 5.7.1 no' : undefined),
+  })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const outcomes = []
+  for (let i = 0; i < 3; i++) outcomes.push(outcomeOf(await send(engine, site)))
+  expect(outcomes).toEqual(['mailbox_does_not_exist', 'policy_block', 'delivered'])
+  expect(exchanger.sessions).toHaveLength(1)
+  expect(linesOf(exchanger).filter((line) => line === 'RSET')).toHaveLength(1)
+})
+
 test('a refusal while the content is on its way is the outcome, and no dot follows', async () => {
   const exchanger = await exchangerWith({ content: '552 5.3.4 too big' })
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => takes(500, true) })

@@ -92,3 +92,8 @@ test('a rate that a site refused comes back by a tenth a minute, until the site 
   }
   expect(rates).toEqual([360, 420, 480, 540, undefined])
 })
+
+test('a pace without messages a minute starts from the limit that a site got meanwhile', () => {
+  const pace = slowed(undefined, { open: 2, beganAtMs: 0, nowMs: 0 })
+  expect(succeeded(pace, { connections: 9, perMinute: 60 }, 10 * MINUTE)).toMatchObject({ places: 3, perMinute: 60 })
+})
