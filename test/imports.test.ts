@@ -44,7 +44,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/inbound': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
   'server/sending': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],
   'server/smtp-front': [...AUDITED, 'mail', 'server/domains', 'server/ledger', 'server/sending'],
-  'server/webhooks': [...AUDITED, 'server/ledger'],
+  'server/webhooks': [...AUDITED, 'server/ledger', 'package.json'],
   'server/notices': [
     ...AUDITED,
     'server/directory',

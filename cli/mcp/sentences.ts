@@ -13,8 +13,7 @@ export interface RecipientJson {
 
 /** The sentence that the dashboard shows on top of a message. */
 export function messageSentence(recipients: RecipientJson[], sandbox: boolean): string {
-  const { sentence, about } = sentenceOfMessage(recipients.map(outcomeOf), sandbox)
-  return written(sentence, about.email)
+  return written(sentenceOfMessage(recipients.map(outcomeOf), sandbox).sentence)
 }
 
 /** The sentence about what was reported later; undefined without a report. */
@@ -25,7 +24,7 @@ export function reportsSentence(reports: { recipient: string; kind: string }[]):
       return { email: recipient, feedback: known[kind.toUpperCase()] ?? FeedbackKind.UNSPECIFIED }
     }),
   )
-  return found && written(found.sentence, found.about.email)
+  return found && written(found.sentence)
 }
 
 function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable, detail }: RecipientJson) {
@@ -41,12 +40,9 @@ function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable, d
   }
 }
 
-/** An address that cannot hold a sentence of its own: a quoted local part may say anything. */
-const PLAIN = /^[\w.+-]{1,64}@[\w.-]{1,253}$/
-
-function written({ what, advice = '' }: Sentence, email: string): string {
-  const address = PLAIN.test(email) ? email : 'the recipient'
-  const domain = PLAIN.test(email) ? email.slice(email.indexOf('@') + 1) : "the recipient's domain"
-  const text = `${what} ${advice}`.trim().replaceAll('{address}', address).replaceAll('{domain}', domain)
-  return text.charAt(0).toUpperCase() + text.slice(1)
+/** Without the address and its domain: their owner chose these words, and a sentence is the service's own. */
+function written({ what, advice = '' }: Sentence): string {
+  const text = `${what} ${advice}`.trim()
+  const named = text.replaceAll('{address}', 'the recipient').replaceAll('{domain}', "the recipient's domain")
+  return named.charAt(0).toUpperCase() + named.slice(1)
 }

@@ -64,7 +64,9 @@ async function resultOf(
   try {
     if (!tool) throw new Failure('usage', `${name}: no such tool. Tools: ${tools.map(({ name }) => name).join(', ')}`)
     refuseArguments(tool.inputSchema, input)
-    return { content: [{ type: 'text', text: JSON.stringify(await tool.call(input, signal)) }] }
+    const result = await tool.call(input, signal)
+    // The text is for clients from before `structuredContent` (MCP of June 2025).
+    return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
   } catch (error) {
     if (!(error instanceof Failure)) console.error(error)
     const { message, json = {} } = error as Failure

@@ -41,7 +41,7 @@ const REASONS: Record<Reason, Sentence | undefined> = {
     advice: 'You can send it again later.',
   },
   [Reason.MAILBOX_DOES_NOT_EXIST]: {
-    what: 'there is no mailbox {address}.',
+    what: '{address} has no mailbox.',
     advice: 'Check the spelling, or ask for another address.',
   },
   [Reason.NO_MX_RECORD]: {

@@ -6,6 +6,7 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { run } from '../db/statement.ts'
 import type { Post, PostResult } from '../webhooks/post.ts'
+import { USER_AGENT } from '../webhooks/signature.ts'
 import { endTry, leaseDue, type NoticeRow, type Together, type TryEnd, type TryResult } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
 import { createNotificationUrls } from './notification-urls.ts'
@@ -169,7 +170,7 @@ const BIND_RESET = `
         and (n.person_id = p.id and n.state = 'sent' or n.email = p.email and n.state = 'waiting' and n.id < $2))
   returning p.email`
 
-export const CHAT_HEADERS = { 'Content-Type': 'application/json', 'User-Agent': 'Verdict' }
+export const CHAT_HEADERS = { 'Content-Type': 'application/json', 'User-Agent': USER_AGENT }
 
 /** Some receivers of this form respond with another success than 200. */
 export const isTold = ({ statusCode = 0 }: PostResult) => statusCode >= 200 && statusCode < 300

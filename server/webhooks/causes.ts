@@ -59,6 +59,11 @@ export const CAUSES = {
     sentence: 'The port speaks TLS, and the URL begins with http://. Use https://.',
     short: 'TLS at a port for http',
   },
+  // A code of undici's: it reads several lengths as one number.
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: {
+    sentence: 'The response gives more than one length (Content-Length, Transfer-Encoding), so its end is not known.',
+    short: 'more than one length',
+  },
   // Codes of Node.
   ECONNREFUSED: {
     sentence: 'The connection was refused: nothing listens at this host and port.',

@@ -15,6 +15,8 @@ export interface Response {
   location?: string
   headMs: number
   bodyMs: number
+  /** The first characters of `Content-Encoding`: a body that is compressed, although we ask for none. */
+  encoding?: string
   /** The first octets of the body, at most `EXCERPT_OCTETS`. */
   excerpt: Buffer
   /** Whether the body is longer than the excerpt, or did not end. */
@@ -52,6 +54,7 @@ interface PartialResponse {
   /** 0 until the head is complete. */
   statusCode: number
   location?: string
+  encoding?: string
   headDoneMs: number
   /** The number of 1xx responses. */
   interim: number
@@ -83,11 +86,12 @@ export function exchange(
       { method: 'POST', path, headers, body },
       {
         onRequestStart() {},
-        onResponseStart(_controller, statusCode, { location }) {
+        onResponseStart(_controller, statusCode, { location, 'content-encoding': encoding }) {
           // A 1xx response is not the final one (RFC 9110 15.2). A flood of them would cost us more than its sender.
           if (statusCode < 200) return ++partial.interim > MAX_INTERIM ? finish('broken') : undefined
           partial.statusCode = statusCode
-          if (statusCode >= 300 && statusCode < 400) partial.location = shownLocation(location)
+          if (statusCode >= 300 && statusCode < 400) partial.location = firstOf(location)
+          partial.encoding = firstOf(encoding)
           partial.headDoneMs = performance.now()
           if (isOver) return
           clearTimeout(timer)
@@ -148,12 +152,12 @@ function codeOf({ name, code, data }: ParserError, isSilent: boolean): CauseCode
   return code
 }
 
-const MAX_LOCATION = 500
+const MAX_SHOWN = 500
 
 /** A header of the receiver's as text that can be stored and shown. */
-function shownLocation(location: string | string[] | undefined): string | undefined {
-  const text = [location].flat()[0]
-  return text ? cleanText(text.slice(0, MAX_LOCATION)) : undefined
+function firstOf(header: string | string[] | undefined): string | undefined {
+  const text = [header].flat()[0]
+  return text ? cleanText(text.slice(0, MAX_SHOWN)) : undefined
 }
 
 /** Adds a part of the body. Returns the number of octets so far. */
@@ -164,11 +168,12 @@ function append(partial: PartialResponse, chunk: Buffer): number {
 }
 
 function responseOf(partial: PartialResponse, body: Response['body'], startedMs: number): Response {
-  const { statusCode, location, headDoneMs, octets, excerpt } = partial
+  const { statusCode, location, encoding, headDoneMs, octets, excerpt } = partial
   return {
     kind: 'response',
     statusCode,
     location,
+    encoding,
     headMs: headDoneMs - startedMs,
     bodyMs: performance.now() - headDoneMs,
     excerpt: Buffer.concat(excerpt),

@@ -154,8 +154,10 @@ function resultOf(response: Response | NoResponse, dialling: Phases): PostResult
     const { code } = response
     return { outcome: outcomeWithout(response), phases, ...(code && { code }) }
   }
-  const { statusCode, location, isCut } = response
-  const excerpt = excerptOf(response.excerpt, isCut)
+  const { statusCode, location, encoding = 'identity', isCut } = response
+  const isPlain = encoding.toLowerCase() === 'identity'
+  const text = excerptOf(response.excerpt, isCut)
+  const excerpt = isPlain || text === undefined ? text : `(compressed: ${encoding})`
   const excerptFields = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
   return { outcome: outcomeOf(response), statusCode, phases, ...(location && { location }), ...excerptFields }
 }

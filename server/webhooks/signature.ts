@@ -1,5 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { memoize } from '../../net/memoize.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+
+/** What each POST of the service calls itself: receivers let it through, and support finds the release. */
+export const USER_AGENT = `Verdict/${packageJson.version}`
 
 interface SignedParts {
   /** The exact octets of the request's body. */
@@ -45,7 +49,7 @@ function headersOf(parts: UnsignedParts, own: string, standard: string): Record<
   const timestamp = String(parts.timestamp)
   return {
     'Content-Type': 'application/json',
-    'User-Agent': 'Verdict',
+    'User-Agent': USER_AGENT,
     'Service-Signature': own,
     'Service-Timestamp': timestamp,
     'Service-Event-Id': eventId,

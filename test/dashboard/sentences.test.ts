@@ -23,7 +23,7 @@ function shown(recipients: Outcome[], sandbox = false): string {
 test.for<[Partial<Outcome>, string]>([
   [{ status: DELIVERED }, 'the mail server of example.com accepted the message for ann@example.com.'],
   [{ reason: Reason.MAILBOX_FULL }, 'the mailbox of ann@example.com is full. You can send it again later.'],
-  [{ reason: Reason.MAILBOX_DOES_NOT_EXIST }, 'there is no mailbox ann@example.com. Check the spelling'],
+  [{ reason: Reason.MAILBOX_DOES_NOT_EXIST }, 'ann@example.com has no mailbox. Check the spelling'],
   [{ reason: Reason.NO_MX_RECORD }, 'example.com has no mail server.'],
   [{ reason: Reason.CONNECTION_TIMEOUT }, 'no mail server of example.com could be reached in time.'],
   [{ reason: Reason.CONNECTION_TIMEOUT, inDoubt: true }, 'received the whole message, and its reply was lost.'],

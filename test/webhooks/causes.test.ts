@@ -106,6 +106,15 @@ test('a connection that is closed without a response says so; one that breaks wi
   ])
 })
 
+test.each([
+  'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
+  'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nab',
+  'HTTP/1.1 200 OK\r\ncontent-length: 1, 2\r\n\r\nab',
+  'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n',
+])('a response whose length is given twice is named as that: %j', async (response) => {
+  expect(await plain(responding(response))).toEqual(['connect', expect.stringContaining('more than one length')])
+})
+
 test('no connection in time says how long was waited', async () => {
   const silent = peer((socket) => void socket.resume())
   const limits = { connectMs: 300 }

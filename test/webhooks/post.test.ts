@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { excerptOf } from '../../server/webhooks/excerpt.ts'
 import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
 import { HOSTILE, hostile } from '../harness/hostile.ts'
@@ -24,7 +25,7 @@ test('a receiver gets the signed headers and exactly the bytes that were signed'
     'content-type': 'application/json',
     'content-length': String(BODY.length),
     'accept-encoding': 'identity',
-    'user-agent': 'Verdict',
+    'user-agent': `Verdict/${packageJson.version}`,
     'service-attempt': '2',
   })
   expect(new Webhook(secret).verify(request!.body, request!.headers)).toMatchObject({ status: 'bounced' })
@@ -84,6 +85,8 @@ test('the response is kept as an excerpt of 1,024 octets, flagged when it was cu
   expect(await post(receiver.url)).toMatchObject({ excerpt: 'x'.repeat(1_024), excerptCut: true })
   receiver.script = { status: 500, body: `${'x'.repeat(1_023)}é` }
   expect(await post(receiver.url)).toMatchObject({ excerpt: 'x'.repeat(1_023), excerptCut: true })
+  receiver.script = { status: 500, headers: { 'content-encoding': 'gzip' }, body: '\u001f\u008b' }
+  expect(await post(receiver.url)).toMatchObject({ excerpt: '(compressed: gzip)' })
   receiver.script = { status: 500 }
   expect(await post(receiver.url)).not.toHaveProperty('excerpt')
   expect(receiver.connections).toBe(1)

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
 import { anyCharacter } from '../harness/text.ts'
 
@@ -20,7 +21,7 @@ test('a given secret, time and body have this signature', () => {
   const body = Buffer.from('{"event":"email.delivery"}')
   expect(signedHeaders({ ...IDS, body, timestamp: 1_790_000_000, secret })).toEqual({
     'Content-Type': 'application/json',
-    'User-Agent': 'Verdict',
+    'User-Agent': `Verdict/${packageJson.version}`,
     'Service-Signature': SIGNATURE,
     'Service-Timestamp': '1790000000',
     'Service-Event-Id': IDS.eventId,

@@ -162,7 +162,7 @@ test('get_email has the sentence of the dashboard', async () => {
   const message_id = await sent({ to: 'spam_blocked@simulator.test' })
   const { json } = await call('get_email', { message_id })
   expect(json.sentence).toBe(
-    'The mail server of simulator.test takes the content for spam or harmful. Change the content before you send it again.',
+    "The mail server of the recipient's domain takes the content for spam or harmful. Change the content before you send it again.",
   )
   expect(json).toMatchObject({ message_id, status: 'bounced', reason: 'spam_blocked' })
   expect(json.recipients[0].smtp).toMatchObject({ code: 554, read_as: 'message (spam)' })

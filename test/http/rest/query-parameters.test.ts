@@ -1,5 +1,8 @@
+import { readdirSync } from 'node:fs'
+import type { DescService } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
 import { ListEmailsRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
+import { bindingsOf } from '../../../server/http/rest/bindings.ts'
 import { nearestName } from '../../../server/http/rest/nearest-name.ts'
 import { queryFields, readQuery } from '../../../server/http/rest/query-parameters.ts'
 
@@ -13,13 +16,16 @@ const faultOf = (query: string) => {
   }
 }
 
-test.for([...fields.keys()])('every parameter is found by a name that is a letter away: %s', (name) => {
-  const names = [...fields.keys()]
-  if (name.length < 4) return
-  for (const typo of [`${name}s`, name.slice(1), name.replaceAll('_', ''), name.toUpperCase(), `x${name.slice(1)}`]) {
-    if (names.includes(typo)) continue
-    expect(nearestName(typo, names)).toBe(name)
-  }
+const folder = new URL('../../../gen/verdict/v1/', import.meta.url)
+const modules = await Promise.all(readdirSync(folder).map((file) => import(new URL(file, folder).href)))
+const services = modules.flatMap((module) => Object.values(module) as DescService[])
+const lists = bindingsOf(services.filter(({ kind }) => kind === 'service')).filter(({ verb }) => verb === 'GET')
+
+test.for(lists)('every parameter is found by a name that is a letter away: $method.name', ({ method, inPath }) => {
+  const names = [...queryFields(method.input, inPath).keys()]
+  for (const name of names.filter(({ length }) => length >= 4))
+    for (const typo of [`${name}s`, name.slice(1), name.replaceAll('_', ''), name.toUpperCase(), `x${name.slice(1)}`])
+      if (!names.includes(typo)) expect(nearestName(typo, names), typo).toBe(name)
 })
 
 test('an unknown parameter is refused with the nearest name, or with all of them', () => {

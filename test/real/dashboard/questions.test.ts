@@ -150,7 +150,7 @@ question('Why was this one bounced, and what do I do?', async () => {
 
 const ANSWERS: Record<string, [sentence: RegExp, advice: RegExp]> = {
   'Mailbox full': [/is full\./, /send it again later/],
-  'No such mailbox': [/there is no mailbox/i, /Check the spelling/],
+  'No such mailbox': [/has no mailbox/i, /Check the spelling/],
   'No connection': [/could be reached in time/, /send it again later/],
   'Blocked by policy': [/refused it because of its rules/, /Its own words below say which rule/],
   'Refused as spam': [/takes the content for spam/, /Change the content/],
