@@ -1600,9 +1600,9 @@ export interface GetStatsResponse {
   incomplete?: boolean
   /**
    * With `by`: at most 100 groups, those with the most emails first, then `other` with the rest if there is any. The
-   * counts of all groups add up to `totals`. Absent without `by`.
+   * counts of all groups add up to `totals`. Empty without `by`.
    */
-  groups?: StatsGroup[]
+  groups: StatsGroup[]
 }
 
 /** Counts and rates of the whole range. */

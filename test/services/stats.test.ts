@@ -84,6 +84,7 @@ test('the default is the last 7 days by day', async () => {
       { domain: EXAMPLE, sending: 'active' },
       { domain: 'pending.test', sending: 'active' },
     ],
+    groups: [],
   })
 })
 

@@ -2243,9 +2243,9 @@ class GetStatsResponse(_GetStatsResponseKeywords):
     than 1,000 tenants, and this tenant may not have been among the 1,000 with the most emails. Its emails of such
     an hour are then missing here, and are counted without `tenant_id`.
     """
-    groups: NotRequired[list[StatsGroup]]
+    groups: list[StatsGroup]
     """With `by`: at most 100 groups, those with the most emails first, then `other` with the rest if there is any.
-    The counts of all groups add up to `totals`. Absent without `by`.
+    The counts of all groups add up to `totals`. Empty without `by`.
     """
 
 
