@@ -2,7 +2,7 @@ import { type CallOptions, createCall } from './call.ts'
 import { domainsOf } from './domains.ts'
 import { emailsOf } from './emails.ts'
 import { eventsOf, messagesOf } from './events.ts'
-import type { GetLimitsResponse, GetStatsQuery, GetStatsResponse } from './gen/contract.ts'
+import type { GetAccountResponse, GetLimitsResponse, GetStatsQuery, GetStatsResponse } from './gen/contract.ts'
 import { suppressionOf } from './suppression.ts'
 import { webhookOf } from './webhook.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -42,6 +42,8 @@ export class Verdict {
   readonly webhooks: ReturnType<typeof webhooksOf>
   /** Returns counts, rates and latencies of the emails in a period. */
   readonly stats: (query?: GetStatsQuery, options?: CallOptions) => Promise<GetStatsResponse>
+  /** Returns the account, and the key that asks. */
+  readonly account: (options?: CallOptions) => Promise<GetAccountResponse>
   /** Returns the limits of the account. */
   readonly limits: (options?: CallOptions) => Promise<GetLimitsResponse>
 
@@ -58,6 +60,7 @@ export class Verdict {
     this.webhook = webhookOf(call)
     this.webhooks = webhooksOf(call)
     this.stats = (query = {}, options) => call('getStats', { query }, options)
+    this.account = (options) => call('getAccount', {}, options)
     this.limits = (options) => call('getLimits', {}, options)
   }
 }

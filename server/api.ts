@@ -1,4 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
+import { AccountService } from '../gen/verdict/v1/account_pb.ts'
 import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
@@ -28,6 +29,7 @@ import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import type { Send } from './sending/send.ts'
+import { createKeyAccountService } from './services/account.ts'
 import type { Backend } from './services/backend.ts'
 import { createDomainService } from './services/domains.ts'
 import { createEmailService } from './services/emails.ts'
@@ -134,6 +136,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof StatsService>(StatsService, createStatsService(parts)),
       createServiceImplSpec<typeof SuppressionService>(SuppressionService, createSuppressionService(parts)),
       createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService(parts)),
+      createServiceImplSpec<typeof AccountService>(AccountService, createKeyAccountService(parts)),
     ],
     interceptors: [createHeavyCallLimit()],
     gate,

@@ -1940,6 +1940,34 @@ export interface DomainUsage {
   simulated: number
 }
 
+/** An account, and the key that asked. */
+export interface GetAccountResponse {
+  /** Id of the account, with the prefix `acc_`. */
+  account_id: string
+  /** Name of the account. */
+  name: string
+  /** Mode of the key. */
+  mode: KeyMode
+  /** Scopes of the key, ordered by name. */
+  scopes: string[]
+  /** Id of the key, with the prefix `key_`. Absent for a person of the dashboard. */
+  key_id?: string
+  /** When the key expires. Absent for a key that does not. */
+  key_expires_at: string
+  /** Name of the account's tier. */
+  tier: string
+  /** Region where the data of this service is kept, as its operator names it. */
+  region: string
+}
+
+/**
+ * Whether sends of a key reach mail servers.
+ *
+ * - `live`: Sends are real, unless they ask for a dry run.
+ * - `test`: Every send is a dry run.
+ */
+export type KeyMode = 'live' | 'test'
+
 /**
  * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay,
  * unless an address in them was erased meanwhile. Ignore unknown fields: later versions may add some.
@@ -2316,6 +2344,7 @@ export interface Calls {
   removeSuppression: { path: { email: string }; query: RemoveSuppressionQuery; response: SuppressionServiceRemoveResponse }
   liftSuppressions: { body: SuppressionServiceLiftRequest; response: SuppressionServiceLiftResponse }
   getLimits: { response: GetLimitsResponse }
+  getAccount: { response: GetAccountResponse }
 }
 
 /** The route of each call, and whether it takes an `Idempotency-Key`. */
@@ -2358,4 +2387,5 @@ export const ROUTES = {
   removeSuppression: { method: 'DELETE', path: '/api/v1/suppression/{email}', takesKey: false },
   liftSuppressions: { method: 'POST', path: '/api/v1/suppression/lift', takesKey: false },
   getLimits: { method: 'GET', path: '/api/v1/limits', takesKey: false },
+  getAccount: { method: 'GET', path: '/api/v1/account', takesKey: false },
 } as const

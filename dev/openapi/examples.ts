@@ -603,6 +603,18 @@ export const EXAMPLES: Record<string, Example> = {
     },
     response: { lifted: 1, entries: [BOUNCED] },
   },
+  'AccountService.GetAccount': {
+    response: {
+      account_id: 'acc_01jexamp1e000000000000000a',
+      name: 'Example Shop',
+      mode: 'live',
+      scopes: ['emails.read', 'emails.send'],
+      key_id: 'key_01jexamp1e000000000000000b',
+      key_expires_at: '2027-01-31T00:00:00.000Z',
+      tier: 'pro',
+      region: 'eu-central',
+    },
+  },
   'LimitsService.GetLimits': {
     response: {
       tier: 'pro',

@@ -26,6 +26,7 @@ const SCHEMA_NAMES: Record<string, string> = {
   DeleteDomainResponse: 'DomainDeletion',
   GetStatsResponse: 'Stats',
   GetLimitsResponse: 'Limits',
+  GetAccountResponse: 'Account',
 }
 
 export const schemaName = (message: string): string => SCHEMA_NAMES[message] ?? message

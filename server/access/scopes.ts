@@ -1,4 +1,5 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
+import { AccountService } from '../../gen/verdict/v1/account_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
@@ -20,6 +21,7 @@ export const PUBLIC_SERVICES = [
   StatsService,
   SuppressionService,
   LimitsService,
+  AccountService,
 ]
 const METHODS: readonly DescMethod[] = PUBLIC_SERVICES.flatMap((service) => service.methods)
 

@@ -2,6 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec, type HandlerContext, type ServiceImplSpec } from '@connectrpc/connect'
 import { RECEIPT } from '../../dev/openapi/receipt-example.ts'
+import { AccountService, KeyMode } from '../../gen/verdict/v1/account_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService, type SendRequest, type SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
@@ -156,6 +157,9 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
         counts: {},
         domains: [{ domain: 'example.test', sentToday: 7 }],
       }),
+    }),
+    createServiceImplSpec<typeof AccountService>(AccountService, {
+      getAccount: async () => ({ name: 'Example Shop', mode: KeyMode.LIVE, tier: 'pro' }),
     }),
   ]
 }

@@ -418,6 +418,7 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
     'verdict.v1.StatsService',
     'verdict.v1.SuppressionService',
     'verdict.v1.LimitsService',
+    'verdict.v1.AccountService',
   ])
 
   const seen: Serving[] = []

@@ -2599,6 +2599,35 @@ class DomainUsage(TypedDict):
     """Emails to the simulator, which are no part of `sent`."""
 
 
+class GetAccountResponse(TypedDict):
+    """An account, and the key that asked."""
+
+    account_id: str
+    """Id of the account, with the prefix `acc_`."""
+    name: str
+    """Name of the account."""
+    mode: KeyMode
+    """Mode of the key."""
+    scopes: list[str]
+    """Scopes of the key, ordered by name."""
+    key_id: NotRequired[str]
+    """Id of the key, with the prefix `key_`. Absent for a person of the dashboard."""
+    key_expires_at: str
+    """When the key expires. Absent for a key that does not."""
+    tier: str
+    """Name of the account's tier."""
+    region: str
+    """Region where the data of this service is kept, as its operator names it."""
+
+
+KeyMode = Literal["live", "test"]
+"""Whether sends of a key reach mail servers.
+
+- `live`: Sends are real, unless they ask for a dry run.
+- `test`: Every send is a dry run.
+"""
+
+
 @final
 class EmailDeliveryPayloadDelivered(TypedDict):
     """Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and
@@ -3064,5 +3093,6 @@ ROUTES: dict[str, tuple[str, str, bool]] = {
     "removeSuppression": ("DELETE", "/api/v1/suppression/{email}", False),
     "liftSuppressions": ("POST", "/api/v1/suppression/lift", False),
     "getLimits": ("GET", "/api/v1/limits", False),
+    "getAccount": ("GET", "/api/v1/account", False),
 }
 """The method and path of each call, and whether it takes an `Idempotency-Key`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from .._contract import GetLimitsResponse, GetStatsQuery, GetStatsResponse
+from .._contract import GetAccountResponse, GetLimitsResponse, GetStatsQuery, GetStatsResponse
 from .._requests import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Settings
 from .call import Caller
 from .domains import Domains
@@ -40,6 +40,11 @@ class Verdict:
     def stats(self, query: GetStatsQuery | None = None, *, timeout: float | None = None) -> GetStatsResponse:
         """Returns counts, rates and latencies of the emails in a period."""
         result: GetStatsResponse = self._call("getStats", query=query, timeout=timeout)
+        return result
+
+    def account(self, *, timeout: float | None = None) -> GetAccountResponse:
+        """Returns the account, and the key that asks."""
+        result: GetAccountResponse = self._call("getAccount", timeout=timeout)
         return result
 
     def limits(self, *, timeout: float | None = None) -> GetLimitsResponse:
