@@ -210,6 +210,7 @@ test('the limits and lists of one account show nothing of another', async () => 
   const { json } = await api.call('GET', '/api/v1/suppression?limit=1')
   const events = (await api.call('GET', '/api/v1/events?limit=1')).json
   for (const path of [
+    '/api/v1/account',
     '/api/v1/limits',
     '/api/v1/domains',
     `/api/v1/suppression?cursor=${encodeURIComponent(json.next_cursor)}`,

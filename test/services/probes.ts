@@ -173,6 +173,7 @@ export const probesOf = (
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-remove-rest@example.net' }) },
   ],
   // These calls take no identifier.
+  'GET /api/v1/account': [],
   'GET /api/v1/limits': [],
 })
 
