@@ -1953,7 +1953,7 @@ export interface GetAccountResponse {
   /** Id of the key, with the prefix `key_`. Absent for a person of the dashboard. */
   key_id?: string
   /** When the key expires. Absent for a key that does not. */
-  key_expires_at: string
+  key_expires_at?: string
   /** Name of the account's tier. */
   tier: string
   /** Region where the data of this service is kept, as its operator names it. */

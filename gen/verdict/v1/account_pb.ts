@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/account.proto.
  */
 export const file_verdict_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL2FjY291bnQucHJvdG8SCnZlcmRpY3QudjEiEwoRR2V0QWNjb3VudFJlcXVlc3Qi/wEKEkdldEFjY291bnRSZXNwb25zZRIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEgwKBG5hbWUYAiABKAkSIQoEbW9kZRgDIAEoDjITLnZlcmRpY3QudjEuS2V5TW9kZRIOCgZzY29wZXMYBCADKAkSGwoGa2V5X2lkGAUgASgJSABSBmtleV9pZIgBARJCCg5rZXlfZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDmtleV9leHBpcmVzX2F0EgwKBHRpZXIYByABKAkSDgoGcmVnaW9uGAggASgJQgkKB19rZXlfaWQqSQoHS2V5TW9kZRIYChRLRVlfTU9ERV9VTlNQRUNJRklFRBAAEhEKDUtFWV9NT0RFX0xJVkUQARIRCg1LRVlfTU9ERV9URVNUEAIyfQoOQWNjb3VudFNlcnZpY2USawoKR2V0QWNjb3VudBIdLnZlcmRpY3QudjEuR2V0QWNjb3VudFJlcXVlc3QaHi52ZXJkaWN0LnYxLkdldEFjY291bnRSZXNwb25zZSIekrUYA2FueYLT5JMCERIPL2FwaS92MS9hY2NvdW50YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
+  fileDesc("Chh2ZXJkaWN0L3YxL2FjY291bnQucHJvdG8SCnZlcmRpY3QudjEiEwoRR2V0QWNjb3VudFJlcXVlc3QilwIKEkdldEFjY291bnRSZXNwb25zZRIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEgwKBG5hbWUYAiABKAkSIQoEbW9kZRgDIAEoDjITLnZlcmRpY3QudjEuS2V5TW9kZRIOCgZzY29wZXMYBCADKAkSGwoGa2V5X2lkGAUgASgJSABSBmtleV9pZIgBARJHCg5rZXlfZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIOa2V5X2V4cGlyZXNfYXSIAQESDAoEdGllchgHIAEoCRIOCgZyZWdpb24YCCABKAlCCQoHX2tleV9pZEIRCg9fa2V5X2V4cGlyZXNfYXQqSQoHS2V5TW9kZRIYChRLRVlfTU9ERV9VTlNQRUNJRklFRBAAEhEKDUtFWV9NT0RFX0xJVkUQARIRCg1LRVlfTU9ERV9URVNUEAIyfQoOQWNjb3VudFNlcnZpY2USawoKR2V0QWNjb3VudBIdLnZlcmRpY3QudjEuR2V0QWNjb3VudFJlcXVlc3QaHi52ZXJkaWN0LnYxLkdldEFjY291bnRSZXNwb25zZSIekrUYA2FueYLT5JMCERIPL2FwaS92MS9hY2NvdW50YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -77,7 +77,7 @@ export type GetAccountResponse = Message<"verdict.v1.GetAccountResponse"> & {
   /**
    * When the key expires. Absent for a key that does not.
    *
-   * @generated from field: google.protobuf.Timestamp key_expires_at = 6 [json_name = "key_expires_at"];
+   * @generated from field: optional google.protobuf.Timestamp key_expires_at = 6 [json_name = "key_expires_at"];
    */
   keyExpiresAt?: Timestamp | undefined;
 

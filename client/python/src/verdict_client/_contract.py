@@ -2612,7 +2612,7 @@ class GetAccountResponse(TypedDict):
     """Scopes of the key, ordered by name."""
     key_id: NotRequired[str]
     """Id of the key, with the prefix `key_`. Absent for a person of the dashboard."""
-    key_expires_at: str
+    key_expires_at: NotRequired[str]
     """When the key expires. Absent for a key that does not."""
     tier: str
     """Name of the account's tier."""
