@@ -3,6 +3,7 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import { type AccountService, KeyMode } from '../../gen/verdict/v1/account_pb.ts'
 import { callerKey } from '../caller.ts'
 import { tierOf } from '../config/limits.ts'
+import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { publicId } from '../db/ids.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
@@ -16,18 +17,26 @@ export function createKeyAccountService({
   return {
     async getAccount(_, { values }) {
       const { accountId, keyId, test, scopes = [] } = values.get(callerKey)!
-      const [account] = await db.select().from(accounts).where(eq(accounts.id, accountId))
-      const [key] = keyId === undefined ? [] : await db.select().from(apiKeys).where(eq(apiKeys.id, keyId))
+      const [account] = await db
+        .select({ name: accounts.name, tier: accounts.tier })
+        .from(accounts)
+        .where(eq(accounts.id, accountId))
+      const expiresAt = keyId && (await expiryOf(db, keyId))
       return {
         accountId: publicId('acc', accountId),
         name: account!.name,
         mode: test ? KeyMode.TEST : KeyMode.LIVE,
         scopes: [...scopes].sort(),
         keyId: keyId && publicId('key', keyId),
-        keyExpiresAt: key?.expiresAt ? timestampFromDate(key.expiresAt) : undefined,
+        keyExpiresAt: expiresAt ? timestampFromDate(expiresAt) : undefined,
         tier: tierOf(limits, account!.tier).name,
         region: about.region,
       }
     },
   }
+}
+
+async function expiryOf(db: Database, keyId: string): Promise<Date | null | undefined> {
+  const [key] = await db.select({ expiresAt: apiKeys.expiresAt }).from(apiKeys).where(eq(apiKeys.id, keyId))
+  return key?.expiresAt
 }
