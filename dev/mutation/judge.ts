@@ -6,7 +6,8 @@ import type { TestRun, TestRuns } from './test-runs.ts'
 
 // Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those
 // that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time:
-// the share that they kill is taken for those that they did not meet.
+// the share that they kill is taken for those that they did not meet. They mostly wait, so several mutants run side by
+// side.
 
 export interface Judgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'
@@ -36,21 +37,25 @@ const QUICK_MS = 3_000
 const PATIENCE_MS = 300_000
 
 /** A worker serves this many mutants. Then the tests that killed some must pass in it, or none of its kills counts. */
-const BATCH = 50
+const BATCH = { quick: 50, slow: 5 }
+
+/** Workers side by side: a quick test keeps a processor busy. */
+export const WORKERS = { quick: 1, slow: 6 }
 
 interface Judge {
   root: string
   /** Absolute paths, as those of the mutants. */
   code: string[]
   tests: string[]
-  runs: TestRuns
+  /** One for each worker. */
+  workers: TestRuns[]
   /** This long after every test ran once, no further mutant begins. */
   minutes: number
   progress: (text: string) => void
 }
 
 export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Judgement[]> {
-  const { runs, minutes, progress } = judge
+  const { workers, minutes, progress } = judge
   const imports = importsOf(judge.root)
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
   const [quick, slow] = [true, false].map((isQuick) =>
@@ -66,7 +71,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     return record
   }
 
-  async function judgeOne(mutant: Mutant, tests: Baseline[]): Promise<Judgement> {
+  async function judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<Judgement> {
     const files = [...dependentsOf(imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
       const { kills, spentMs } = recordOf(baseline, mutant)
@@ -75,7 +80,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     const reaching = tests.filter((baseline) => reaches(baseline, mutant, files)).sort((a, b) => worth(b) - worth(a))
     const mutated = { file: mutant.file, text: mutate(readFileSync(mutant.file, 'utf8'), mutant) }
     for (const baseline of reaching) {
-      const { verdict, error, durationMs } = await runWithin(baseline, { files, mutated })
+      const { verdict, error, durationMs } = await runWithin(runs, baseline, { files, mutated })
       const record = recordOf(baseline, mutant)
       record.spentMs += durationMs
       if (verdict === 'passed') continue
@@ -90,21 +95,25 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
    * Runs a test with a mutant. A time-out counts when the test without the mutant is in time right after it. When it is
    * not, the machine has become slower: the test gets a new limit.
    */
-  async function runWithin(baseline: Baseline, load: Pick<Load, 'files' | 'mutated'>): Promise<TestRun> {
+  async function runWithin(
+    runs: TestRuns,
+    baseline: Baseline,
+    load: Pick<Load, 'files' | 'mutated'>,
+  ): Promise<TestRun> {
     for (;;) {
       const limitMs = limitOf(baseline)
       const run = await runs.run(baseline.test, { ...load, limitMs })
       if (run.verdict !== 'timed out') return run
       // What hangs would disturb the test.
       await runs.freshWorker()
-      const { durationMs } = await runGreen(judge, baseline.test, { files: [], limitMs: PATIENCE_MS })
+      const { durationMs } = await runGreen(runs, baseline.test, { files: [], limitMs: PATIENCE_MS })
       if (durationMs <= limitMs) return run
       baseline.durationMs = durationMs
     }
   }
 
   /** Whether all tests that killed one of these mutants pass without it, in the same worker. */
-  async function areBelievable(judgements: Judgement[]): Promise<boolean> {
+  async function areBelievable(runs: TestRuns, judgements: Judgement[]): Promise<boolean> {
     const killers = new Set(
       judgements.filter(({ verdict }) => verdict === 'killed').map(({ by }) => by!.split(': ')[0]),
     )
@@ -116,35 +125,39 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
   }
 
   /** Judges mutants by these tests for as long as the time lasts. */
-  async function judgeAll(mutants: Mutant[], tests: Baseline[], minutes: number): Promise<Judgement[]> {
+  async function judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
     const deadline = AbortSignal.timeout(minutes * 60_000)
-    const judged: Judgement[] = []
-    for (let from = 0; from < mutants.length && !deadline.aborted; from += BATCH) {
-      const batch = mutants.slice(from, from + BATCH)
-      const judgements: Judgement[] = []
-      await runs.freshWorker()
-      for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(mutant, tests))
-      if (!(await areBelievable(judgements))) {
-        progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
-        for (const [i, { verdict }] of judgements.entries()) {
-          if (verdict !== 'killed') continue
-          await runs.freshWorker()
-          judgements[i] = await judgeOne(batch[i]!, tests)
+    const judged = new Map<Mutant, Judgement>()
+    let next = 0
+    async function work(runs: TestRuns) {
+      while (next < mutants.length && !deadline.aborted) {
+        const batch = mutants.slice(next, next + BATCH[speed])
+        next += BATCH[speed]
+        const judgements: Judgement[] = []
+        await runs.freshWorker()
+        for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(runs, mutant, tests))
+        if (!(await areBelievable(runs, judgements))) {
+          progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
+          for (const [i, { verdict }] of judgements.entries()) {
+            if (verdict !== 'killed') continue
+            await runs.freshWorker()
+            judgements[i] = await judgeOne(runs, batch[i]!, tests)
+          }
         }
+        for (const [i, judgement] of judgements.entries()) judged.set(batch[i]!, judgement)
+        const survived = [...judged.values()].filter(isSurvivor).length
+        progress(`${judged.size} of ${mutants.length} mutants, ${survived} survived`)
       }
-      judged.push(...judgements)
-      progress(`${judged.length} of ${mutants.length} mutants, ${judged.filter(isSurvivor).length} survived`)
     }
+    await Promise.all(workers.slice(0, WORKERS[speed]).map(work))
     return judged
   }
 
-  const judged = await judgeAll(mutants, quick, slow.length > 0 ? minutes / 2 : minutes)
+  const judged = [...(await judgeAll(mutants, quick, 'quick', slow.length > 0 ? minutes / 2 : minutes)).values()]
   const survivors = judged.filter(isSurvivor)
   if (slow.length === 0 || survivors.length === 0) return judged
   progress(`the survivors meet ${slow.length} slow test files`)
-  const again = new Map(
-    (await judgeAll(survivors, slow, minutes / 2)).map((judgement, i) => [survivors[i]!, judgement]),
-  )
+  const again = await judgeAll(survivors, slow, 'slow', minutes / 2)
   return judged.map((judgement) => {
     if (!isSurvivor(judgement)) return judgement
     const second = again.get(judgement)
@@ -157,13 +170,14 @@ const isSurvivor = ({ verdict }: Judgement) => verdict === 'survived'
 
 /** Runs every test file without a mutant, the fastest come first. */
 async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
-  const { code, tests, runs, progress } = judge
+  const { code, tests, workers, progress } = judge
+  const runs = workers[0]!
   const baselines: Baseline[] = []
   const measured = { files, measured: code, limitMs: PATIENCE_MS }
   // The first run also starts PostgreSQL and loads the packages.
   await runs.run(tests[0]!, measured)
   for (const test of tests) {
-    const run = await runGreen(judge, test, measured)
+    const run = await runGreen(runs, test, measured)
     baselines.push({ test, durationMs: run.durationMs, reached: run.reached })
   }
   const totalMs = baselines.reduce((sum, { durationMs }) => sum + durationMs, 0)
@@ -172,7 +186,7 @@ async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
 }
 
 /** Runs a test without a mutant. A test that fails runs once more, in a process of its own. */
-async function runGreen({ runs }: Judge, test: string, options: Parameters<TestRuns['run']>[1]): Promise<TestRun> {
+async function runGreen(runs: TestRuns, test: string, options: Parameters<TestRuns['run']>[1]): Promise<TestRun> {
   const run = await runs.run(test, options)
   if (run.verdict === 'passed') return run
   await runs.freshWorker()

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join, matchesGlob, relative } from 'node:path'
-import { judgeMutants } from './judge.ts'
+import { judgeMutants, WORKERS } from './judge.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
 import { type Report, reportOf } from './report.ts'
 import type { Room } from './rooms.ts'
-import { startTestRuns } from './test-runs.ts'
+import { startTestRuns, type TestRuns } from './test-runs.ts'
 
 /** Judges the mutants of a room in an order that the seed decides, for these minutes. */
 export async function measureRoom(
@@ -25,21 +25,22 @@ export async function measureRoom(
     ),
   )
   const tests = filesOf(room.tests).map((file) => join(root, file))
-  const runs = await startTestRuns(tests)
+  const workers: TestRuns[] = []
   try {
+    while (workers.length < WORKERS.slow) workers.push(await startTestRuns(tests))
     const code = filesOf(room.code).map((file) => join(root, file))
     progress(`${mutants.length} mutants, ${tests.length} test files`)
     const judgements = await judgeMutants(shuffled(mutants, seed, root), {
       root,
       code,
       tests,
-      runs,
+      workers,
       minutes,
       progress,
     })
     return reportOf(judgements, room, root)
   } finally {
-    await runs.stop()
+    for (const worker of workers) await worker.stop()
   }
 }
 
