@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { matchingFormOf } from '../mail/address.ts'
-import { REASONS, STATUSES } from './choices.ts'
+import { FEEDBACK_KINDS, REASONS, STATUSES } from './choices.ts'
 import { command, type Print } from './command.ts'
 import type { Outcome } from './outcome-text.ts'
 import { callApi, query, urlOption } from './service.ts'
@@ -14,6 +14,8 @@ interface ListedEmail {
   from: string
   subject: string
   recipients: (Outcome & { email: string })[]
+  /** Absent in a response of 0.2. */
+  feedback?: { kind: string; recipient: string; member?: boolean }[]
   sandbox: boolean
   createdAt: string
 }
@@ -33,6 +35,9 @@ export const emails = (print: Print) =>
     .description('List sent emails, newest first. Filters can be combined.')
     .addOption(new Option('--status <status>', 'Only with this status').choices(STATUSES))
     .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
+    .addOption(
+      new Option('--feedback <kind>', 'Only came back later, or only with a complaint').choices(FEEDBACK_KINDS),
+    )
     .option('--recipient <address>', 'Only to this recipient')
     .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
     .option('--bounced-by <provider>', 'Only bounced by this mailbox provider, such as microsoft')
@@ -81,19 +86,24 @@ function readPair(text: string, pairs: Record<string, string> = {}): Record<stri
 }
 
 /**
- * A row names the recipient whose status it shows: the one sought, by its matching form, else the first that gives the
- * email its status.
+ * A row names the recipient whose status it shows: the one sought, by its matching form, else one that a report is about,
+ * when the email was delivered, else the first that gives the email its status.
  */
 function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
-  const { createdAt, recipients, subject, message_id, sandbox, ...email } = listed
+  const { createdAt, recipients, feedback = [], subject, message_id, sandbox, ...email } = listed
   const isSought = (one: { email: string }) => sought !== undefined && matchingFormOf(one.email) === sought
+  const reportsOf = (one: { email: string }) => feedback.filter(({ recipient }) => recipient === one.email)
+  const isReported = (one: { email: string }) =>
+    email.status === 'delivered' && reportsOf(one).some(({ member }) => !member)
   const isWorst = ({ status, reason }: Outcome) => status === email.status && reason === email.reason
-  const named = recipients.find(isSought) ?? recipients.find(isWorst) ?? recipients[0]!
+  const named = recipients.find(isSought) ?? recipients.find(isReported) ?? recipients.find(isWorst) ?? recipients[0]!
   const { status, reason = '-', ...recipient } = named
   const more = recipients.length - 1
   const to = more > 0 ? `${recipient.email} and ${more} more${differenceOf(recipients)}` : recipient.email
   const shown = subject.length > SHOWN_SUBJECT ? `${[...subject].slice(0, SHOWN_SUBJECT - 1).join('')}…` : subject
-  return [createdAt, sandbox ? `${status} (dry run)` : status, reason, to, shown, message_id]
+  const later = reportsOf(named).map(({ kind, member }) => (member ? `${kind} of a member` : kind))
+  const outcome = [sandbox ? `${status} (dry run)` : status, ...later].join(', ')
+  return [createdAt, outcome, reason, to, shown, message_id]
 }
 
 /** How many recipients failed, where some did and others did not. */

@@ -79,8 +79,10 @@ const get = (print: Print) =>
 /** The email from its fields to its reports, in the order in which they came about. */
 function describe(email: StoredEmail): string {
   const dryRun = email.sandbox ? ' (dry run: nothing was sent)' : ''
+  const kinds = [...new Set(email.feedback.map(({ kind }) => kind))].join(', ')
+  const later = kinds && `; reported later: ${kinds}`
   return [
-    `${email.message_id}: ${outcomeText(email)}${dryRun}`,
+    `${email.message_id}: ${outcomeText(email)}${later}${dryRun}`,
     ...fieldsOf(email).map(([name, value]) => `  ${`${name}:`.padEnd(12)} ${value}`),
     ...section('Recipients', email.recipients.map(describeRecipient)),
     ...section(

@@ -605,6 +605,14 @@ export interface BatchSummary {
   failed: number
 }
 
+/**
+ * What a later report says.
+ *
+ * - `late_bounce`: A mail server accepted the email and then could not deliver it.
+ * - `complaint`: The recipient complained, for example by marking the email as spam.
+ */
+export type FeedbackKind = 'late_bounce' | 'complaint'
+
 /** One page of emails. */
 export interface ListEmailsResponse {
   /** The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. */
@@ -650,6 +658,8 @@ interface ListedEmailFields {
    * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
    */
   in_doubt?: boolean
+  /** Bounces and complaints that came back after the outcome, oldest first. They never change `status`. */
+  feedback: ListedFeedback[]
 }
 
 /** A recipient and its outcome, as a list shows them. */
@@ -670,8 +680,24 @@ interface ListedRecipientFields {
   mx?: string
 }
 
+/** A report that came back after the outcome, as a list shows it. Get email has its text and how it was read. */
+export interface ListedFeedback {
+  /** Kind of report. */
+  kind: FeedbackKind
+  /** Reason of the bounce, as far as the report says it. Absent for a complaint. */
+  reason?: Reason
+  /** When the service received the report. */
+  reported_at: string
+  /** Address of the recipient that the report is about. */
+  recipient: string
+  /** True when another mailbox failed than that of the recipient, such as a member of a list or alias. */
+  member?: boolean
+}
+
 /** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */
-export interface GetEmailResponse {
+export type GetEmailResponse = ByStatus<GetEmailResponseFields, BounceReason, RejectionReason>
+
+interface GetEmailResponseFields {
   /** Identifier of the message: `msg_` and 26 characters. */
   message_id: string
   /** Terminal state of the message. */
@@ -785,14 +811,6 @@ export interface Feedback {
   /** How the report was read. Absent for a report that an earlier version stored. */
   evidence?: Evidence
 }
-
-/**
- * What a later report says.
- *
- * - `late_bounce`: A mail server accepted the email and then could not deliver it.
- * - `complaint`: The recipient complained, for example by marking the email as spam.
- */
-export type FeedbackKind = 'late_bounce' | 'complaint'
 
 /** What an entry of the suppression list, or a later report, rests on. */
 export interface Evidence {
@@ -2169,6 +2187,11 @@ export interface ListEmailsQuery {
    * for a provider that bounces little.
    */
   bounced_by?: string
+  /**
+   * Only emails about which such a report came back after the outcome. The status of an email that came back stays
+   * `delivered`.
+   */
+  feedback?: FeedbackKind
 }
 
 export interface ListEventsQuery {

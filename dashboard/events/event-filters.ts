@@ -1,9 +1,10 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
+  FEEDBACK_FILTER,
+  feedbackOfName,
   REASON_FILTER,
   RECIPIENT_FILTER,
   STATUS_FILTER,
@@ -30,19 +31,6 @@ export interface EventSearch extends RangeSearch {
   sandbox?: string
 }
 
-const FEEDBACK: Filter = {
-  name: 'feedback',
-  label: 'Report',
-  choices: [
-    ['complaint', 'Complaint'],
-    ['late_bounce', 'Late bounce'],
-  ],
-}
-const FEEDBACK_KINDS: Record<string, FeedbackKind> = {
-  complaint: FeedbackKind.COMPLAINT,
-  late_bounce: FeedbackKind.LATE_BOUNCE,
-}
-
 const KIND: Filter = {
   name: 'event',
   label: 'Kind',
@@ -50,7 +38,7 @@ const KIND: Filter = {
 }
 export const EVENT_FILTERS: Filter[] = [
   KIND,
-  FEEDBACK,
+  FEEDBACK_FILTER,
   STATUS_FILTER,
   REASON_FILTER,
   RECIPIENT_FILTER,
@@ -68,7 +56,7 @@ export function requestOf(search: EventSearch): MessageInitShape<typeof ListEven
   const { event, feedback, recipient, message, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     event,
-    feedback: feedback === undefined ? undefined : FEEDBACK_KINDS[feedback],
+    feedback: feedbackOfName(feedback),
     recipient,
     messageId: message,
     tag,

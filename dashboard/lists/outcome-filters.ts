@@ -1,4 +1,4 @@
-import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { GroupBy } from '../../gen/verdict/v1/stats_pb.ts'
 import { REASON_WORDS, REASONS, reasonCode } from '../status/reasons.ts'
 import type { Filter } from './filter.ts'
@@ -25,6 +25,20 @@ export const REASON_FILTER: Filter = {
   name: 'reason',
   label: 'Reason',
   choices: REASONS.map((reason) => [reasonCode(reason)!, REASON_WORDS[reason]!]),
+}
+
+const REPORTS: Record<string, FeedbackKind> = {
+  late_bounce: FeedbackKind.LATE_BOUNCE,
+  complaint: FeedbackKind.COMPLAINT,
+}
+
+export const FEEDBACK_FILTER: Filter = {
+  name: 'feedback',
+  label: 'Reported later',
+  choices: [
+    ['late_bounce', 'Came back'],
+    ['complaint', 'Complaint'],
+  ],
 }
 
 export const DRY_RUN_FILTER: Filter = {
@@ -57,6 +71,9 @@ export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placehol
 
 /** The status that the address of a page names. */
 export const statusOfName = (name: string | undefined) => (name === undefined ? undefined : STATUSES[name])
+
+/** The kind of report that the address of a page names. */
+export const feedbackOfName = (name: string | undefined) => (name === undefined ? undefined : REPORTS[name])
 
 /** Whether only dry runs or only real sends are asked for. */
 export const sandboxOfName = (name: string | undefined) => (name === undefined ? undefined : name === 'true')

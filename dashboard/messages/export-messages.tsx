@@ -1,7 +1,10 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Cell } from '../../address-files/csv-line.ts'
-import { EmailService, type ListedEmail } from '../../gen/verdict/v1/emails_pb.ts'
+import { EmailService, type ListedEmail, type ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
+import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { ExportList } from '../export/export-list.tsx'
-import { kindCell, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
+import { kindCell, nameOf, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
+import { comparable } from '../outside-text/comparable.ts'
 import type { requestOf } from './message-filters.ts'
 import { shownRecipient } from './shown-recipient.ts'
 
@@ -16,7 +19,17 @@ const HEAD = [
   'tag',
   'tenant_id',
   'dry_run',
+  'feedback',
 ]
+
+/** What came back about a recipient, such as `late_bounce 2026-01-31T12:00:00.000Z`. */
+function reportsCell({ feedback }: ListedEmail, { email }: ListedRecipient): Cell {
+  const reports = feedback.filter(({ recipient }) => comparable(recipient) === comparable(email))
+  const words = reports.map(
+    ({ kind, reportedAt }) => `${nameOf(FeedbackKind, kind)} ${timestampDate(reportedAt!).toISOString()}`,
+  )
+  return words.join(', ') || undefined
+}
 
 /** A line for each recipient; of a list that is filtered by a recipient, for that one only. */
 export function linesOf(email: ListedEmail, filters: ReturnType<typeof requestOf>): Cell[][] {
@@ -33,6 +46,7 @@ export function linesOf(email: ListedEmail, filters: ReturnType<typeof requestOf
     tag,
     tenantId,
     sandbox,
+    reportsCell(email, recipient),
   ])
 }
 

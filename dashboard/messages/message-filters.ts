@@ -2,6 +2,8 @@ import { GroupBy } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import {
   DRY_RUN_FILTER,
+  FEEDBACK_FILTER,
+  feedbackOfName,
   METADATA_FILTER,
   REASON_FILTER,
   RECIPIENT_DOMAIN_FILTER,
@@ -31,6 +33,8 @@ export interface MessageSearch extends RangeSearch {
   recipient_domain?: string
   status?: string
   reason?: string
+  /** What was reported after the outcome. */
+  feedback?: string
   /** A mailbox provider, as statistics name it. */
   bounced_by?: string
   subject?: string
@@ -48,6 +52,7 @@ export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_FILTER,
   MESSAGE_STATUS,
   REASON_FILTER,
+  FEEDBACK_FILTER,
   {
     name: 'bounced_by',
     label: 'Bounced by',
@@ -86,6 +91,7 @@ export function requestOf(search: MessageSearch) {
     status: statusOfName(status),
     inDoubt: status === IN_DOUBT ? true : undefined,
     reason: reasonOfCode(reason),
+    feedback: feedbackOfName(search.feedback),
     sandbox: sandboxOfName(sandbox),
     from: timestampOf(from),
     to: timestampOf(to),

@@ -9,8 +9,8 @@ import { ErrorState } from '../feedback/error-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { breakable } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import { EventPill } from '../status/event-pill.tsx'
 import { reasonCode } from '../status/reasons.ts'
+import { ReportPill } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import styles from './message.module.css'
@@ -61,24 +61,26 @@ function Verdict({ email }: { email: GetEmailResponse }) {
   const { messageId, status, reason, inDoubt, sandbox, recipients, completedAt } = email
   const { sentence, about } = sentenceOfMessage(recipients, sandbox)
   const code = reason === undefined ? undefined : reasonCode(reason)
+  const reports = useReports(messageId)
+  const isReported = reports.length > 0
   return (
     <section className={styles.verdict} aria-label="Outcome">
+      <LaterReports reports={reports} />
       <div className={styles.verdictHead}>
-        <StatusPill status={status} inDoubt={inDoubt} large />
+        <StatusPill status={status} inDoubt={inDoubt} large={!isReported} />
         {sandbox && <span className={styles.dryRun}>Dry run</span>}
         <span className="soft">
           <Ago at={completedAt!} />
         </span>
       </div>
-      <p className={styles.sentence}>
+      <p className={isReported ? undefined : styles.sentence}>
         <Pieces text={capital(sentence.what)} email={about.email} />
       </p>
-      {sentence.advice && (
+      {sentence.advice && !isReported && (
         <p className="soft">
           <Pieces text={sentence.advice} email={about.email} />
         </p>
       )}
-      <LaterReports messageId={messageId} />
       <div className={styles.ids}>
         <ShortId id={messageId} label="message id" whole />
         {code && (
@@ -98,13 +100,17 @@ const ALL_OF: Partial<Record<FeedbackKind, { filter: string; words: string }>> =
   [FeedbackKind.LATE_BOUNCE]: { filter: 'late_bounce', words: 'All late bounces' },
 }
 
-/** What was reported after the outcome: a delivered message can still come back, or lead to a complaint. */
-function LaterReports({ messageId }: { messageId: string }) {
-  const { membership } = useAccount()
+/** What was reported after the outcome, the newest first. */
+function useReports(messageId: string) {
   const { data } = useMessageEvents(messageId)
-  const reports = (data?.events ?? []).flatMap((event) =>
+  return (data?.events ?? []).flatMap((event) =>
     event.feedback === undefined ? [] : [{ ...event, email: event.recipient, feedback: event.feedback }],
   )
+}
+
+/** A delivered message can still come back, or lead to a complaint: the newest fact leads the page. */
+function LaterReports({ reports }: { reports: ReturnType<typeof useReports> }) {
+  const { membership } = useAccount()
   const [latest] = reports
   const found = sentenceOfReports(reports)
   if (!latest || !found) return null
@@ -112,7 +118,7 @@ function LaterReports({ messageId }: { messageId: string }) {
   return (
     <>
       <div className={styles.verdictHead}>
-        <EventPill {...latest} />
+        <ReportPill kind={latest.feedback} member={latest.member} large />
         <span className="soft">
           <Ago at={latest.timestamp!} />
         </span>
@@ -120,6 +126,11 @@ function LaterReports({ messageId }: { messageId: string }) {
       <p className={styles.sentence}>
         <Pieces text={capital(sentence.what)} email={about.email} />
       </p>
+      {latest.detail && (
+        <p className={styles.reported}>
+          <OutsideText text={latest.detail} mono />
+        </p>
+      )}
       {sentence.advice && <p className="soft">{sentence.advice}</p>}
       <Link
         to="/$account/events"

@@ -19,11 +19,13 @@ import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
 import { Address } from '../outside-text/address.tsx'
+import { comparable } from '../outside-text/comparable.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
+import { ReportPill } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
@@ -136,12 +138,17 @@ interface CellProps {
   recipient: ListedRecipient
 }
 
-function Status({ row: { sandbox }, recipient: { status, reason, inDoubt } }: CellProps) {
+function Status({ row: { sandbox, feedback }, recipient: { email, status, reason, inDoubt } }: CellProps) {
   const word = reason !== undefined && !inDoubt ? REASON_WORDS[reason] : undefined
   return (
     <span className={styles.status}>
       <StatusPill status={status} inDoubt={inDoubt} />
       {word && <span className={styles.reason}>{word}</span>}
+      {feedback
+        .filter(({ recipient }) => comparable(recipient) === comparable(email))
+        .map(({ kind, member }) => (
+          <ReportPill key={`${kind} ${member}`} kind={kind} member={member} />
+        ))}
       {sandbox && <span className={styles.dryRun}>Dry run</span>}
     </span>
   )

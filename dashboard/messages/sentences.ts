@@ -141,25 +141,33 @@ export function sentenceOfMessage(recipients: Outcome[], sandbox: boolean): { se
 export interface Report {
   email: string
   feedback: FeedbackKind
+  /** Another mailbox failed than that of the recipient. */
+  member?: boolean
 }
 
 const REPORTS: Record<FeedbackKind, Sentence> = {
-  [FeedbackKind.UNSPECIFIED]: { what: 'later, a report about {address} arrived.' },
+  [FeedbackKind.UNSPECIFIED]: { what: 'a report about {address} arrived.' },
   [FeedbackKind.COMPLAINT]: {
-    what: 'later, {address} complained about it.',
+    what: '{address} complained about it.',
     advice: 'Send no more of such mail to this address.',
   },
   [FeedbackKind.LATE_BOUNCE]: {
-    what: 'later, the message came back: it did not reach {address}.',
-    advice: 'Its event below has the reply of the server that refused it.',
+    what: 'the message came back: it did not reach {address}.',
+    advice: 'A server had accepted it, and could not deliver it. It is not sent again.',
   },
+}
+
+const OF_MEMBER: Sentence = {
+  what: 'a copy of the message came back: a mailbox behind {address} did not get it.',
+  advice: 'Such a mailbox may be a member of a list. This address is not held to it.',
 }
 
 /** The sentence about the first report, with how many more there are; undefined without a report. */
 export function sentenceOfReports(reports: Report[]): { sentence: Sentence; about: Report } | undefined {
   const [about] = reports
   if (!about) return undefined
-  const { what, advice } = REPORTS[about.feedback] ?? REPORTS[FeedbackKind.UNSPECIFIED]
+  const ofKind = REPORTS[about.feedback] ?? REPORTS[FeedbackKind.UNSPECIFIED]
+  const { what, advice } = about.member && about.feedback === FeedbackKind.LATE_BOUNCE ? OF_MEMBER : ofKind
   if (reports.length === 1) return { sentence: { what, advice }, about }
   const others = reports.length === 2 ? 'One more report is' : `${reports.length - 1} more reports are`
   return { sentence: { what, advice: `${others} below.` }, about }

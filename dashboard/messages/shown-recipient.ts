@@ -1,4 +1,5 @@
 import type { ListedEmail, ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
+import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { comparable } from '../outside-text/comparable.ts'
 import { shownOutcome } from '../status/statuses.ts'
 
@@ -6,18 +7,24 @@ import { shownOutcome } from '../status/statuses.ts'
 interface Sought {
   recipient?: string
   inDoubt?: boolean
+  feedback?: FeedbackKind
 }
 
 /**
  * The recipient that a row of the list names. The status beside the name is this recipient's: the one that the list is
- * filtered by, else the first that gives the email its status.
+ * filtered by, else the first that gives the email its status. Of a delivered email it is one that a report is about.
  */
-export function shownRecipient(email: ListedEmail, { recipient, inDoubt }: Sought): ListedRecipient {
+export function shownRecipient(email: ListedEmail, { recipient, inDoubt, feedback }: Sought): ListedRecipient {
   const { recipients, status, reason } = email
   const sought = recipient === undefined ? undefined : comparable(recipient)
+  const isReported = feedback !== undefined || status === DeliveryStatus.DELIVERED
+  const reported = email.feedback
+    .filter(({ kind, member }) => (feedback === undefined ? !member : kind === feedback))
+    .map((report) => comparable(report.recipient))
   return (
     recipients.find((one) => comparable(one.email) === sought) ??
     recipients.find((one) => inDoubt && one.inDoubt) ??
+    recipients.find((one) => isReported && reported.includes(comparable(one.email))) ??
     recipients.find((one) => one.status === status && one.reason === reason) ??
     recipients[0]!
   )

@@ -40,6 +40,7 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
   const times = timesOf({ fromMs, toMs })
   const messages = messagesIn({ fromMs, toMs }, simulated)
   const reasons = rankedReasons(now.data.reasons)
+  const { lateBounces } = now.data.totals!
   return (
     <div className={styles.place}>
       <ul className={styles.figures} aria-label="Figures">
@@ -59,8 +60,21 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
           </li>
         ))}
       </ul>
-      {reasons.length > 0 && (
+      {(reasons.length > 0 || lateBounces > 0) && (
         <ol className={styles.reasons} aria-label="Reasons">
+          {lateBounces > 0 && (
+            <li>
+              <Link
+                to="/$account/events"
+                params={params}
+                search={{ ...times, feedback: 'late_bounce' }}
+                className="text-link"
+              >
+                Came back after delivery
+              </Link>{' '}
+              {countOf(lateBounces)}
+            </li>
+          )}
           {reasons.slice(0, MOST_REASONS).map(([reason, emails]) => (
             <li key={reason}>
               <Link to="/$account/messages" params={params} search={{ ...messages, reason }} className="text-link">

@@ -279,6 +279,7 @@ export const EXAMPLES: Record<string, Example> = {
           sandbox: false,
           createdAt: '2026-01-31T12:00:00.000Z',
           completedAt: '2026-01-31T12:00:00.412Z',
+          feedback: [{ kind: 'complaint', reported_at: '2026-02-01T08:15:00.000Z', recipient: RECIPIENT }],
         },
       ],
       has_more: false,

@@ -99,7 +99,7 @@ export function narrowingOf({ properties, required }: Schema): 'ByStatus' | 'ByR
   const { status, reason, error, feedback } = (properties ?? {}) as Record<string, Schema>
   if (!reason || !status || nameOf(status) !== 'DeliveryStatus') return undefined
   if (error) return 'ByResult'
-  if (!feedback) return 'ByStatus'
+  if (!feedback || feedback.type === 'array') return 'ByStatus'
   // A report does not change the status that it repeats.
   return (required as string[]).includes('feedback') ? undefined : 'ByEvent'
 }

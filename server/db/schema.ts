@@ -711,6 +711,7 @@ export const feedback = pgTable(
     // A report that arrives twice is stored once.
     uniqueIndex('feedback_report').on(t.messageId, sql.raw(matchingSql('recipient')), t.kind, t.isMember),
     index('feedback_reported').on(t.reportedAt),
+    index('feedback_account').on(t.accountId, t.kind, t.messageId),
     checkOneOf(t.kind),
     checkOneOf(t.reason),
   ],

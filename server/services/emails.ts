@@ -12,11 +12,11 @@ import {
 import { EvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { accountOf, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
-import { and, asc, eq } from '../db/drizzle.ts'
+import { and, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import { feedbackNames, reasonNames, statusNames } from '../db/outcome-names.ts'
+import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { RETENTION_MS } from '../db/retention.ts'
-import { feedback, messages, recipients, retries } from '../db/schema.ts'
+import { messages, recipients, retries } from '../db/schema.ts'
 import { readStored } from '../db/stored-json.ts'
 import type { SenderDomains } from '../domains/sender.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
@@ -29,6 +29,7 @@ import { outcomeOfRow } from '../sending/stored-response.ts'
 import type { Backend } from './backend.ts'
 import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
 import { createListEmails } from './list-emails.ts'
+import { reportOf, reportsAbout } from './reports.ts'
 import { type BatchMethodParts, createSendBatch } from './send-batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
@@ -110,7 +111,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
   if (!message) return undefined
   const [rows, reports, retriedBy] = await Promise.all([
     db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
-    db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
+    reportsAbout(db, [id]),
     db
       .selectDistinct({ id: retries.messageId })
       .from(retries)
@@ -157,24 +158,10 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     text: request.text,
     autoText: request.auto_text,
     raw: request.raw,
-    feedback: withoutReplaced(reports).map(({ kind, reason, reportedAt, recipient, detail, isMember, evidence }) => ({
-      kind: feedbackNames.value(kind),
-      reason: reason === null ? undefined : reasonNames.value(reason),
-      reportedAt: timestampFromMs(reportedAt.getTime()),
-      recipient,
-      detail: detail ?? undefined,
-      member: isMember || undefined,
-      evidence: readStored(EvidenceSchema, evidence),
+    feedback: (reports.get(id) ?? []).map((report) => ({
+      ...reportOf(report),
+      detail: report.detail ?? undefined,
+      evidence: readStored(EvidenceSchema, report.evidence),
     })),
   })
 }
-
-/** A report about the recipient itself replaces one of its kind about a member. */
-const withoutReplaced = (reports: (typeof feedback.$inferSelect)[]) =>
-  reports.filter(
-    (report) =>
-      !report.isMember ||
-      !reports.some(
-        ({ isMember, kind, recipient }) => !isMember && kind === report.kind && recipient === report.recipient,
-      ),
-  )

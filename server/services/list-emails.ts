@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { SQL } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import {
   type EmailService,
   type ListEmailsRequest,
@@ -15,8 +16,8 @@ import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { matchingSql, recipientDomainSql } from '../db/matching-sql.ts'
 import { type IdRange, newestRows } from '../db/newest-rows.ts'
-import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
-import { messages, recipients } from '../db/schema.ts'
+import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
+import { feedback, messages, recipients } from '../db/schema.ts'
 import type { Backend } from './backend.ts'
 import {
   pageOf,
@@ -32,6 +33,7 @@ import {
   readTenantFilter,
 } from './listing.ts'
 import { newestWithTerms } from './newest-with-terms.ts'
+import { type ReportRow, reportOf, reportsAbout } from './reports.ts'
 
 export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof EmailService>['listEmails'] {
   return async (request, context) => {
@@ -41,11 +43,9 @@ export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof E
     return read(async (db) => {
       const rows = await findRows(db, filters, range, limit + 1)
       const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
-      const outcomes = await outcomesOf(
-        db,
-        page.map(({ id }) => id),
-      )
-      return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!)), ...more }
+      const ids = page.map(({ id }) => id)
+      const [outcomes, reports] = await Promise.all([outcomesOf(db, ids), reportsAbout(db, ids)])
+      return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!, reports.get(row.id) ?? [])), ...more }
     })
   }
 }
@@ -62,6 +62,7 @@ function readFilters(request: ListEmailsRequest) {
     sandbox: request.sandbox,
     inDoubt: request.inDoubt,
     bouncedBy: readProvider(request.bouncedBy, 'bounced_by'),
+    kind: readEnum('feedback', request.feedback, feedbackNames),
     terms: readTerms(request),
   }
 }
@@ -96,7 +97,7 @@ const COLUMNS = {
 }
 
 function matches(
-  { accountId, recipient: _, recipientDomain: __, inDoubt, bouncedBy, terms, ...columns }: Filters,
+  { accountId, recipient: _, recipientDomain: __, inDoubt, bouncedBy, kind, terms, ...columns }: Filters,
   range: IdRange,
 ) {
   const present = Object.entries(columns).filter(([, value]) => value !== undefined)
@@ -108,6 +109,7 @@ function matches(
     ...equal,
     inDoubt === undefined ? undefined : inDoubt ? isInDoubt(range) : sql`not (${isInDoubt(range)})`,
     bouncedBy && isBouncedBy(bouncedBy, range),
+    kind === undefined ? undefined : hasReport(kind),
     terms && hasTerms(accountId, terms),
   )
 }
@@ -128,6 +130,10 @@ const hasBouncedFor = (condition: SQL, { from, below }: IdRange) => sql`${messag
 
 const isInDoubt = (range: IdRange) => hasBouncedFor(sql`r.in_doubt`, range)
 
+/** Whether a report of the kind came back: a look at one index, which holds few messages. */
+const hasReport = (kind: string) => sql<boolean>`
+  coalesce((select true from ${feedback} f where f.message_id = ${messages.id} and f.kind = ${kind} limit 1), false)`
+
 /** The exchanger that bounced a recipient: the last one, or the first that was tried when none responded. */
 const MX = sql.raw(`lower(coalesce(r.smtp ->> 'mx', (
   select tried ->> 'mx' from json_array_elements(r.smtp -> 'tried') as tried where tried ->> 'mx' is not null limit 1)))`)
@@ -142,9 +148,11 @@ const isBouncedBy = (sites: string[], range: IdRange) =>
 const endingIn = (site: string) => sql`${`%.${site}`}::text`
 
 function findRows(db: Database, filters: Filters, range: IdRange, limit: number) {
-  const { recipient, recipientDomain, terms } = filters
-  if (recipient === undefined && terms !== undefined) return findEmailsWith(db, filters, terms, range, limit)
-  const find = recipient === undefined && recipientDomain === undefined ? findEmails : findEmailsTo
+  const { recipient, recipientDomain, kind, terms } = filters
+  if (recipient === undefined && kind === undefined && terms !== undefined)
+    return findEmailsWith(db, filters, terms, range, limit)
+  const isByRecipient = recipient !== undefined || (recipientDomain !== undefined && kind === undefined)
+  const find = isByRecipient ? findEmailsTo : kind === undefined ? findEmails : findReported
   return newestRows(range, limit, (range, limit) => find(db, filters, range, limit))
 }
 
@@ -183,18 +191,44 @@ async function findEmailsWith(db: Database, filters: Filters, terms: object, ran
   return db.select(COLUMNS).from(messages).where(inArray(messages.id, ids)).orderBy(desc(messages.id))
 }
 
-const hasRecipientAt = (domain: string, { from, below }: IdRange) => sql`exists (
+const hasRecipientAt = (domain: string, { from, below }: IdRange, id: PgColumn = messages.id) => sql`exists (
   select from ${recipients} r
-  where r.message_id = ${messages.id} and r.message_id >= ${from} and r.message_id < ${below}
+  where r.message_id = ${id} and r.message_id >= ${from} and r.message_id < ${below}
     and ${sql.raw(recipientDomainSql('r.email'))} = ${domain})`
 
-/**
- * Finds emails by a recipient or the domain of one, once each: an address may be among the recipients in two spellings.
- * The inner limit keeps PostgreSQL from joining the other way round, which would read every email of the account when
- * the address is rare.
- */
+/** Finds emails by a recipient or the domain of one. An address may be among the recipients in two spellings. */
 function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: number) {
-  const { messageId, accountId } = recipients
+  const { recipient, recipientDomain } = filters
+  const isSought = and(
+    recipient === undefined ? undefined : eq(sql.raw(matchingSql('recipients.email')), recipient),
+    recipientDomain === undefined ? undefined : eq(sql.raw(recipientDomainSql('recipients.email')), recipientDomain),
+  )
+  return findEmailsOf(db, recipients, isSought, filters, range, limit)
+}
+
+/** Finds emails about which reports came back, which are few. */
+function findReported(db: Database, filters: Filters, range: IdRange, limit: number) {
+  const { kind, recipientDomain } = filters
+  const isSought = and(
+    sql`${feedback.kind} = ${kind}`,
+    recipientDomain === undefined ? undefined : hasRecipientAt(recipientDomain, range, feedback.messageId),
+  )
+  return findEmailsOf(db, feedback, isSought, filters, range, limit)
+}
+
+/**
+ * Finds emails by rows about them, once each, though several rows may match. The inner limit keeps PostgreSQL from
+ * joining the other way round, which would read every email of the account when such rows are rare.
+ */
+function findEmailsOf(
+  db: Database,
+  rows: typeof recipients | typeof feedback,
+  isSought: SQL | undefined,
+  filters: Filters,
+  range: IdRange,
+  limit: number,
+) {
+  const { messageId, accountId } = rows
   const email = db
     .select(COLUMNS)
     .from(messages)
@@ -203,19 +237,9 @@ function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: num
     .as('email')
   return db
     .selectDistinctOn([messageId], email._.selectedFields)
-    .from(recipients)
+    .from(rows)
     .crossJoinLateral(email)
-    .where(
-      and(
-        eq(accountId, filters.accountId),
-        filters.recipient === undefined ? undefined : eq(sql.raw(matchingSql('recipients.email')), filters.recipient),
-        filters.recipientDomain === undefined
-          ? undefined
-          : eq(sql.raw(recipientDomainSql('recipients.email')), filters.recipientDomain),
-        gte(messageId, range.from),
-        lt(messageId, range.below),
-      ),
-    )
+    .where(and(eq(accountId, filters.accountId), isSought, gte(messageId, range.from), lt(messageId, range.below)))
     .orderBy(desc(messageId))
     .limit(limit)
 }
@@ -244,7 +268,7 @@ async function outcomesOf(db: Database, ids: string[]) {
 type EmailRow = Awaited<ReturnType<typeof findEmails>>[number]
 type OutcomeRows = Awaited<ReturnType<typeof outcomesOf>> extends Map<string, infer Rows> ? Rows : never
 
-function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
+function emailOf(row: EmailRow, outcomes: OutcomeRows, reports: ReportRow[]): ListedEmail {
   const { from, subject, metadata } = row.request
   return create(ListedEmailSchema, {
     messageId: publicId('msg', row.id),
@@ -263,6 +287,7 @@ function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
     metadata: metadata ?? {},
     tenantId: row.tenantId ?? undefined,
     sandbox: row.sandbox,
+    feedback: reports.map(reportOf),
     createdAt: timestampFromMs(timeOfId(row.id)),
     completedAt: timestampFromDate(row.completedAt),
   })

@@ -91,7 +91,7 @@ test('email get tells the whole story of an email, evidence included', async () 
   const { json, text, exit } = await run(['email', 'get', 'msg_1'])
   expect(there.urls).toEqual(['/api/v1/emails/msg_1'])
   expect([json, exit]).toEqual([EMAIL, undefined])
-  expect(text).toBe(`msg_1: bounced, policy_block
+  expect(text).toBe(`msg_1: bounced, policy_block; reported later: late_bounce
   From:        Shop <a@shop.example>
   To:          Ann <ann@r.example>
   Cc:          bob@r.example
@@ -185,6 +185,20 @@ test.each([
   const email = { ...LISTED, sandbox: false, status: 'bounced', reason: 'mailbox_full', recipients }
   using _there = await service({ emails: [email], has_more: false })
   expect((await run(['emails', ...filters])).text).toContain(line)
+})
+
+test('a listed email that came back says so, and names the recipient', async () => {
+  const recipients = ['ann@r.example', 'bob@r.example'].map((email) => ({ email, status: 'delivered' }))
+  const feedback = [
+    { kind: 'late_bounce', recipient: 'bob@r.example' },
+    { kind: 'late_bounce', recipient: 'ann@r.example', member: true },
+  ]
+  const email = { ...LISTED, sandbox: false, status: 'delivered', recipients, feedback }
+  using there = await service({ emails: [email], has_more: false })
+  const text = async (...args: string[]) => (await run(['emails', ...args])).text
+  expect(await text('--feedback', 'late_bounce')).toMatch(/delivered, late_bounce +- +bob/)
+  expect(await text('--recipient', 'ann@r.example')).toMatch(/delivered, late_bounce of a member +- +ann/)
+  expect(there.urls[0]).toBe('/api/v1/emails?feedback=late_bounce')
 })
 
 test('emails without filters have no query, and an empty list says so', async () => {

@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
 import { differenceOf, shownRecipient } from '../../dashboard/messages/shown-recipient.ts'
-import { ListedEmailSchema, ListedRecipientSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { ListedEmailSchema, ListedFeedbackSchema, ListedRecipientSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { DeliveryStatus, FeedbackKind, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 const { DELIVERED, BOUNCED, REJECTED } = DeliveryStatus
 const to = (email: string, status: DeliveryStatus, reason?: Reason, inDoubt?: boolean) =>
@@ -29,6 +29,18 @@ test.each([
   ['the one in doubt, where those are listed', { inDoubt: true }, 'late@example.com'],
 ])('a row of the list names %s', (_, filters, email) => {
   expect(shownRecipient(MIXED, filters).email).toBe(email)
+})
+
+test('a row of a delivered email names one that a report is about, so that no such row looks like success', () => {
+  const feedback = [create(ListedFeedbackSchema, { recipient: 'Bob@example.com', kind: FeedbackKind.LATE_BOUNCE })]
+  const recipients = [to('ann@example.com', DELIVERED), to('bob@example.com', DELIVERED)]
+  const email = create(ListedEmailSchema, { status: DELIVERED, recipients, feedback })
+  expect(shownRecipient(email, {}).email).toBe('bob@example.com')
+  expect(shownRecipient(email, { recipient: 'ann@example.com' }).email).toBe('ann@example.com')
+  const mixed = create(ListedEmailSchema, { ...MIXED, feedback: [{ ...feedback[0]!, recipient: 'ivan@gmail.com' }] })
+  expect(shownRecipient(mixed, {}).email).toBe('Full@example.com')
+  expect(shownRecipient(mixed, { feedback: FeedbackKind.LATE_BOUNCE }).email).toBe('ivan@gmail.com')
+  expect(shownRecipient(mixed, { feedback: FeedbackKind.COMPLAINT }).email).toBe('Full@example.com')
 })
 
 test('a row says how its recipients differ', () => {

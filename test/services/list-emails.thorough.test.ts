@@ -6,7 +6,7 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
-import { messages, openMessages, recipients } from '../../server/db/schema.ts'
+import { feedback, messages, openMessages, recipients } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -51,12 +51,25 @@ async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, 
   return id
 }
 
+/** Stores what came back about ann@example.net. */
+async function report(
+  messageId: string,
+  kind: 'late_bounce' | 'complaint',
+  change?: Partial<typeof feedback.$inferInsert>,
+) {
+  const reason = kind === 'late_bounce' ? 'mailbox_does_not_exist' : null
+  const row = { id: newId(now), messageId, accountId: api.world.account.id, recipient: 'ann@example.net', kind, reason }
+  await api.world.db.insert(feedback).values({ ...row, reportedAt: new Date(now), ...change } as typeof row)
+}
+
 beforeAll(async () => {
   api = await startApi()
   now = Date.now()
   await partitionsBack(100)
   const bounced = { status: 'bounced', reason: 'mailbox_full' }
-  await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })
+  const fresh = await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })
+  await report(fresh, 'late_bounce')
+  await report(fresh, 'complaint', { id: newId(now + 1) })
   const atMicrosoft = { mx: 'buecher.mail.protection.OUTLOOK.com', tried: [] }
   await store({
     ...{ subject: 'full', agoMs: 2 * HOUR_MS, to: ['Bob@xn--bcher-kva.example'], change: bounced, smtp: atMicrosoft },
@@ -65,13 +78,15 @@ beforeAll(async () => {
   const tried = { tried: [{ ip: '192.0.2.1' }, { mx: 'aspmx.l.google.com' }, { mx: 'mx.other.example' }] }
   await store({ subject: 'spam', agoMs: DAY_MS, change: spam, kind: 'cc', smtp: tried })
   await store({ subject: 'refused', agoMs: 4 * DAY_MS, change: { status: 'rejected', reason: 'suppression_list' } })
-  await store({ subject: 'tenant', agoMs: 20 * DAY_MS, change: { tenantId: 'shop-1', tag: 'orders' } })
+  const old = await store({ subject: 'tenant', agoMs: 20 * DAY_MS, change: { tenantId: 'shop-1', tag: 'orders' } })
+  await report(old, 'late_bounce', { isMember: true })
   await store({ subject: 'domain', agoMs: 60 * DAY_MS, change: { domain: 'xn--bcher-kva.example', sandbox: true } })
   const doubtful = { status: 'bounced', reason: 'connection_timeout' }
   const to = ['ann@example.net', 'Ann@example.net', 'cy@example.net']
   await store({ subject: 'both', agoMs: 89 * DAY_MS, to, change: doubtful })
   await store({ subject: 'expired', agoMs: 91 * DAY_MS })
-  await store({ subject: 'foreign', agoMs: HOUR_MS, account: randomUUID() })
+  const account = randomUUID()
+  await report(await store({ subject: 'foreign', agoMs: HOUR_MS, account }), 'late_bounce', { accountId: account })
 })
 afterAll(() => api.stop())
 
@@ -115,7 +130,18 @@ test('emails are listed newest createdAt first, with the fields of the contract'
     sandbox: false,
     createdAt: new Date(now - HOUR_MS).toISOString(),
     completedAt: new Date(now - HOUR_MS + 400).toISOString(),
+    feedback: [
+      {
+        kind: 'late_bounce',
+        reason: 'mailbox_does_not_exist',
+        recipient: 'ann@example.net',
+        reported_at: expect.any(String),
+      },
+      { kind: 'complaint', recipient: 'ann@example.net', reported_at: new Date(now).toISOString() },
+    ],
   })
+  expect(json.emails[1].feedback).toEqual([])
+  expect(json.emails[4].feedback).toMatchObject([{ kind: 'late_bounce', member: true }])
   expect(json.emails[2]).toMatchObject({
     status: 'bounced',
     reason: 'spam_blocked',
@@ -163,6 +189,17 @@ test.each([
   ['sandbox=true', ['domain']],
   ['sandbox=false', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
   ['status=bounced&reason=spam_blocked', ['spam']],
+  ['feedback=late_bounce', ['new', 'tenant']],
+  ['feedback=complaint', ['new']],
+  ['feedback=late_bounce&tag=orders&tenant_id=shop-1', ['tenant']],
+  ['feedback=late_bounce&status=bounced', []],
+  ['feedback=late_bounce&recipient=ANN@example.net', ['new', 'tenant']],
+  ['feedback=complaint&recipient=bob@bücher.example', []],
+  ['feedback=late_bounce&recipient_domain=Example.NET', ['new', 'tenant']],
+  ['feedback=late_bounce&recipient_domain=example.org', []],
+  ['feedback=late_bounce&subject=tenant', ['tenant']],
+  ['feedback=complaint&metadata.order=7', ['new']],
+  ['feedback=complaint&metadata.order=8', []],
   ['bounced_by=microsoft', ['full']],
   ['bounced_by=Outlook.com', ['full']],
   ['bounced_by=google', ['spam']],
@@ -190,7 +227,13 @@ test('from is included and to is excluded', async () => {
 })
 
 test('pages return every email once, with every filter', async () => {
-  for (const filter of ['', 'recipient=ann@example.net', 'domain=example.test', 'in_doubt=false']) {
+  for (const filter of [
+    '',
+    'recipient=ann@example.net',
+    'domain=example.test',
+    'in_doubt=false',
+    'feedback=late_bounce',
+  ]) {
     for (const limit of [1, 2, 3]) {
       const seen: string[] = []
       for (let cursor = ''; ; ) {
@@ -254,6 +297,7 @@ test.each([
   ['limit=ten', 'limit'],
   ['status=deliverd', 'status'],
   ['reason=unknown', 'reason'],
+  ['feedback=delivery', 'feedback'],
   ['sandbox=maybe', 'sandbox'],
   ['domain=localhost', 'domain'],
   ['domain=', 'domain'],

@@ -347,6 +347,7 @@ CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("ac
 CREATE UNIQUE INDEX "webhook_endpoints_first" ON "webhook_endpoints" USING btree ("account_id") WHERE first;--> statement-breakpoint
 CREATE INDEX "events_recipient" ON "events" USING btree ("account_id",lower(recipient collate "C"),"id");--> statement-breakpoint
 CREATE UNIQUE INDEX "feedback_report" ON "feedback" USING btree ("message_id",lower(recipient collate "C"),"kind","is_member");--> statement-breakpoint
+CREATE INDEX "feedback_account" ON "feedback" USING btree ("account_id","kind","message_id");--> statement-breakpoint
 CREATE INDEX "recipients_email" ON "recipients" USING btree ("account_id",lower(email collate "C"),"message_id");--> statement-breakpoint
 CREATE INDEX "recipients_domain" ON "recipients" USING btree ("account_id",lower(split_part(email, '@', -1) collate "C"),"message_id");--> statement-breakpoint
 CREATE INDEX "suppressions_import" ON "suppressions" USING btree ("account_id","import_id","email") WHERE import_id is not null;--> statement-breakpoint

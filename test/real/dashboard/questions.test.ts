@@ -104,6 +104,28 @@ question('Did ivan get it?', async () => {
   await shows('Delivered', rows().first())
 })
 
+question('Did it come back later?', async () => {
+  const [back] = await installation.sql<[{ email: string; detail: string }]>`
+    select recipient as email, detail from feedback
+    where account_id = ${accountId()} and kind = 'late_bounce' and not is_member order by id desc limit 1`
+  await search(back.email)
+  const row = rows().filter({ hasText: 'Came back' }).first()
+  await shows(back.email, row)
+  await shows('Delivered', row)
+  await click(row.getByRole('link'))
+  const outcome = page.getByRole('region', { name: 'Outcome' })
+  await shows(/^The message came back/, outcome)
+  await shows(back.detail, outcome)
+  expect(await outcome.textContent()).toMatch(/^Came back/)
+})
+
+question('Which mails came back this week?', async () => {
+  await click(button('7 days'))
+  await click(page.getByRole('list', { name: 'Reasons' }).getByRole('link', { name: 'Came back after delivery' }))
+  await page.waitForURL(/feedback=late_bounce/)
+  await shows('Came back', rows().first())
+})
+
 question('Does Outlook refuse us?', async () => {
   await click(button('7 days'))
   const outlook = main().getByRole('row').filter({ hasText: 'Microsoft (Outlook)' })

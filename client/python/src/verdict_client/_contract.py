@@ -812,6 +812,14 @@ class BatchSummary(TypedDict):
     """Results with an `error`."""
 
 
+FeedbackKind = Literal["late_bounce", "complaint"]
+"""What a later report says.
+
+- `late_bounce`: A mail server accepted the email and then could not deliver it.
+- `complaint`: The recipient complained, for example by marking the email as spam.
+"""
+
+
 class ListEmailsResponse(TypedDict):
     """One page of emails."""
 
@@ -853,6 +861,8 @@ class ListedEmailDelivered(_ListedEmailDeliveredKeywords):
     """When the send was accepted."""
     completedAt: str
     """When the outcome was recorded."""
+    feedback: list[ListedFeedback]
+    """Bounces and complaints that came back after the outcome, oldest first. They never change `status`."""
 
 
 _ListedEmailBouncedKeywords = TypedDict("_ListedEmailBouncedKeywords", {"from": str})
@@ -891,6 +901,8 @@ class ListedEmailBounced(_ListedEmailBouncedKeywords):
     """True when the reply to the final dot was lost for at least one recipient: the message may or may not have
     arrived.
     """
+    feedback: list[ListedFeedback]
+    """Bounces and complaints that came back after the outcome, oldest first. They never change `status`."""
 
 
 _ListedEmailRejectedKeywords = TypedDict("_ListedEmailRejectedKeywords", {"from": str})
@@ -925,6 +937,8 @@ class ListedEmailRejected(_ListedEmailRejectedKeywords):
     """When the send was accepted."""
     completedAt: str
     """When the outcome was recorded."""
+    feedback: list[ListedFeedback]
+    """Bounces and complaints that came back after the outcome, oldest first. They never change `status`."""
 
 
 ListedEmail = ListedEmailDelivered | ListedEmailBounced | ListedEmailRejected
@@ -985,19 +999,104 @@ ListedRecipient = ListedRecipientDelivered | ListedRecipientBounced | ListedReci
 """A recipient and its outcome, as a list shows them."""
 
 
-_GetEmailResponseKeywords = TypedDict("_GetEmailResponseKeywords", {"from": str})
+class ListedFeedback(TypedDict):
+    """A report that came back after the outcome, as a list shows it. Get email has its text and how it was read."""
+
+    kind: FeedbackKind
+    """Kind of report."""
+    reason: NotRequired[Reason]
+    """Reason of the bounce, as far as the report says it. Absent for a complaint."""
+    reported_at: str
+    """When the service received the report."""
+    recipient: str
+    """Address of the recipient that the report is about."""
+    member: NotRequired[bool]
+    """True when another mailbox failed than that of the recipient, such as a member of a list or alias."""
 
 
-class GetEmailResponse(_GetEmailResponseKeywords):
+_GetEmailResponseDeliveredKeywords = TypedDict("_GetEmailResponseDeliveredKeywords", {"from": str})
+
+
+@final
+class GetEmailResponseDelivered(_GetEmailResponseDeliveredKeywords):
     """A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages.
     `from`: Sender, as given in the request.
     """
 
     message_id: str
     """Identifier of the message: `msg_` and 26 characters."""
-    status: DeliveryStatus
+    status: Literal["delivered"]
     """Terminal state of the message."""
-    reason: NotRequired[Reason]
+    to: list[str]
+    """The recipients of `to`, each `ann@example.com` or `Ann <ann@example.com>`, with its domain as A-labels."""
+    reply_to: NotRequired[str]
+    """Reply-To. Several addresses are separated by commas, as in the header of the message."""
+    subject: str
+    """Subject."""
+    headers: dict[str, str]
+    """Custom headers."""
+    tenant_id: NotRequired[str]
+    """Tenant given with the send."""
+    sandbox: bool
+    """True when this was a dry run."""
+    size_bytes: int
+    """Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built, or the service
+    stopped during the send.
+    """
+    attachments: list[StoredAttachment]
+    """The attachments, without their content."""
+    recipients: list[RecipientOutcome]
+    """Outcome and evidence of each recipient."""
+    events: list[EmailEvent]
+    """The events of the outcomes, one for each recipient. The events of `feedback` are in the list of events."""
+    createdAt: str
+    """When the send was accepted."""
+    completedAt: str
+    """When the outcome was recorded."""
+    expiresAt: str
+    """When the stored email is deleted: 90 days after `createdAt`."""
+    html: NotRequired[str]
+    """HTML body. Kept only when the operator stores content."""
+    text: NotRequired[str]
+    """Plain-text body. Kept only when the operator stores content."""
+    feedback: list[Feedback]
+    """Bounces and complaints that came later, oldest first."""
+    cc: NotRequired[list[str]]
+    """The recipients of `cc`, in the format of `to`."""
+    bcc: NotRequired[list[str]]
+    """The recipients of `bcc`, in the format of `to`."""
+    metadata: NotRequired[dict[str, str]]
+    """Metadata given with the send."""
+    tag: NotRequired[str]
+    """Tag given with the send."""
+    retry_of: NotRequired[str]
+    """`message_id` of the message that this one retries, as given with the send."""
+    retried_by: NotRequired[list[str]]
+    """`message_id` of the messages that retry recipients of this one, oldest first. A send that is still running is
+    among them.
+    """
+    auto_text: NotRequired[bool]
+    """True when the plain-text body was to be made from the HTML."""
+    raw: NotRequired[bool]
+    """True when the message was given whole, as `raw`. `subject`, `attachments` and the bodies are then read from
+    it.
+    """
+
+
+_GetEmailResponseBouncedKeywords = TypedDict("_GetEmailResponseBouncedKeywords", {"from": str})
+
+
+@final
+class GetEmailResponseBounced(_GetEmailResponseBouncedKeywords):
+    """A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages.
+    `from`: Sender, as given in the request.
+    """
+
+    message_id: str
+    """Identifier of the message: `msg_` and 26 characters."""
+    status: Literal["bounced"]
+    """Terminal state of the message."""
+    reason: BounceReason
     """Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`."""
     to: list[str]
     """The recipients of `to`, each `ann@example.com` or `Ann <ann@example.com>`, with its domain as A-labels."""
@@ -1057,6 +1156,81 @@ class GetEmailResponse(_GetEmailResponseKeywords):
     """
 
 
+_GetEmailResponseRejectedKeywords = TypedDict("_GetEmailResponseRejectedKeywords", {"from": str})
+
+
+@final
+class GetEmailResponseRejected(_GetEmailResponseRejectedKeywords):
+    """A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages.
+    `from`: Sender, as given in the request.
+    """
+
+    message_id: str
+    """Identifier of the message: `msg_` and 26 characters."""
+    status: Literal["rejected"]
+    """Terminal state of the message."""
+    reason: RejectionReason
+    """Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`."""
+    to: list[str]
+    """The recipients of `to`, each `ann@example.com` or `Ann <ann@example.com>`, with its domain as A-labels."""
+    reply_to: NotRequired[str]
+    """Reply-To. Several addresses are separated by commas, as in the header of the message."""
+    subject: str
+    """Subject."""
+    headers: dict[str, str]
+    """Custom headers."""
+    tenant_id: NotRequired[str]
+    """Tenant given with the send."""
+    sandbox: bool
+    """True when this was a dry run."""
+    size_bytes: int
+    """Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built, or the service
+    stopped during the send.
+    """
+    attachments: list[StoredAttachment]
+    """The attachments, without their content."""
+    recipients: list[RecipientOutcome]
+    """Outcome and evidence of each recipient."""
+    events: list[EmailEvent]
+    """The events of the outcomes, one for each recipient. The events of `feedback` are in the list of events."""
+    createdAt: str
+    """When the send was accepted."""
+    completedAt: str
+    """When the outcome was recorded."""
+    expiresAt: str
+    """When the stored email is deleted: 90 days after `createdAt`."""
+    html: NotRequired[str]
+    """HTML body. Kept only when the operator stores content."""
+    text: NotRequired[str]
+    """Plain-text body. Kept only when the operator stores content."""
+    feedback: list[Feedback]
+    """Bounces and complaints that came later, oldest first."""
+    cc: NotRequired[list[str]]
+    """The recipients of `cc`, in the format of `to`."""
+    bcc: NotRequired[list[str]]
+    """The recipients of `bcc`, in the format of `to`."""
+    metadata: NotRequired[dict[str, str]]
+    """Metadata given with the send."""
+    tag: NotRequired[str]
+    """Tag given with the send."""
+    retry_of: NotRequired[str]
+    """`message_id` of the message that this one retries, as given with the send."""
+    retried_by: NotRequired[list[str]]
+    """`message_id` of the messages that retry recipients of this one, oldest first. A send that is still running is
+    among them.
+    """
+    auto_text: NotRequired[bool]
+    """True when the plain-text body was to be made from the HTML."""
+    raw: NotRequired[bool]
+    """True when the message was given whole, as `raw`. `subject`, `attachments` and the bodies are then read from
+    it.
+    """
+
+
+GetEmailResponse = GetEmailResponseDelivered | GetEmailResponseBounced | GetEmailResponseRejected
+"""A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages."""
+
+
 class StoredAttachment(TypedDict):
     """An attachment of a stored email. Its content is not kept."""
 
@@ -1104,14 +1278,6 @@ class Feedback(TypedDict):
     """
     evidence: NotRequired[Evidence]
     """How the report was read. Absent for a report that an earlier version stored."""
-
-
-FeedbackKind = Literal["late_bounce", "complaint"]
-"""What a later report says.
-
-- `late_bounce`: A mail server accepted the email and then could not deliver it.
-- `complaint`: The recipient complained, for example by marking the email as spam.
-"""
 
 
 class Evidence(TypedDict):
@@ -2915,6 +3081,10 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
     `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give
     `from` for a provider that bounces little.
+    """
+    feedback: NotRequired[FeedbackKind]
+    """Only emails about which such a report came back after the outcome. The status of an email that came back stays
+    `delivered`.
     """
 
 
