@@ -166,9 +166,9 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
         }
         if (!session) return free()
         if (isSpent(connections, session)) return session.wire.quit(free)
+        // As many are open as before. Who waits for the slot has not taken the session yet, and reports when it has.
         keepIdle(connections, session)
         releaseSlot()
-        report(connections)
       },
     }
   }

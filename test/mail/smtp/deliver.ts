@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest'
 import type { Resolver } from '../../../mail/dns/resolver.ts'
-import type { Delivery, Engine, Host, Site, SmtpAttempt } from '../../../mail/smtp/attempt.ts'
+import type { Delivery, Engine, Host, Site, SmtpAttempt, WatchedEngine } from '../../../mail/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../../mail/smtp/engine.ts'
 import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import type { Script } from '../../harness/smtp-script.ts'
@@ -31,7 +31,9 @@ export const QUICK = {
   idleMs: 3_000,
 }
 
-export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
+export const engineWith: (options?: Partial<EngineOptions>) => Engine = watchedEngineWith
+
+export function watchedEngineWith({ limits, ...options }: Partial<EngineOptions> = {}): WatchedEngine {
   const engine = createEngine({
     resolver: NO_DNS,
     mayDial: () => true,
