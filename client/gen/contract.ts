@@ -2137,7 +2137,9 @@ export interface ListEmailsQuery {
   reason?: Reason
   /**
    * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain may be
-   * in Unicode or A-label form. A text that is not an address is refused.
+   * in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with them, and
+   * `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer emails than
+   * `limit`, or none, and `next_cursor` goes on. Any other text is refused.
    */
   recipient?: string
   /** Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form. */
@@ -2203,7 +2205,7 @@ export interface ListEventsQuery {
   reason?: Reason
   /**
    * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
-   * A-label form.
+   * A-label form. The beginning of addresses and `@example.com` are read as in `ListEmailsRequest.recipient`.
    */
   recipient?: string
   /** Only events of sends with this tenant. */

@@ -32,6 +32,33 @@ export async function newestRows<Row>(
   return rows
 }
 
+/** What was found in time, and the id below which the rest is. */
+export interface Found<Row> {
+  rows: Row[]
+  stoppedAt?: string
+}
+
+/** How long a page is searched for before it says where it stopped. */
+const SEARCH_MS = 1_000
+
+/** As `newestRows`, for a condition that may match few of very many rows: day by day, and only for `SEARCH_MS`. */
+export async function newestRowsInTime<Row>(
+  { from, below }: IdRange,
+  limit: number,
+  read: (range: IdRange, limit: number) => Promise<Row[]>,
+): Promise<Found<Row>> {
+  const untilMs = performance.now() + SEARCH_MS
+  const rows: Row[] = []
+  let end = below
+  while (rows.length < limit && end > from) {
+    if (performance.now() > untilMs) return { rows, stoppedAt: end }
+    const start = later(from, firstIdAt(timeOfId(end) - DAY_MS))
+    rows.push(...(await read({ from: start, below: end }, limit - rows.length)))
+    end = start
+  }
+  return { rows }
+}
+
 interface Bounds {
   /** The smallest id that history can hold. */
   oldest: string

@@ -13,8 +13,7 @@ import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
-import { matchingSql } from '../db/matching-sql.ts'
-import { type IdRange, newestRows } from '../db/newest-rows.ts'
+import { type Found, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
@@ -27,7 +26,7 @@ import { dispatchesOf } from './event-dispatches.ts'
 import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
 import { readEventFilters } from './event-filters.ts'
 import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from './kept-ids.ts'
-import { pageOf, readLimit, readRange } from './listing.ts'
+import { isRecipient, pageOf, readLimit, readRange, readSoughtRecipient } from './listing.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from './replay-receivers.ts'
 
 interface EventServiceParts extends Backend {
@@ -65,13 +64,16 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       const limit = readLimit(request.limit)
       // An event carries its timestamp in its id: see server/ledger/event-ids.ts.
       const range = readRange(ListEventsRequestSchema, request, clock)
-      const filters = [eq(events.accountId, accountId), ...readFilters(request)]
+      const { equal, recipient } = readFilters(request)
+      const filters = [eq(events.accountId, accountId), ...equal]
+      // Of recipients the index finds whole addresses only.
+      const isSearch = recipient !== undefined && !('address' in recipient)
       const { messageId } = request
       // A caller may ask for the events of a message that it has just sent.
       const read = messageId === undefined ? parts.read : readOn(db)
       return read(async (db) => {
-        const rows = await eventsOf(db, filters, range, limit + 1, messageId)
-        const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
+        const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
+        const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
         return { events: await shownEvents(db, accountId, page), ...more }
       })
     },
@@ -111,17 +113,25 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
   }
 }
 
-function readFilters(request: ListEventsRequest): SQL[] {
-  const { recipient, ...columns } = readEventFilters(request)
+function readFilters(request: ListEventsRequest) {
+  const recipient = readSoughtRecipient(request.recipient)
+  const { recipient: _, ...columns } = readEventFilters({ ...request, recipient: undefined })
   const asked = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = asked.map(([name, value]) => eq(events[name as keyof typeof columns], value!))
   // The kind is a constant, so that the planner uses the partial index of feedback events.
   if (columns.feedback !== undefined) equal.push(sql`events.event = 'email.feedback'`)
-  return recipient === undefined ? equal : [...equal, eq(sql.raw(matchingSql('events.recipient')), recipient)]
+  if (recipient !== undefined) equal.push(isRecipient('events.recipient', recipient))
+  return { equal, recipient }
 }
 
 /** Reads the newest events, of one message or of all. */
-async function eventsOf(db: Database, filters: SQL[], range: IdRange, limit: number, messageId?: string) {
+async function eventsOf(
+  db: Database,
+  filters: SQL[],
+  range: IdRange,
+  limit: number,
+  { messageId, isSearch }: { messageId?: string; isSearch: boolean },
+): Promise<Found<EventRow>> {
   const ofOne = messageId === undefined ? [] : [await ofMessage(db, messageId)]
   const read = ({ from, below }: IdRange, limit: number) =>
     db
@@ -131,7 +141,8 @@ async function eventsOf(db: Database, filters: SQL[], range: IdRange, limit: num
       .orderBy(desc(events.id))
       .limit(limit)
   // The ids of a message's events say which days hold them.
-  return messageId === undefined ? newestRows(range, limit, read) : read(range, limit)
+  if (messageId !== undefined) return { rows: await read(range, limit) }
+  return isSearch ? newestRowsInTime(range, limit, read) : { rows: await newestRows(range, limit, read) }
 }
 
 /** The filter for the events of one message. */

@@ -14,12 +14,13 @@ import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import { matchingSql, recipientDomainSql } from '../db/matching-sql.ts'
-import { type IdRange, newestRows } from '../db/newest-rows.ts'
+import { recipientDomainSql } from '../db/matching-sql.ts'
+import { type Found, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import type { Backend } from './backend.ts'
 import {
+  isRecipient,
   pageOf,
   readDomain,
   readEnum,
@@ -27,7 +28,7 @@ import {
   readMetadataFilter,
   readProvider,
   readRange,
-  readRecipient,
+  readSoughtRecipient,
   readSubjectWords,
   readTagFilter,
   readTenantFilter,
@@ -41,8 +42,8 @@ export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof E
     const range = readRange(ListEmailsRequestSchema, request, clock)
     const filters = { accountId: accountOf(context), ...readFilters(request) }
     return read(async (db) => {
-      const rows = await findRows(db, filters, range, limit + 1)
-      const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
+      const { rows, stoppedAt } = await findRows(db, filters, range, limit + 1)
+      const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request, stoppedAt)
       const ids = page.map(({ id }) => id)
       const [outcomes, reports] = await Promise.all([outcomesOf(db, ids), reportsAbout(db, ids)])
       return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!, reports.get(row.id) ?? [])), ...more }
@@ -54,7 +55,7 @@ function readFilters(request: ListEmailsRequest) {
   return {
     status: readEnum('status', request.status, statusNames),
     reason: readEnum('reason', request.reason, reasonNames),
-    recipient: readRecipient(request.recipient),
+    recipient: readSoughtRecipient(request.recipient),
     recipientDomain: readDomain(request.recipientDomain, 'recipient_domain'),
     domain: readDomain(request.domain),
     tag: readTagFilter(request.tag),
@@ -147,13 +148,15 @@ const isBouncedBy = (sites: string[], range: IdRange) =>
 // A site has no character with a meaning in a pattern: readDomainName refuses all others.
 const endingIn = (site: string) => sql`${`%.${site}`}::text`
 
-function findRows(db: Database, filters: Filters, range: IdRange, limit: number) {
+async function findRows(db: Database, filters: Filters, range: IdRange, limit: number): Promise<Found<EmailRow>> {
   const { recipient, recipientDomain, kind, terms } = filters
   if (recipient === undefined && kind === undefined && terms !== undefined)
-    return findEmailsWith(db, filters, terms, range, limit)
+    return { rows: await findEmailsWith(db, filters, terms, range, limit) }
   const isByRecipient = recipient !== undefined || (recipientDomain !== undefined && kind === undefined)
   const find = isByRecipient ? findEmailsTo : kind === undefined ? findEmails : findReported
-  return newestRows(range, limit, (range, limit) => find(db, filters, range, limit))
+  const read = (range: IdRange, limit: number) => find(db, filters, range, limit)
+  if (recipient !== undefined && 'prefix' in recipient) return newestRowsInTime(range, limit, read)
+  return { rows: await newestRows(range, limit, read) }
 }
 
 /**
@@ -200,7 +203,7 @@ const hasRecipientAt = (domain: string, { from, below }: IdRange, id: PgColumn =
 function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: number) {
   const { recipient, recipientDomain } = filters
   const isSought = and(
-    recipient === undefined ? undefined : eq(sql.raw(matchingSql('recipients.email')), recipient),
+    recipient && isRecipient('recipients.email', recipient),
     recipientDomain === undefined ? undefined : eq(sql.raw(recipientDomainSql('recipients.email')), recipientDomain),
   )
   return findEmailsOf(db, recipients, isSought, filters, range, limit)

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
-import { matchingFormOf } from '../../mail/address.ts'
+import type { SQL } from 'drizzle-orm'
+import { lowerAscii, matchingFormOf } from '../../mail/address.ts'
 import { isLonger } from '../../net/clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
+import { sql } from '../db/drizzle.ts'
 import type { EnumNames } from '../db/enum-names.ts'
 import { EVENT_KINDS, type EventKind } from '../db/event-kinds.ts'
 import { bytesOfId, idOfBytes } from '../db/ids.ts'
+import { matchingSql, recipientDomainSql } from '../db/matching-sql.ts'
 import { type IdRange, pageRange } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
@@ -90,6 +93,37 @@ export function readRecipient(text: string | undefined): string | undefined {
   return form
 }
 
+/** Which recipients a list asks for: an address, all that begin alike, or all of a domain. */
+export type SoughtRecipient = { address: string } | { prefix: string } | { domain: string }
+
+/** The beginning of a local part: a shorter one would match most addresses. */
+const PREFIX_OCTETS = { least: 3, most: 64 }
+
+/** Reads `ann@example.com`, the beginning of a local part, or `@example.com`. */
+export function readSoughtRecipient(text: string | undefined): SoughtRecipient | undefined {
+  if (text === undefined) return undefined
+  if (text.startsWith('@')) return { domain: readDomain(text.slice(1), 'recipient')! }
+  const octets = Buffer.byteLength(text)
+  const isPrefix = octets >= PREFIX_OCTETS.least && octets <= PREFIX_OCTETS.most && !/[@\s\p{Cc}]/u.test(text)
+  if (isPrefix && text.isWellFormed()) return { prefix: lowerAscii(text) }
+  const address = matchingFormOf(text)
+  if (address !== undefined) return { address }
+  throw refuse(
+    'recipient',
+    `${notAnAddress(text)}. Its beginning, 3 to 64 octets without @, and @example.com are read, too`,
+  )
+}
+
+/** Whether a column has a recipient that is asked for. A prefix is a range of the column's index, which is in byte order. */
+export function isRecipient(column: string, sought: SoughtRecipient): SQL {
+  if ('domain' in sought) return sql`${sql.raw(recipientDomainSql(column))} = ${sought.domain}`
+  const form = sql.raw(matchingSql(column))
+  if ('address' in sought) return sql`${form} = ${sought.address}`
+  return sql`${form} >= ${sought.prefix} and ${form} < ${`${sought.prefix}${LAST_LETTER}`}`
+}
+
+const LAST_LETTER = '\u{10ffff}'
+
 /** Why a text is not an address, and how to write one. */
 export function notAnAddress(text: string): string {
   const fault = 'is not an email address. Expected something like ann@example.com'
@@ -154,17 +188,19 @@ interface Page {
 }
 
 /**
- * Returns a page of rows and the cursor to the next one. `rows` must hold one row more than `limit` if there is one.
+ * Returns a page of rows and the cursor to the next one. `rows` must hold one row more than `limit` if there is one, or
+ * the search has `stoppedAt` an id: then the next page goes on there.
  */
 export function pageOf<Row extends { id: string }, Desc extends DescMessage>(
   rows: Row[],
   limit: number,
   desc: Desc,
   request: MessageShape<Desc> & Page,
+  stoppedAt?: string,
 ): { page: Row[]; hasMore: boolean; nextCursor: string | undefined } {
   const page = rows.slice(0, limit)
-  const hasMore = rows.length > limit
-  return { page, hasMore, nextCursor: hasMore ? makeCursor(page.at(-1)!.id, desc, request) : undefined }
+  const next = rows.length > limit ? page.at(-1)!.id : stoppedAt
+  return { page, hasMore: next !== undefined, nextCursor: next && makeCursor(next, desc, request) }
 }
 
 function makeCursor<Desc extends DescMessage>(id: string, desc: Desc, request: MessageShape<Desc> & Page): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { firstIdAt, timeOfId } from '../../server/db/ids.ts'
-import { type IdRange, newestRows, pageRange } from '../../server/db/newest-rows.ts'
+import { type Found, type IdRange, newestRows, newestRowsInTime, pageRange } from '../../server/db/newest-rows.ts'
 
 const DAY_MS = 86_400_000
 const NOW = Date.parse('2026-01-31T12:00:00Z')
@@ -17,6 +17,8 @@ function history(agesMs: number[]) {
   }
   return { ids, ranges, read }
 }
+
+afterEach(() => vi.restoreAllMocks())
 
 test('a page holds the newest rows, wherever in 90 days they are', async () => {
   const ages = fc.array(fc.integer({ min: 0, max: 90 * DAY_MS }))
@@ -45,4 +47,30 @@ test('a page is bounded by 90 days, by the filters, and by its cursor', () => {
   const [day, week] = [NOW - DAY_MS, NOW - 7 * DAY_MS]
   expect(pageRange({ ...bounds, fromMs: week, toMs: day })).toEqual({ from: firstIdAt(week), below: firstIdAt(day) })
   expect(pageRange({ ...bounds, fromMs: 0, after: firstIdAt(week) })).toEqual({ ...ALL, below: firstIdAt(week) })
+})
+
+test('a search stops after a second, and its pages together have every row once', async () => {
+  let nowMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  const inputs = [fc.array(fc.integer({ min: 0, max: 90 * DAY_MS })), fc.integer({ min: 1, max: 20 })] as const
+  await fc.assert(
+    fc.asyncProperty(...inputs, fc.integer({ min: 1, max: 2_000 }), async (agesMs, limit, readMs) => {
+      const { ids, read } = history([...new Set(agesMs)])
+      const slowly = (range: IdRange, limit: number) => {
+        nowMs += readMs
+        return read(range, limit)
+      }
+      const found: string[] = []
+      let range: IdRange | undefined = ALL
+      while (range) {
+        const beganAtMs = nowMs
+        const { rows, stoppedAt }: Found<string> = await newestRowsInTime(range, limit, slowly)
+        expect(nowMs - beganAtMs).toBeLessThanOrEqual(1_000 + readMs)
+        found.push(...rows)
+        const below: string | undefined = stoppedAt ?? (rows.length === limit ? rows.at(-1) : undefined)
+        range = below === undefined ? undefined : { from: ALL.from, below }
+      }
+      expect(found).toEqual(ids)
+    }),
+  )
 })

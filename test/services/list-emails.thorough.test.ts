@@ -171,6 +171,16 @@ test.each([
   ['in_doubt=true&reason=mailbox_full', []],
   ['recipient=ANN@Example.net', ['new', 'spam', 'refused', 'tenant', 'domain', 'both']],
   ['recipient=bob@bücher.example', ['full']],
+  ['recipient=BOB', ['full']],
+  ['recipient=ann', ['new', 'spam', 'refused', 'tenant', 'domain', 'both']],
+  ['recipient=ann%25', []],
+  ['recipient=example', []],
+  ['recipient=@Example.NET', ['new', 'spam', 'refused', 'tenant', 'domain', 'both']],
+  ['recipient=@bücher.example', ['full']],
+  ['recipient=ann&recipient_domain=bücher.example', []],
+  ['recipient=ann&feedback=complaint', ['new']],
+  ['recipient=ann&tag=orders', ['new', 'tenant']],
+  ['recipient=bob&subject=full', ['full']],
   ['recipient_domain=Example.NET', ['new', 'spam', 'refused', 'tenant', 'domain', 'both']],
   ['recipient_domain=bücher.example', ['full']],
   ['recipient_domain=le.net', []],
@@ -233,6 +243,7 @@ test('pages return every email once, with every filter', async () => {
     'domain=example.test',
     'in_doubt=false',
     'feedback=late_bounce',
+    'recipient=ann',
   ]) {
     for (const limit of [1, 2, 3]) {
       const seen: string[] = []
@@ -294,6 +305,11 @@ test('the list shows what Get email shows', async () => {
 test.each([
   ['limit=0', 'limit'],
   ['limit=101', 'limit'],
+  ['recipient=nn', 'recipient'],
+  ['recipient=ann%20lee', 'recipient'],
+  [`recipient=${'a'.repeat(65)}`, 'recipient'],
+  ['recipient=@', 'recipient'],
+  ['recipient=ann@', 'recipient'],
   ['limit=ten', 'limit'],
   ['status=deliverd', 'status'],
   ['reason=unknown', 'reason'],

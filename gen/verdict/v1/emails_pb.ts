@@ -744,7 +744,9 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the
-   * domain may be in Unicode or A-label form. A text that is not an address is refused.
+   * domain may be in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with
+   * them, and `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer emails
+   * than `limit`, or none, and `next_cursor` goes on. Any other text is refused.
    *
    * @generated from field: optional string recipient = 3;
    */

@@ -49,7 +49,7 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
 
   /**
    * Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
-   * A-label form.
+   * A-label form. The beginning of addresses and `@example.com` are read as in `ListEmailsRequest.recipient`.
    *
    * @generated from field: optional string recipient = 4;
    */

@@ -3045,7 +3045,9 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """Only emails with this reason: the reason of the message."""
     recipient: NotRequired[str]
     """Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain
-    may be in Unicode or A-label form. A text that is not an address is refused.
+    may be in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with
+    them, and `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer
+    emails than `limit`, or none, and `next_cursor` goes on. Any other text is refused.
     """
     domain: NotRequired[str]
     """Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form."""
@@ -3105,7 +3107,7 @@ class ListEventsQuery(_ListEventsQueryKeywords):
     """Only events with this reason."""
     recipient: NotRequired[str]
     """Only events of this recipient address. The case of A to Z does not matter, and the domain may be in Unicode or
-    A-label form.
+    A-label form. The beginning of addresses and `@example.com` are read as in `ListEmailsRequest.recipient`.
     """
     tenant_id: NotRequired[str]
     """Only events of sends with this tenant."""
