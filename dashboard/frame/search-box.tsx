@@ -3,7 +3,9 @@ import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useState } from 'react'
 import { useAccount } from '../account/account.ts'
 import { useCombobox } from './combobox.ts'
+import { useMetadataKeys } from './metadata-keys.ts'
 import styles from './search.module.css'
+import { useSearch } from './search-counts.ts'
 import { type Reading, readingsOf } from './search-place.ts'
 
 /** The one search of every page. `/` focuses it. A menu says how the text can be read, and the person chooses. */
@@ -12,7 +14,9 @@ export function SearchBox() {
   const navigate = useNavigate()
   const [text, setText] = useState('')
   const [isOpen, setOpen] = useState(false)
-  const readings = isOpen ? readingsOf(text) : []
+  const metadataKeys = useMetadataKeys(isOpen && text !== '')
+  const search = useSearch(readingsOf(text, metadataKeys), isOpen)
+  const readings = isOpen ? search.readings : []
   const { chosen, setChosen, onKeyDown, box, listId, option } = useCombobox(readings.length)
   const open = (reading: Reading | undefined) => {
     if (!reading) return
@@ -29,7 +33,8 @@ export function SearchBox() {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          open(readingsOf(text)[chosen])
+          if (chosen > 0) open(readings[chosen])
+          else void search.best().then(open)
         }}
       >
         <IconSearch size={16} aria-hidden />
@@ -72,7 +77,10 @@ export function SearchBox() {
             onClick={() => open(reading)}
             onKeyDown={() => {}}
           >
-            <span>{reading.label}</span> <strong>{reading.value}</strong>
+            <span className={styles.reading}>
+              {reading.label} <strong>{reading.value}</strong>
+            </span>
+            {reading.found && <span className={styles.found}>{reading.found.words}</span>}
           </div>
         ))}
       </div>

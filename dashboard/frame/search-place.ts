@@ -1,10 +1,15 @@
+import type { MessageSearch } from '../messages/message-filters.ts'
 import { providerName } from '../numbers/groups.ts'
 
 const ID = /^(msg|evt)_[0-9a-z]{26}$/i
+/** The beginning of a message's id, and its end where the middle is cut, as pages and logs shorten it. */
+const CUT_ID = /^msg_([0-9a-hjkmnp-tv-z]{6,25})(?:(?:…|\.{2,3})[0-9a-z]*)?$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
 const PAIR = /^[\w.-]{1,40}=./
 /** Several words, or a number such as that of an order: people write these in subjects rather than in tags. */
 const WORDS = /\s|^[#\d]+$/
+/** The beginning of an address that the service looks for. */
+const BEGINNING = { leastOctets: 3, mostOctets: 64 }
 
 /** One way to read the text of the search box. */
 export interface Reading {
@@ -14,28 +19,63 @@ export interface Reading {
   value: string
   /** The page below the account. */
   place: string
+  /** What is found there, where that can be counted. */
+  finds?: { messages: MessageSearch } | { suppressions: string }
 }
 
 /**
  * The ways to read the text of the search box, the most likely first; none for an empty text. An id opens its page. What
  * is around an address or an id, as mail programs and logs write it, is left out.
+ *
+ * @param metadataKeys the keys that the account's newest messages have: a bare value may be that of each
  */
-export function readingsOf(text: string): Reading[] {
+export function readingsOf(text: string, metadataKeys: readonly string[] = []): Reading[] {
   const value = bare(text)
   if (value === '') return []
   const kind = ID.exec(value)?.[1]?.toLowerCase()
   if (kind === 'msg') return [{ label: 'Open message', value, place: `messages/${value.toLowerCase()}` }]
   if (kind === 'evt') return [{ label: 'Open event', value, place: `events/${value.toLowerCase()}` }]
-  const tag = messagesBy('Messages with the tag', 'tag', value)
-  const subject = /[\p{L}\p{N}]/u.test(value) ? [messagesBy('Messages whose subject has', 'subject', value)] : []
-  if (PAIR.test(value)) return [messagesBy('Messages with the metadata', 'metadata', value), ...subject, tag]
-  const domain = value.slice(value.lastIndexOf('@') + 1)
+  const cut = CUT_ID.exec(value)?.[1]
+  if (cut) return [messagesBy('Messages whose id begins', timesOfIds(cut.toLowerCase()), value)]
+  const tag = messagesBy('Messages with the tag', { tag: value })
+  const tenant = messagesBy('Messages of the tenant', { tenant: value })
+  const subject = /[\p{L}\p{N}]/u.test(value) ? [messagesBy('Messages whose subject has', { subject: value })] : []
+  if (PAIR.test(value)) return [messagesBy('Messages with the metadata', { metadata: value }), ...subject, tag]
+  const metadata = /\s/.test(value)
+    ? []
+    : metadataKeys.map((key) => messagesBy('Messages with the metadata', { metadata: `${key}=${value}` }))
+  const at = value.lastIndexOf('@')
+  const domain = value.slice(at + 1)
+  const isDomain = DOMAIN.test(domain)
+  const toDomain = messagesBy('Messages to anyone at', { recipient_domain: domain })
+  if (at === 0 && isDomain) return [toDomain]
+  if (at > 0 && isDomain) {
+    const to = messagesBy('Messages to', { recipient: value })
+    return [to, suppressionsOf(value), toDomain, ...subject, tag, ...metadata]
+  }
+  const begins = beginningOf(at < 0 ? value : value.slice(0, at))
+  if (at > 0) return [...begins, ...subject, tag, ...metadata]
   const bounced = bouncedBy(value)
-  if (!DOMAIN.test(domain)) return WORDS.test(value) ? [...subject, tag] : [...bounced, tag, ...subject]
-  const toDomain = messagesBy('Messages to anyone at', 'recipient_domain', domain)
-  return value.includes('@')
-    ? [messagesBy('Messages to', 'recipient', value), suppressionsOf(value), toDomain, ...subject, tag]
-    : [toDomain, ...bounced, messagesBy('Messages from the domain', 'domain', value), ...subject, tag]
+  const others = [...begins, ...metadata, tenant]
+  if (isDomain)
+    return [toDomain, ...bounced, messagesBy('Messages from the domain', { domain: value }), ...subject, tag, ...others]
+  return WORDS.test(value) ? [...subject, tag, ...others] : [...bounced, tag, ...subject, ...others]
+}
+
+/** The times at which ids with this beginning are made: its first ten characters are a time in milliseconds. */
+function timesOfIds(beginning: string): MessageSearch {
+  const time = beginning.slice(0, 10)
+  const ids = 32 ** (10 - time.length)
+  const first = ids * [...time].reduce((sum, letter) => 32 * sum + CROCKFORD.indexOf(letter), 0)
+  return { from: new Date(first).toISOString(), to: new Date(first + ids).toISOString() }
+}
+
+const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
+
+function beginningOf(value: string): Reading[] {
+  const octets = new TextEncoder().encode(value).length
+  const isOne = octets >= BEGINNING.leastOctets && octets <= BEGINNING.mostOctets && !/[@\s\p{Cc}]/u.test(value)
+  return isOne ? [messagesBy('Messages to addresses that begin', { recipient: value })] : []
 }
 
 /** Mailbox providers by what people call their mailboxes. */
@@ -57,20 +97,19 @@ function bouncedBy(value: string): Reading[] {
   const name = value.toLowerCase().split('.')[0]!
   if (!Object.hasOwn(PROVIDERS, name)) return []
   const provider = PROVIDERS[name]!
-  return [{ ...messagesBy('Messages bounced by', 'bounced_by', provider), value: providerName(provider) }]
+  return [messagesBy('Messages bounced by', { bounced_by: provider }, providerName(provider))]
 }
 
 const suppressionsOf = (email: string): Reading => ({
   label: 'Suppressions of',
   value: email,
   place: `suppressions?${new URLSearchParams({ email })}`,
+  finds: { suppressions: email },
 })
 
-const messagesBy = (label: string, filter: string, value: string): Reading => ({
-  label,
-  value,
-  place: `messages?${new URLSearchParams({ [filter]: value })}`,
-})
+function messagesBy(label: string, search: MessageSearch, value: string = Object.values(search)[0]!): Reading {
+  return { label, value, place: `messages?${new URLSearchParams({ ...search })}`, finds: { messages: search } }
+}
 
 /** `Ann <ann@example.com>`, `mailto:ann@example.com` and `"msg_..."` without what is around the value. */
 function bare(text: string): string {

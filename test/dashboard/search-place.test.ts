@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { readingsOf } from '../../dashboard/frame/search-place.ts'
+import { readFilters } from '../../dashboard/lists/read-filters.ts'
+import { MESSAGE_PARAMETERS } from '../../dashboard/messages/message-filters.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 
 const MESSAGE = 'msg_01m81wy2s6efabg3acxxehggs0'
 const EVENT = 'evt_01m81wy2wce5ss5vkne7zf34vx'
@@ -26,10 +29,46 @@ test.for([
   ['a number', '4102', 'messages?subject=4102'],
   ['a pair of metadata', 'order.id=4 & 5', 'messages?metadata=order.id%3D4+%26+5'],
   ['signs without a word', '--', 'messages?tag=--'],
-  ['an id that was cut', 'msg_01m81wy2s6', 'messages?tag=msg_01m81wy2s6'],
+  ['all of a domain', '@outlook.com', 'messages?recipient_domain=outlook.com'],
+  ['an unfinished address', 'gone.ivan@', 'messages?recipient=gone.ivan'],
   ['nothing', '   ', undefined],
 ] as const)('a search for %s leads to its place first', ([, text, place]) => {
   expect(readingsOf(text)[0]?.place).toBe(place)
+})
+
+const SENT_MS = Date.UTC(2026, 0, 31, 12, 30, 15, 123)
+const SENT = publicId('msg', newId(SENT_MS))
+
+test.for([
+  SENT.slice(0, 10),
+  SENT.slice(0, 14),
+  SENT.slice(0, 20),
+  `${SENT.slice(0, 12)}…${SENT.slice(-4)}`,
+  `${SENT.slice(0, 14).toUpperCase()}...`,
+])('an id that was cut leads to the messages of its time: %s', (text) => {
+  const [reading, ...more] = readingsOf(text)
+  expect(more).toEqual([])
+  const { from, to } = Object.fromEntries(new URLSearchParams(reading!.place.split('?')[1]))
+  expect(Date.parse(from!)).toBeLessThanOrEqual(SENT_MS)
+  expect(Date.parse(to!)).toBeGreaterThan(SENT_MS)
+})
+
+test('every place of the list of messages is a search that the list understands', () => {
+  const texts = [
+    'outlook.com',
+    'ann@outlook.com',
+    '@a.example',
+    'ann@',
+    'welcome',
+    'order=4102',
+    'order 4102',
+    'msg_01m81wy2s6',
+  ]
+  for (const { finds, place } of texts.flatMap((text) => readingsOf(text, ['customer']))) {
+    if (!finds || !('messages' in finds)) continue
+    expect(readFilters(MESSAGE_PARAMETERS, { ...finds.messages })).toEqual(finds.messages)
+    expect(place).toBe(`messages?${new URLSearchParams({ ...finds.messages })}`)
+  }
 })
 
 test('every way to read a text is offered, and names what it looks for', () => {
@@ -40,6 +79,8 @@ test('every way to read a text is offered, and names what it looks for', () => {
     'Messages from the domain outlook.com',
     'Messages whose subject has outlook.com',
     'Messages with the tag outlook.com',
+    'Messages to addresses that begin outlook.com',
+    'Messages of the tenant outlook.com',
   ])
   expect(readings('Ann <ann@outlook.com>')).toEqual([
     'Messages to ann@outlook.com',
@@ -48,17 +89,27 @@ test('every way to read a text is offered, and names what it looks for', () => {
     'Messages whose subject has ann@outlook.com',
     'Messages with the tag ann@outlook.com',
   ])
-  expect(readings('welcome')).toEqual(['Messages with the tag welcome', 'Messages whose subject has welcome'])
+  expect(readings('welcome')).toEqual([
+    'Messages with the tag welcome',
+    'Messages whose subject has welcome',
+    'Messages to addresses that begin welcome',
+    'Messages of the tenant welcome',
+  ])
   expect(readings('Gmail')).toEqual([
     'Messages bounced by Google (Gmail)',
     'Messages with the tag Gmail',
     'Messages whose subject has Gmail',
+    'Messages to addresses that begin Gmail',
+    'Messages of the tenant Gmail',
   ])
+  const ofKeys = readingsOf('cus_102', ['customer', 'order']).map(({ label, value }) => `${label} ${value}`)
+  expect(ofKeys).toContain('Messages with the metadata customer=cus_102')
+  expect(ofKeys).toContain('Messages with the metadata order=cus_102')
   expect(readings('order=4102')).toEqual([
     'Messages with the metadata order=4102',
     'Messages whose subject has order=4102',
     'Messages with the tag order=4102',
   ])
-  expect(readings('--')).toEqual(['Messages with the tag --'])
+  expect(readings('--')).toEqual(['Messages with the tag --', 'Messages of the tenant --'])
   expect(readings(MESSAGE)).toEqual([`Open message ${MESSAGE}`])
 })

@@ -148,7 +148,7 @@ test('each list is exported with its filters, a line for each recipient', async 
   }
   const [head, ...messages] = await exported('messages')
   expect(head).toBe(
-    '"message_id","sent_at","from","recipient","kind","status","reason","in_doubt","subject","tag","tenant_id","dry_run"',
+    '"message_id","sent_at","from","recipient","kind","status","reason","in_doubt","subject","tag","tenant_id","dry_run","feedback"',
   )
   expect(messages).toHaveLength(7)
   expect(messages.filter((line) => line.includes(`"${FULL}","to","bounced","mailbox_full",false`))).toHaveLength(2)

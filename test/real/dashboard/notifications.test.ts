@@ -71,7 +71,8 @@ async function nextPost(): Promise<string> {
 test('the owner sees their choices, and sets and tests the URL of a chat', async () => {
   await openSettings()
   await page.getByLabel('A webhook endpoint fails').waitFor()
-  expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(3)
+  expect(await page.getByRole('checkbox', { checked: true }).count()).toBeGreaterThan(0)
+  expect(await page.getByRole('checkbox', { checked: false }).count()).toBe(0)
   await page.getByLabel('URL', { exact: true }).fill(`http://127.0.0.1:${chat.port}/services/secret`)
   await button('Set URL').click()
   await shows(`http://127.0.0.1:${chat.port}/…`)
@@ -143,7 +144,8 @@ test('a choice is kept', async () => {
   await page.getByLabel('Sending from a domain is paused').uncheck()
   await page.reload()
   await loaded(page)
-  expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(2)
+  expect(await page.getByLabel('Sending from a domain is paused').isChecked()).toBe(false)
+  expect(await page.getByRole('checkbox', { checked: false }).count()).toBe(1)
 })
 
 test('a forgotten password is reset by the link of a mail, and signs in', async () => {
