@@ -19,13 +19,12 @@ import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
 import { Address } from '../outside-text/address.tsx'
-import { comparable } from '../outside-text/comparable.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
-import { ReportPill } from '../status/report-pill.tsx'
+import { ReportPills } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
@@ -144,11 +143,7 @@ function Status({ row: { sandbox, feedback }, recipient: { email, status, reason
     <span className={styles.status}>
       <StatusPill status={status} inDoubt={inDoubt} />
       {word && <span className={styles.reason}>{word}</span>}
-      {feedback
-        .filter(({ recipient }) => comparable(recipient) === comparable(email))
-        .map(({ kind, member }) => (
-          <ReportPill key={`${kind} ${member}`} kind={kind} member={member} />
-        ))}
+      <ReportPills reports={feedback} recipient={email} />
       {sandbox && <span className={styles.dryRun}>Dry run</span>}
     </span>
   )

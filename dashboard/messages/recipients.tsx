@@ -6,6 +6,7 @@ import { DeliveryStatus, RecipientKind, type RecipientOutcome } from '../../gen/
 import { useAccount } from '../account/account.ts'
 import { Address } from '../outside-text/address.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
+import { ReportPills } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Conversation } from './conversation.tsx'
 import { phaseLength } from './conversation-steps.ts'
@@ -23,7 +24,7 @@ const KINDS: Record<RecipientKind, string> = {
  * The recipients, one row each. A row opens the conversation with the recipient's server. The only recipient is open,
  * or the first of those who did not get the message.
  */
-export function Recipients({ email: { messageId, recipients } }: { email: GetEmailResponse }) {
+export function Recipients({ email: { messageId, recipients, feedback } }: { email: GetEmailResponse }) {
   const navigate = useNavigate({ from: '/$account/messages/$message' })
   const search = useSearch({ from: '/$account/messages/$message' })
   const first =
@@ -45,6 +46,7 @@ export function Recipients({ email: { messageId, recipients } }: { email: GetEma
             key={`${recipient.kind} ${recipient.email}`}
             messageId={messageId}
             recipient={recipient}
+            reports={feedback}
             open={recipient.email === open}
             onToggle={() => toggle(recipient.email)}
           />
@@ -57,11 +59,12 @@ export function Recipients({ email: { messageId, recipients } }: { email: GetEma
 interface RecipientRowProps {
   messageId: string
   recipient: RecipientOutcome
+  reports: GetEmailResponse['feedback']
   open: boolean
   onToggle(): void
 }
 
-function RecipientRow({ messageId, recipient, open, onToggle }: RecipientRowProps) {
+function RecipientRow({ messageId, recipient, reports, open, onToggle }: RecipientRowProps) {
   const { email, kind, status, reason, inDoubt, smtp } = recipient
   const id = useId()
   return (
@@ -79,7 +82,10 @@ function RecipientRow({ messageId, recipient, open, onToggle }: RecipientRowProp
             {smtp && <span>{phaseLength(smtp.durationMs)}</span>}
           </span>
         </span>
-        <StatusPill status={status} inDoubt={inDoubt} />
+        <span className={styles.pills}>
+          <StatusPill status={status} inDoubt={inDoubt} />
+          <ReportPills reports={reports} recipient={email} />
+        </span>
       </button>
       <div id={id} hidden={!open}>
         {open && (

@@ -1,4 +1,5 @@
 import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { comparable } from '../outside-text/comparable.ts'
 import { Pill } from './status-pill.tsx'
 
 interface ReportPillProps {
@@ -14,4 +15,16 @@ export function ReportPill({ kind, member, large }: ReportPillProps) {
   if (kind !== FeedbackKind.LATE_BOUNCE) return <Pill tone="neutral" word="Report" large={large} />
   if (member) return <Pill tone="neutral" word="A copy came back" large={large} />
   return <Pill tone="bounced" word="Came back" large={large} />
+}
+
+interface ReportPillsProps {
+  reports: readonly { kind: FeedbackKind; member?: boolean; recipient: string }[]
+  recipient: string
+}
+
+/** What was reported about one recipient. */
+export function ReportPills({ reports, recipient }: ReportPillsProps) {
+  return reports
+    .filter((report) => comparable(report.recipient) === comparable(recipient))
+    .map(({ kind, member }) => <ReportPill key={`${kind} ${member}`} kind={kind} member={member} />)
 }
