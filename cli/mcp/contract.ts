@@ -30,6 +30,8 @@ export interface Schema {
   oneOf?: Schema[]
   additionalProperties?: Schema | boolean
   enum?: unknown[]
+  /** The words that a response has today. */
+  'x-extensible-enum'?: string[]
   format?: string
 }
 

@@ -27,11 +27,11 @@ const OWN = new Set([
 
 /**
  * Puts every text that others may have written into `{"untrusted_text": ...}`, so that a model tells it from the
- * service's own words. Text is the service's own when the contract lists its values, when it is a time, or when its
+ * service's own words. Text is the service's own when the contract lists it, when it is a time, or when its
  * name is above: a field that a later version adds is marked until its name is added here.
  */
 export function marked(value: unknown, schema: Schema | undefined, name = ''): unknown {
-  if (typeof value === 'string') return isOwn(schema, name) ? value : untrusted(value)
+  if (typeof value === 'string') return isOwn(value, schema, name) ? value : untrusted(value)
   if (Array.isArray(value)) return value.map((item) => marked(item, schema?.items, name))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
@@ -49,8 +49,8 @@ export function untrusted(text: string) {
   return { untrusted_text: clean.slice(0, LONGEST), cut_from_characters: clean.length }
 }
 
-const isOwn = (schema: Schema | undefined, name: string) =>
-  schema?.enum !== undefined || schema?.format === 'date-time' || OWN.has(name)
+const isOwn = (text: string, schema: Schema | undefined, name: string) =>
+  schema?.['x-extensible-enum']?.includes(text) || schema?.format === 'date-time' || OWN.has(name)
 
 /** The member of `null or a value` that describes the value. */
 const alternative = (schema: Schema | undefined) => schema?.oneOf?.find(({ type }) => type !== 'null') ?? schema

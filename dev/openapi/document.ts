@@ -112,7 +112,7 @@ const OWN_SCHEMAS: Record<string, Schema> = {
     description: 'Whether the server accepts calls, and the state of each dependency.',
     type: 'object',
     properties: {
-      status: { type: 'string', enum: ['ready', 'not_ready'] },
+      status: { type: 'string', 'x-extensible-enum': ['ready', 'not_ready'] },
       checks: {
         type: 'object',
         properties: { draining: { type: 'string', enum: ['yes', 'no'] } },
@@ -160,7 +160,7 @@ function errorSchema(comments: Comments): Schema {
     description: 'The body of every error.',
     type: 'object',
     properties: {
-      error: { description: meanings.join('\n'), type: 'string', enum: served.map(enumName) },
+      error: { description: meanings.join('\n'), type: 'string', 'x-extensible-enum': served.map(enumName) },
       message: { description: 'What is wrong, in words.', type: 'string' },
       retry_after: { description: 'Seconds to wait before you try again.', type: 'integer', minimum: 0 },
       request_id: { description: 'The id in the header `X-Request-Id`.', type: 'string' },

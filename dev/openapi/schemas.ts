@@ -5,7 +5,10 @@ import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
 import { schemaName } from './schema-names.ts'
 
-/** Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow. */
+/**
+ * Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow: a client that
+ * was generated today must read the members and the words of tomorrow.
+ */
 export type Side = 'request' | 'response'
 
 const SCALARS: { [scalar in ScalarType]?: Schema } = {
@@ -38,15 +41,21 @@ export function createSchemas(comments: Comments) {
         type: 'object',
         properties: Object.fromEntries(fields.map((one) => [one.jsonName, property(one, side)])),
         required: fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
-        ...(side === 'request' ? { additionalProperties: false } : {}),
+        additionalProperties: side === 'response',
       }
     })
 
-  const enumeration = (desc: DescEnum): Schema =>
+  /** A request adds the words that it takes to the type that both sides share. */
+  const enumeration = (desc: DescEnum, side: Side): Schema => ({
+    ...openEnumeration(desc),
+    ...(side === 'request' && { enum: [...jsonNamesOf(desc).keys()] }),
+  })
+
+  const openEnumeration = (desc: DescEnum): Schema =>
     refer(desc.name, () => ({
       description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
       type: 'string',
-      enum: [...jsonNamesOf(desc).keys()],
+      'x-extensible-enum': [...jsonNamesOf(desc).keys()],
       // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
       'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
     }))
@@ -84,7 +93,7 @@ export function createSchemas(comments: Comments) {
   }
 
   function value(desc: DescField, side: Side): Schema {
-    if (desc.enum) return enumeration(desc.enum)
+    if (desc.enum) return enumeration(desc.enum, side)
     if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : message(desc.message, side)
     return { ...SCALARS[desc.scalar!] }
   }
@@ -100,7 +109,7 @@ function time(side: Side): Schema {
 }
 
 /**
- * Whether a field is required. In a response: every field that is always written. In a request: fields without presence
+ * Whether a field is required. In a response: every field that always has a value. In a request: fields without presence
  * (the service cannot tell absent from empty, and refuses both), lists that must not be empty, and those that the table
  * of limits requires.
  */
@@ -114,5 +123,5 @@ function isRequired(field: DescField, side: Side): boolean {
   if (plural) return !omitEmpty
   // A time that may be absent is declared `optional`, like every other such field.
   const always = !field.message || field.message.typeName === TIMESTAMP
-  return nullWhenAbsent || (always && !field.proto.proto3Optional)
+  return !nullWhenAbsent && always && !field.proto.proto3Optional
 }

@@ -1,5 +1,5 @@
 import type { Document } from './document.ts'
-import type { Schema } from './schema.ts'
+import { alwaysIn, type Schema, wordsOf } from './schema.ts'
 import { CONTRACT_NAMES } from './schema-names.ts'
 import { TIME_PATTERN } from './time-pattern.ts'
 
@@ -52,11 +52,12 @@ type TypeOf = (schema: Schema) => string
 
 /** The name of the schema that a schema refers to. */
 export const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
-const quoted = (words: unknown) => (words as string[]).map((word) => `'${word}'`).join(' | ')
+const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' | ')
 
 /** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
 function typeOf(schema: Schema, type: TypeOf): string {
-  const { $ref, oneOf, enum: words, items, additionalProperties, properties } = schema
+  const { $ref, oneOf, items, additionalProperties, properties } = schema
+  const words = wordsOf(schema)
   if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
   if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
   if (words) return quoted(words)
@@ -67,7 +68,7 @@ function typeOf(schema: Schema, type: TypeOf): string {
       .map(([name, one]) => `${name}: ${type(one)}`)
       .join('; ')} }`
   if (schema.type === 'object')
-    return `Record<string, ${additionalProperties ? type(additionalProperties as Schema) : 'never'}>`
+    return `Record<string, ${typeof additionalProperties === 'object' ? type(additionalProperties as Schema) : 'never'}>`
   const scalar = SCALARS[String(schema.type)]
   if (!scalar) throw new Error(`no TypeScript type for ${JSON.stringify(schema)}`)
   return scalar
@@ -83,7 +84,8 @@ const SCALARS: Record<string, string> = {
 }
 
 function declaration(name: string, schema: Schema, type: TypeOf): string {
-  const { description, enum: words } = schema
+  const { description } = schema
+  const words = wordsOf(schema)
   const head = comment(description as string)
   if (name === 'Reason') return `${head}export type Reason = BounceReason | RejectionReason\n\n${reasonsOf(schema)}`
   if (words) return `${head}export type ${name} = ${quoted(words)}`
@@ -105,11 +107,12 @@ export function narrowingOf({ properties, required }: Schema): 'ByStatus' | 'ByR
 }
 
 /** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
-export function splitReasons({ description, enum: words }: Schema): { bounces: string[]; rejections: string[] } {
-  const of = (status: string) =>
-    (words as string[]).filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
+export function splitReasons(schema: Schema): { bounces: string[]; rejections: string[] } {
+  const { description } = schema
+  const words = wordsOf(schema)!
+  const of = (status: string) => words.filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
   const [bounces, rejections] = [of('Bounce'), of('Rejection')]
-  if (bounces.length + rejections.length !== (words as string[]).length) {
+  if (bounces.length + rejections.length !== words.length) {
     throw new Error('the comment of every Reason begins with "Bounce: " or "Rejection: "')
   }
   return { bounces, rejections }
@@ -124,9 +127,10 @@ export type BounceReason = ${quoted(bounces)}
 export type RejectionReason = ${quoted(rejections)}`
 }
 
-function fields({ properties, required = [] }: Schema, type: TypeOf): string {
-  const lines = Object.entries(properties as Record<string, Schema>).map(([name, schema]) => {
-    const optional = (required as string[]).includes(name) ? '' : '?'
+function fields(whole: Schema, type: TypeOf): string {
+  const always = alwaysIn(whole)
+  const lines = Object.entries(whole.properties as Record<string, Schema>).map(([name, schema]) => {
+    const optional = always.includes(name) ? '' : '?'
     return `${comment(schema.description as string, '  ')}  ${name}${optional}: ${type(schema)}`
   })
   return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n}`

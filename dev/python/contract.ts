@@ -1,6 +1,6 @@
 import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Document } from '../openapi/document.ts'
-import type { Schema } from '../openapi/schema.ts'
+import { alwaysIn, type Schema, wordsOf } from '../openapi/schema.ts'
 import { TIME_PATTERN } from '../openapi/time-pattern.ts'
 import {
   type Call,
@@ -73,14 +73,15 @@ const unionOf = (names: string[]) => {
 
 /** The Python type of a schema without a declaration of its own. Throws for a keyword it does not know. */
 function typeOf(schema: Schema, type: TypeOf): string {
-  const { $ref, oneOf, enum: words, items, additionalProperties } = schema
+  const { $ref, oneOf, items, additionalProperties } = schema
+  const words = wordsOf(schema)
   if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
   if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
   if (words) return literal(words)
   if (Array.isArray(schema.type)) return schema.type.map((one) => type({ ...schema, type: one })).join(' | ')
   if (schema.type === 'array') return `list[${type(items as Schema)}]`
   if (schema.type === 'object')
-    return `dict[str, ${additionalProperties ? type(additionalProperties as Schema) : 'str'}]`
+    return `dict[str, ${typeof additionalProperties === 'object' ? type(additionalProperties as Schema) : 'str'}]`
   if (schema.type === 'string' && schema.contentEncoding === 'base64') return 'str | bytes'
   const scalar = SCALARS[String(schema.type)]
   if (!scalar) throw new Error(`no Python type for ${JSON.stringify(schema)}`)
@@ -97,7 +98,8 @@ const SCALARS: Record<string, string> = {
 
 function declaration(name: string, schema: Schema, type: TypeOf, event: string | undefined): string {
   const known = RENAMED[name] ?? name
-  const { description, enum: words } = schema
+  const { description } = schema
+  const words = wordsOf(schema)
   if (name === 'Reason') return `${reasonsOf(schema)}\n\nReason = BounceReason | RejectionReason\n${docOf(description)}`
   if (words) return `${name} = ${literal(words)}\n${docOf(description)}`
   const whole = event === undefined ? schema : withField(schema, 'event', { type: 'string', enum: [event] })
@@ -110,9 +112,10 @@ function declaration(name: string, schema: Schema, type: TypeOf, event: string |
 
 /** Names a class for the fields that are keywords of Python, and one for all others. */
 function classOf(name: string, schema: Schema, type: TypeOf, decorator = ''): string {
-  const { properties = {}, required = [], description } = schema
+  const { properties = {}, description } = schema
+  const always = alwaysIn(schema)
   const entries = Object.entries(properties as Record<string, Schema>).map(([field, one]) => {
-    const isRequired = (required as string[]).includes(field)
+    const isRequired = always.includes(field)
     const written = type(one).replaceAll('\n', '\n    ')
     return { field, type: isRequired ? written : `NotRequired[${written}]`, doc: one.description as string }
   })

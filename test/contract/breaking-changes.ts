@@ -164,7 +164,8 @@ export function breakingChanges(released: Document, current: Document): string[]
     compare(before.items ?? {}, now.items ?? {}, `${at}[]`, use)
     if (use === 'read') {
       for (const name of before.required ?? []) {
-        if (!now.required?.includes(name)) found.add(`${at}.${name} may be absent`)
+        if (!now.required?.includes(name) && !isNullable(before.properties?.[name]))
+          found.add(`${at}.${name} may be absent`)
       }
     } else compareDemands(before, now, at)
   }
@@ -190,6 +191,9 @@ export function breakingChanges(released: Document, current: Document): string[]
     }
   }
 }
+
+/** A caller that reads null also reads an absent field. */
+const isNullable = ({ oneOf = [] }: Schema = {}) => oneOf.some(({ type }) => type === 'null')
 
 const nameOf = ({ $ref }: Schema): string | undefined => $ref?.split('/').at(-1)
 
