@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openFolder } from './daemon.ts'
 import { GENERATORS } from './generators.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
+import { startTomorrow } from './tomorrow.ts'
 
 const DOWNLOAD_AND_COMPILE_MS = 600_000
 
@@ -13,6 +14,7 @@ let folder: string
 let account: Account
 let product: Product
 let document: string
+let tomorrow: Awaited<ReturnType<typeof startTomorrow>>
 
 beforeAll(async () => {
   folder = await openFolder('clients')
@@ -20,17 +22,19 @@ beforeAll(async () => {
   // Mail to the simulator needs no DNS.
   product = await startProduct(account, { DNS_SERVERS: '127.0.0.1:1' })
   document = join(folder, 'openapi.json')
+  tomorrow = await startTomorrow(product.api.url)
   await writeFile(document, await (await fetch(`${product.api.url}/api/v1/openapi.json`)).text())
 })
 
 afterAll(async () => {
+  tomorrow?.close()
   await product?.api.kill()
   await account?.database.drop()
   await rm(folder, { recursive: true, force: true })
 })
 
 async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
-  const { url } = product.api
+  const { url } = tomorrow
   const env = { VERDICT_URL: url, VERDICT_API_KEY: account.key, FROM: `hello@${SENDER_DOMAIN}` }
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = { stdout: '', all: '' }
@@ -57,10 +61,10 @@ const EXPECTED = {
 }
 
 test.for(Object.entries(GENERATORS))(
-  'a client made by %s compiles, sends an email and reads it back',
+  'a client made by %s compiles, sends an email and reads it back, also from a service of tomorrow',
   { timeout: DOWNLOAD_AND_COMPILE_MS },
   async ([, generate]) => {
-    const output = await generate({ folder, document, url: product.api.url, run })
+    const output = await generate({ folder, document, url: tomorrow.url, run })
     expect(JSON.parse(output)).toEqual(EXPECTED)
   },
 )

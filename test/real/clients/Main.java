@@ -40,7 +40,7 @@ public class Main {
       emails.getEmail("msg_unknown", null);
       throw new IllegalStateException("There is no such email.");
     } catch (ApiException exception) {
-      fault = Error.fromJson(exception.getResponseBody()).getError().getValue();
+      fault = Error.fromJson(exception.getResponseBody()).getError();
     }
 
     System.out.printf(
