@@ -86,8 +86,8 @@ function readPair(text: string, pairs: Record<string, string> = {}): Record<stri
 }
 
 /**
- * A row names the recipient whose status it shows: the one sought, by its matching form, else one that a report is about,
- * when the email was delivered, else the first that gives the email its status.
+ * A row names the recipient whose status it shows: the one sought, by its matching form, else one that a report is
+ * about, when the email was delivered, else the first that gives the email its status.
  */
 function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
   const { createdAt, recipients, feedback = [], subject, message_id, sandbox, ...email } = listed

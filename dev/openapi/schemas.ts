@@ -6,8 +6,8 @@ import type { Schema } from './schema.ts'
 import { schemaName } from './schema-names.ts'
 
 /**
- * Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow: a client that
- * was generated today must read the members and the words of tomorrow.
+ * Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow: a client
+ * that was generated today must read the members and the words of tomorrow.
  */
 export type Side = 'request' | 'response'
 
@@ -109,9 +109,9 @@ function time(side: Side): Schema {
 }
 
 /**
- * Whether a field is required. In a response: every field that always has a value. In a request: fields without presence
- * (the service cannot tell absent from empty, and refuses both), lists that must not be empty, and those that the table
- * of limits requires.
+ * Whether a field is required. In a response: every field that always has a value. In a request: fields without
+ * presence (the service cannot tell absent from empty, and refuses both), lists that must not be empty, and those that
+ * the table of limits requires.
  */
 function isRequired(field: DescField, side: Side): boolean {
   const { omitEmpty, nullWhenAbsent } = shapeOf(field)

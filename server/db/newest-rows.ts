@@ -33,7 +33,7 @@ export async function newestRows<Row>(
 }
 
 /** What was found in time, and the id below which the rest is. */
-export interface Found<Row> {
+export interface FoundInTime<Row> {
   rows: Row[]
   stoppedAt?: string
 }
@@ -44,12 +44,12 @@ const SEARCH_MS = 1_000
 /** After a statement that took less, the next one reads more days. */
 const QUICK_MS = 50
 
-/** As `newestRows`, for a condition that may match few of very many rows: only for `SEARCH_MS`, by a day where days are slow. */
+/** As `newestRows`, where few of very many rows may match: only for `SEARCH_MS`, day by day where days are slow. */
 export async function newestRowsInTime<Row>(
   { from, below }: IdRange,
   limit: number,
   read: (range: IdRange, limit: number) => Promise<Row[]>,
-): Promise<Found<Row>> {
+): Promise<FoundInTime<Row>> {
   const untilMs = performance.now() + SEARCH_MS
   const rows: Row[] = []
   let end = below

@@ -13,7 +13,7 @@ import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { NEEDS_MESSAGE } from '../db/event-kinds.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
-import { type Found, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
 import { readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
@@ -66,7 +66,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       const range = readRange(ListEventsRequestSchema, request, clock)
       const { equal, recipient } = readFilters(request)
       const filters = [eq(events.accountId, accountId), ...equal]
-      // Of recipients the index finds whole addresses only.
+      // The index of recipients finds whole addresses only.
       const isSearch = recipient !== undefined && !('address' in recipient)
       const { messageId } = request
       // A caller may ask for the events of a message that it has just sent.
@@ -131,7 +131,7 @@ async function eventsOf(
   range: IdRange,
   limit: number,
   { messageId, isSearch }: { messageId?: string; isSearch: boolean },
-): Promise<Found<EventRow>> {
+): Promise<FoundInTime<EventRow>> {
   const ofOne = messageId === undefined ? [] : [await ofMessage(db, messageId)]
   const read = ({ from, below }: IdRange, limit: number) =>
     db

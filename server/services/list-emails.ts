@@ -15,7 +15,7 @@ import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
-import { type Found, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import type { Backend } from './backend.ts'
@@ -148,7 +148,7 @@ const isBouncedBy = (sites: string[], range: IdRange) =>
 // A site has no character with a meaning in a pattern: readDomainName refuses all others.
 const endingIn = (site: string) => sql`${`%.${site}`}::text`
 
-async function findRows(db: Database, filters: Filters, range: IdRange, limit: number): Promise<Found<EmailRow>> {
+async function findRows(db: Database, filters: Filters, range: IdRange, limit: number): Promise<FoundInTime<EmailRow>> {
   const { recipient, recipientDomain, kind, terms } = filters
   if (recipient === undefined && kind === undefined && terms !== undefined)
     return { rows: await findEmailsWith(db, filters, terms, range, limit) }

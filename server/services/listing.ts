@@ -114,7 +114,7 @@ export function readSoughtRecipient(text: string | undefined): SoughtRecipient |
   )
 }
 
-/** Whether a column has a recipient that is asked for. A prefix is a range of the column's index, which is in byte order. */
+/** Whether a column has a recipient that is asked for. A prefix is a range of its index, which is in byte order. */
 export function isRecipient(column: string, sought: SoughtRecipient): SQL {
   if ('domain' in sought) return sql`${sql.raw(recipientDomainSql(column))} = ${sought.domain}`
   const form = sql.raw(matchingSql(column))

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { firstIdAt, timeOfId } from '../../server/db/ids.ts'
-import { type Found, type IdRange, newestRows, newestRowsInTime, pageRange } from '../../server/db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRows, newestRowsInTime, pageRange } from '../../server/db/newest-rows.ts'
 
 const DAY_MS = 86_400_000
+const SEARCH_MS = 1_000
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 const ALL: IdRange = { from: firstIdAt(NOW - 90 * DAY_MS), below: firstIdAt(NOW + DAY_MS) }
 
@@ -64,8 +65,9 @@ test('a search stops after a second, and its pages together have every row once'
       let range: IdRange | undefined = ALL
       while (range) {
         const beganAtMs = nowMs
-        const { rows, stoppedAt }: Found<string> = await newestRowsInTime(range, limit, slowly)
-        expect(nowMs - beganAtMs).toBeLessThanOrEqual(1_000 + readMs)
+        const { rows, stoppedAt }: FoundInTime<string> = await newestRowsInTime(range, limit, slowly)
+        // This clock moves with the statements alone.
+        expect(nowMs - beganAtMs).toBeLessThanOrEqual(SEARCH_MS + readMs)
         found.push(...rows)
         const below: string | undefined = stoppedAt ?? (rows.length === limit ? rows.at(-1) : undefined)
         range = below === undefined ? undefined : { from: ALL.from, below }

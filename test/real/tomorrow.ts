@@ -15,7 +15,7 @@ export function ofTomorrow(value: unknown, name = ''): unknown {
   return { ...Object.fromEntries(members), of_tomorrow: { members: ['more'] } }
 }
 
-/** Stands before a service, and makes its JSON that of a later version. */
+/** A proxy that makes the JSON of a service that of a later version. */
 export async function startTomorrow(origin: string): Promise<{ url: string; close(): void }> {
   const server = createServer(async (request, response) => {
     const { host: _, 'accept-encoding': __, ...headers } = request.headers

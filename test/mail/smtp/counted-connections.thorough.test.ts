@@ -6,7 +6,7 @@ import type { OpenSitePlaces, SiteLoad } from '../../../mail/smtp/site-places.ts
 import type { Act, Script } from '../../harness/smtp-script.ts'
 import { deliveryTo, exchangerWith, siteOf, watchedEngineWith } from './deliver.ts'
 
-// The law of counts: whatever a server does, what a site's places are told is what is open there. A connection that is
+// The law of counts: whatever a server does, the places of a site know what is open there. A connection that is
 // counted for ever takes a place from all accounts; one that is not counted exceeds the site's limit.
 
 const act = (...acts: Act[]) => fc.option(fc.constantFrom(...acts), { nil: undefined, freq: 2 })
@@ -29,7 +29,7 @@ const rounds = fc.array(
   },
 )
 
-test('what a site is told of its connections is what is open, and nothing is left in the end', async () => {
+test('the places of a site know the connections that are open, and nothing is left in the end', async () => {
   const seed = Number(process.env.FAULT_SEED ?? Date.now() % 1e6)
   await fc.assert(fc.asyncProperty(rounds, fc.integer({ min: 1, max: 4 }), keepsCount), {
     numRuns: 40,
