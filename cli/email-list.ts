@@ -46,6 +46,7 @@ export const emails = (print: Print) =>
       new Option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated').argParser(readPair),
     )
     .option('--domain <domain>', 'Only from this domain')
+    .option('--sender <address>', 'Only from this address')
     .option('--tag <tag>', 'Only with this tag')
     .option('--tenant <tenant_id>', 'Only of this tenant')
     .addOption(new Option('--sandbox', 'Only dry runs').conflicts('live'))

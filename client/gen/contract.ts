@@ -2194,6 +2194,11 @@ export interface ListEmailsQuery {
    * `delivered`.
    */
   feedback?: FeedbackKind
+  /**
+   * Only emails from this address, whatever its display name. It looks at the emails of the address's domain one by
+   * one, and stops after a second as a search for the beginning of a recipient does.
+   */
+  sender?: string
 }
 
 export interface ListEventsQuery {

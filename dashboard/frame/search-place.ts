@@ -51,7 +51,8 @@ export function readingsOf(text: string, metadataKeys: readonly string[] = []): 
   if (at === 0 && isDomain) return [toDomain]
   if (at > 0 && isDomain) {
     const to = messagesBy('Messages to', { recipient: value })
-    return [to, suppressionsOf(value), toDomain, ...subject, tag, ...metadata]
+    const from = messagesBy('Messages from', { sender: value })
+    return [to, suppressionsOf(value), from, toDomain, ...subject, tag, ...metadata]
   }
   const begins = beginningOf(at < 0 ? value : value.slice(0, at))
   if (at > 0) return [...begins, ...subject, tag, ...metadata]

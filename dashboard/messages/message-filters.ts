@@ -40,6 +40,8 @@ export interface MessageSearch extends RangeSearch {
   subject?: string
   /** A pair, as `key=value`. */
   metadata?: string
+  /** The address of From. */
+  sender?: string
   domain?: string
   tag?: string
   tenant?: string
@@ -63,6 +65,7 @@ export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_DOMAIN_FILTER,
   SUBJECT_FILTER,
   METADATA_FILTER,
+  { name: 'sender', label: 'From', placeholder: 'shop@example.com' },
   { name: 'domain', label: 'From domain', placeholder: 'example.com', known: GroupBy.DOMAIN },
   TAG_FILTER,
   TENANT_FILTER,
@@ -78,13 +81,14 @@ export const MESSAGE_PARAMETERS: Filter[] = [
 
 /** The request for the emails that match. */
 export function requestOf(search: MessageSearch) {
-  const { recipient, subject, metadata, domain, tag, tenant, status, reason, sandbox, from, to } = search
+  const { recipient, subject, metadata, sender, domain, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     recipient,
     recipientDomain: search.recipient_domain,
     bouncedBy: search.bounced_by,
     subject,
     metadata: metadata === undefined ? undefined : pairOf(metadata),
+    sender,
     domain,
     tag,
     tenantId: tenant,

@@ -82,6 +82,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   },
   ListEmailsRequest: {
     recipient: {},
+    sender: {},
     recipient_domain: TEXT,
     bounced_by: TEXT,
     subject: { value: { minLength: 1, maxLength: MOST_SUBJECT_CHARACTERS } },

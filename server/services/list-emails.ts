@@ -14,7 +14,7 @@ import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import { recipientDomainSql } from '../db/matching-sql.ts'
+import { matchingSql, recipientDomainSql } from '../db/matching-sql.ts'
 import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '../db/newest-rows.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
@@ -28,6 +28,7 @@ import {
   readMetadataFilter,
   readProvider,
   readRange,
+  readSender,
   readSoughtRecipient,
   readSubjectWords,
   readTagFilter,
@@ -58,6 +59,7 @@ function readFilters(request: ListEmailsRequest) {
     recipient: readSoughtRecipient(request.recipient),
     recipientDomain: readDomain(request.recipientDomain, 'recipient_domain'),
     domain: readDomain(request.domain),
+    sender: readSender(request.sender),
     tag: readTagFilter(request.tag),
     tenantId: readTenantFilter(request.tenantId),
     sandbox: request.sandbox,
@@ -98,7 +100,7 @@ const COLUMNS = {
 }
 
 function matches(
-  { accountId, recipient: _, recipientDomain: __, inDoubt, bouncedBy, kind, terms, ...columns }: Filters,
+  { accountId, recipient: _, recipientDomain: __, sender, inDoubt, bouncedBy, kind, terms, ...columns }: Filters,
   range: IdRange,
 ) {
   const present = Object.entries(columns).filter(([, value]) => value !== undefined)
@@ -108,6 +110,7 @@ function matches(
     gte(messages.id, range.from),
     lt(messages.id, range.below),
     ...equal,
+    sender && isFrom(sender),
     inDoubt === undefined ? undefined : inDoubt ? isInDoubt(range) : sql`not (${isInDoubt(range)})`,
     bouncedBy && isBouncedBy(bouncedBy, range),
     kind === undefined ? undefined : hasReport(kind),
@@ -131,6 +134,16 @@ const hasBouncedFor = (condition: SQL, { from, below }: IdRange) => sql`${messag
 
 const isInDoubt = (range: IdRange) => hasBouncedFor(sql`r.in_doubt`, range)
 
+/** Whether an email is from an address: the index finds its domain, and the stored request has the rest. */
+const isFrom = ({ local, domain }: { local: string; domain: string }) => sql`
+  ${messages.domain} = ${domain} and ${sql.raw(SENDER_LOCAL)} = ${local}`
+
+const SENDER = `messages.request ->> 'from'`
+/** The local part of `Ann <ann@example.com>` and `ann@example.com`, in its matching form. */
+const SENDER_LOCAL = matchingSql(
+  `regexp_replace(coalesce(substring(${SENDER} from '<([^<>]*)>[^<>]*$'), ${SENDER}), '@[^@]*$', '')`,
+)
+
 /** Whether a report of the kind came back: a look at one index, which holds few messages. */
 const hasReport = (kind: string) => sql<boolean>`
   coalesce((select true from ${feedback} f where f.message_id = ${messages.id} and f.kind = ${kind} limit 1), false)`
@@ -149,13 +162,14 @@ const isBouncedBy = (sites: string[], range: IdRange) =>
 const endingIn = (site: string) => sql`${`%.${site}`}::text`
 
 async function findRows(db: Database, filters: Filters, range: IdRange, limit: number): Promise<FoundInTime<EmailRow>> {
-  const { recipient, recipientDomain, kind, terms } = filters
+  const { recipient, recipientDomain, sender, kind, terms } = filters
   if (recipient === undefined && kind === undefined && terms !== undefined)
     return { rows: await findEmailsWith(db, filters, terms, range, limit) }
   const isByRecipient = recipient !== undefined || (recipientDomain !== undefined && kind === undefined)
   const find = isByRecipient ? findEmailsTo : kind === undefined ? findEmails : findReported
   const read = (range: IdRange, limit: number) => find(db, filters, range, limit)
-  if (recipient !== undefined && 'prefix' in recipient) return newestRowsInTime(range, limit, read)
+  const isSearch = sender !== undefined || (recipient !== undefined && 'prefix' in recipient)
+  if (isSearch) return newestRowsInTime(range, limit, read)
   return { rows: await newestRows(range, limit, read) }
 }
 

@@ -93,6 +93,15 @@ export function readRecipient(text: string | undefined): string | undefined {
   return form
 }
 
+/** Returns the local part in lower case, and the domain as it is stored. */
+export function readSender(text: string | undefined): { local: string; domain: string } | undefined {
+  if (text === undefined) return undefined
+  const form = matchingFormOf(text)
+  if (form === undefined) throw refuse('sender', notAnAddress(text))
+  const at = form.lastIndexOf('@')
+  return { local: form.slice(0, at), domain: form.slice(at + 1) }
+}
+
 /** Which recipients a list asks for: an address, all that begin alike, or all of a domain. */
 export type SoughtRecipient = { address: string } | { prefix: string } | { domain: string }
 

@@ -83,7 +83,7 @@ const OTHERS: Record<string, string> = {
   'they are compared with what is stored, and not stored themselves':
     'id cursor import_id inbox_id key_id invitation_id person_id session_id replay_id dispatch_id message_id event_id ' +
     'endpoint_id issuer FieldMask.paths UpdateDomainRequest.pool ' +
-    'action search recipient recipient_domain bounced_by token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +
+    'action search recipient recipient_domain sender bounced_by token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +
     'ListEventsRequest.tenant_id after StreamEventsRequest.tag StreamEventsRequest.tenant_id ListChangesRequest.tag ' +
     'ListChangesRequest.tenant_id GetStatsRequest.tenant_id SuppressionServiceListRequest.tenant_id ' +
     'SuppressionServiceRemoveRequest.tenant_id SuppressionServiceLiftRequest.tenant_id ReplayFilter.tag ReplayFilter.tenant_id',

@@ -193,6 +193,13 @@ test.each([
   ['domain=bücher.example', ['domain']],
   ['domain=xn--bcher-kva.example', ['domain']],
   ['domain=other.example', []],
+  ['sender=HELLO@Example.test', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
+  ['sender=hello@xn--bcher-kva.example', ['domain']],
+  ['sender=ello@example.test', []],
+  ['sender=hello@example.org', []],
+  ['sender=hello@example.test&tag=orders', ['new', 'tenant']],
+  ['sender=hello@example.test&recipient=cy@example.net', ['both']],
+  ['sender=hello@example.test&subject=full', ['full']],
   ['tag=orders', ['new', 'tenant']],
   ['tag=Orders', []],
   ['tenant_id=shop-1', ['tenant']],
@@ -244,6 +251,7 @@ test('pages return every email once, with every filter', async () => {
     'in_doubt=false',
     'feedback=late_bounce',
     'recipient=ann',
+    'sender=hello@example.test',
   ]) {
     for (const limit of [1, 2, 3]) {
       const seen: string[] = []
@@ -317,6 +325,7 @@ test.each([
   ['sandbox=maybe', 'sandbox'],
   ['domain=localhost', 'domain'],
   ['domain=', 'domain'],
+  ['sender=hello', 'sender'],
   ['domain=ann@example.net', 'domain'],
   ['tag=', 'tag'],
   [`tag=${'x'.repeat(101)}`, 'tag'],

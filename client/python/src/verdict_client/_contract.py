@@ -3088,6 +3088,10 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """Only emails about which such a report came back after the outcome. The status of an email that came back stays
     `delivered`.
     """
+    sender: NotRequired[str]
+    """Only emails from this address, whatever its display name. It looks at the emails of the address's domain one
+    by one, and stops after a second as a search for the beginning of a recipient does.
+    """
 
 
 _ListEventsQueryKeywords = TypedDict("_ListEventsQueryKeywords", {"from": NotRequired[str | datetime | date]})
