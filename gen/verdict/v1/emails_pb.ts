@@ -861,8 +861,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
   feedback?: FeedbackKind | undefined;
 
   /**
-   * Only emails from this address, whatever its display name. It looks at the emails of the address's domain one by one,
-   * and stops after a second as a search for the beginning of a recipient does.
+   * Only emails from this address, whatever its display name. It looks at the emails of the address's domain one by
+   * one, and stops after a second as a search for the beginning of a recipient does.
    *
    * @generated from field: optional string sender = 18;
    */
