@@ -21,8 +21,6 @@ interface ListedEmail {
 }
 
 const PATH = '/api/v1/emails'
-/** The text shows this many characters of a subject. */
-const SHOWN_SUBJECT = 40
 
 export const emails = (print: Print) =>
   command(
@@ -101,10 +99,9 @@ function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
   const { status, reason = '-', ...recipient } = named
   const more = recipients.length - 1
   const to = more > 0 ? `${recipient.email} and ${more} more${differenceOf(recipients)}` : recipient.email
-  const shown = subject.length > SHOWN_SUBJECT ? `${[...subject].slice(0, SHOWN_SUBJECT - 1).join('')}…` : subject
   const later = reportsOf(named).map(({ kind, member }) => (member ? `${kind} of a member` : kind))
   const outcome = [sandbox ? `${status} (dry run)` : status, ...later].join(', ')
-  return [createdAt, outcome, reason, to, shown, message_id]
+  return [createdAt, outcome, reason, to, subject, message_id]
 }
 
 /** How many recipients failed, where some did and others did not. */

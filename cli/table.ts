@@ -1,11 +1,52 @@
 import stringWidth from 'string-width'
 
-/** Rows in aligned columns under a heading; `empty` when there are none. */
-export function table(heading: string[], rows: string[][], empty: string): string {
+/** Narrower columns are not cut: too little would be left to read. */
+const LEAST_WIDTH = 12
+const GAP = '  '
+const ID = /^[a-z]{3,4}_[0-9a-z]{26}$/
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/
+
+/**
+ * Rows in aligned columns under a heading; `empty` when there are none. On a terminal of this width times are short,
+ * and the widest columns are cut until a row fits. Ids stay whole, and a pipe gets every character.
+ */
+export function table(heading: string[], rows: string[][], empty: string, width = terminalWidth()): string {
   if (rows.length === 0) return empty
-  const widths = heading.map((_, column) => Math.max(...[heading, ...rows].map((row) => stringWidth(row[column]!))))
-  const pad = (cell: string, column: number) => cell + ' '.repeat(widths[column]! - stringWidth(cell))
-  return [heading, ...rows].map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
+  const shown = [heading, ...(width === undefined ? rows : rows.map((row) => row.map(shortened)))]
+  const widths = heading.map((_, column) => Math.max(...shown.map((row) => stringWidth(row[column]!))))
+  if (width !== undefined) narrow(widths, width, shown)
+  const pad = (text: string, column: number) => {
+    const cell = cut(text, widths[column]!)
+    return cell + ' '.repeat(widths[column]! - stringWidth(cell))
+  }
+  return shown.map((row) => row.map(pad).join(GAP).trimEnd()).join('\n')
+}
+
+const terminalWidth = () => (process.stdout.isTTY ? process.stdout.columns : undefined)
+
+const shortened = (cell: string) => cell.replace(TIME, '$1 $2')
+
+/** Takes from the widest column that may be cut, as often as it takes. */
+function narrow(widths: number[], width: number, rows: string[][]): void {
+  const mayBeCut = widths.map((_, column) => !rows.some((row) => ID.test(row[column]!)))
+  const total = () => widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length)
+  while (total() > width) {
+    const most = Math.max(...widths.filter((_, column) => mayBeCut[column]))
+    if (most <= LEAST_WIDTH) return
+    widths[widths.findIndex((one, column) => mayBeCut[column] && one === most)]!--
+  }
+}
+
+const characters = new Intl.Segmenter('en')
+
+function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text
+  let kept = ''
+  for (const { segment } of characters.segment(text)) {
+    if (stringWidth(kept + segment) >= width) break
+    kept += segment
+  }
+  return `${kept.trimEnd()}…`
 }
 
 /** A list and, unless it is the last page, how to see the next one. */

@@ -150,8 +150,8 @@ test('emails are listed by filters, with the cursor of the next page', async () 
   const { text } = await run(['emails', ...filters.split(' '), ...terms, '--from', '2026-01-31'])
   expect(
     text,
-  ).toBe(`TIME                      STATUS               REASON  RECIPIENT                 SUBJECT                                   MESSAGE
-2026-01-31T12:00:00.000Z  delivered (dry run)  -       ann@r.example and 1 more  Your order of the first of January has …  msg_1
+  ).toBe(`TIME                      STATUS               REASON  RECIPIENT                 SUBJECT                                              MESSAGE
+2026-01-31T12:00:00.000Z  delivered (dry run)  -       ann@r.example and 1 more  Your order of the first of January has been shipped  msg_1
 
 More: --cursor abc`)
   const query = new URLSearchParams(there.urls[0]!.split('?')[1])
