@@ -168,7 +168,8 @@ function NoMatch({ search }: { search: MessageSearch }) {
 
 function noMatchWords({ tag, subject, columns: _, ...others }: MessageSearch): string {
   const isAlone = Object.keys(others).length === 0
-  if (isAlone && tag !== undefined && subject === undefined) return 'Searched as a tag. For an address, type it whole.'
+  if (isAlone && tag !== undefined && subject === undefined)
+    return 'Searched as a tag. The search box counts what other readings of the same text find.'
   if (isAlone && subject !== undefined && tag === undefined)
     return 'Every word must be in the subject as a whole: order does not find orders.'
   return 'Messages that match all of these filters appear here. Verdict keeps messages for 90 days.'
