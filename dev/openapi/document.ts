@@ -55,7 +55,10 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
     ],
     paths: { ...paths, ...serverPaths(version) },
     webhooks,
-    components: { ...COMPONENTS, schemas: { ...schemas.components, ...OWN_SCHEMAS, Error: errorSchema(comments) } },
+    components: {
+      ...COMPONENTS,
+      schemas: { ...schemas.components, ...opened({ ...OWN_SCHEMAS, Error: errorSchema(comments) }) },
+    },
   }
 }
 
@@ -112,7 +115,7 @@ const OWN_SCHEMAS: Record<string, Schema> = {
     description: 'Whether the server accepts calls, and the state of each dependency.',
     type: 'object',
     properties: {
-      status: { type: 'string', 'x-extensible-enum': ['ready', 'not_ready'] },
+      status: { type: 'string', enum: ['ready', 'not_ready'] },
       checks: {
         type: 'object',
         properties: { draining: { type: 'string', enum: ['yes', 'no'] } },
@@ -146,6 +149,19 @@ const OWN_SCHEMAS: Record<string, Schema> = {
   },
 }
 
+/** Objects and words of responses, so that a later version may have more. */
+function opened<Node>(node: Node): Node {
+  if (Array.isArray(node)) return node.map(opened) as Node
+  if (typeof node !== 'object' || node === null) return node
+  const { enum: words, ...schema } = node as Schema
+  const entries = Object.entries(schema).map(([name, one]) => [name, opened(one)])
+  return {
+    ...(schema.type === 'object' && { additionalProperties: true }),
+    ...Object.fromEntries(entries),
+    ...(Array.isArray(words) && { 'x-extensible-enum': words }),
+  }
+}
+
 function errorSchema(comments: Comments): Schema {
   const served = ErrorReasonSchema.values.filter((value) => enumName(value) in ERRORS)
   const meanings = served.map(
@@ -160,7 +176,7 @@ function errorSchema(comments: Comments): Schema {
     description: 'The body of every error.',
     type: 'object',
     properties: {
-      error: { description: meanings.join('\n'), type: 'string', 'x-extensible-enum': served.map(enumName) },
+      error: { description: meanings.join('\n'), type: 'string', enum: served.map(enumName) },
       message: { description: 'What is wrong, in words.', type: 'string' },
       retry_after: { description: 'Seconds to wait before you try again.', type: 'integer', minimum: 0 },
       request_id: { description: 'The id in the header `X-Request-Id`.', type: 'string' },

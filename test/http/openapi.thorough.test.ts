@@ -135,6 +135,38 @@ test.each<[operation: string, event: StoredEvent]>([
   expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(payload)))
 })
 
+test('all that a caller reads may grow: its objects are open, its words are texts, and null is not required', () => {
+  const read = [
+    ...operations.flatMap(({ operation }) => Object.values(operation.responses).map(({ content }) => content)),
+    ...Object.values(document.webhooks as Record<string, { post: Operation }>).map(
+      ({ post }) => post.requestBody!.content,
+    ),
+  ]
+  const names = new Set<string>()
+  const faults: string[] = []
+  walk(read, 'a response')
+  expect(names.size).toBeGreaterThan(50)
+  expect(names).toContain('Error')
+  expect(faults).toEqual([])
+
+  function walk(node: unknown, at: string): void {
+    if (typeof node !== 'object' || node === null) return
+    const schema = node as Record<string, unknown>
+    const name = typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1)! : undefined
+    if (name !== undefined && !names.has(name)) {
+      names.add(name)
+      walk((document.components.schemas as Record<string, unknown>)[name], name)
+    }
+    if (schema.type === 'object' && schema.properties && !schema.additionalProperties) faults.push(`${at} is closed`)
+    if (Array.isArray(schema.enum)) faults.push(`${at} has closed words`)
+    for (const field of Array.isArray(schema.required) ? (schema.required as string[]) : []) {
+      const { oneOf = [] } = (schema.properties as Record<string, { oneOf?: { type?: string }[] }>)[field]!
+      if (oneOf.some(({ type }) => type === 'null')) faults.push(`${at}.${field} is required and may be null`)
+    }
+    for (const [key, one] of Object.entries(schema)) if (!key.startsWith('example')) walk(one, `${at}.${key}`)
+  }
+})
+
 test('no two enum constants have the same name', () => {
   const schemas = Object.values(document.components.schemas as Record<string, Record<string, string[]>>)
   const names = schemas.flatMap((schema) => {

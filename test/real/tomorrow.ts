@@ -26,7 +26,8 @@ export async function startTomorrow(origin: string): Promise<{ url: string; clos
       body: chunks.length > 0 ? Buffer.concat(chunks) : undefined,
     })
     const text = JSON.stringify(ofTomorrow(await answer.json()))
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! }).end(text)
+    const { 'content-length': ___, 'content-encoding': ____, ...given } = Object.fromEntries(answer.headers)
+    response.writeHead(answer.status, given).end(text)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
