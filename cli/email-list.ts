@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { matchingFormOf } from '../mail/address.ts'
+import { isSought } from '../dashboard/outside-text/comparable.ts'
 import { FEEDBACK_KINDS, REASONS, STATUSES } from './choices.ts'
 import { command, type Print } from './command.ts'
 import type { Outcome } from './outcome-text.ts'
@@ -71,8 +71,7 @@ export const emails = (print: Print) =>
           }),
       })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
-      const sought = matchingFormOf(filters.recipient ?? '')
-      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, sought))
+      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, filters.recipient))
       const list = table(heading, rows, 'No email matches.')
       print({ json: page, text: pageText(list, page) })
     })
@@ -85,17 +84,17 @@ function readPair(text: string, pairs: Record<string, string> = {}): Record<stri
 }
 
 /**
- * A row names the recipient whose status it shows: the one sought, by its matching form, else one that a report is
- * about, when the email was delivered, else the first that gives the email its status.
+ * A row names the recipient whose status it shows: the one sought, else one that a report is about, when the email was
+ * delivered, else the first that gives the email its status.
  */
 function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
   const { createdAt, recipients, feedback = [], subject, message_id, sandbox, ...email } = listed
-  const isSought = (one: { email: string }) => sought !== undefined && matchingFormOf(one.email) === sought
+  const isNamed = ({ email }: { email: string }) => sought !== undefined && isSought(email, sought)
   const reportsOf = (one: { email: string }) => feedback.filter(({ recipient }) => recipient === one.email)
   const isReported = (one: { email: string }) =>
     email.status === 'delivered' && reportsOf(one).some(({ member }) => !member)
   const isWorst = ({ status, reason }: Outcome) => status === email.status && reason === email.reason
-  const named = recipients.find(isSought) ?? recipients.find(isReported) ?? recipients.find(isWorst) ?? recipients[0]!
+  const named = recipients.find(isNamed) ?? recipients.find(isReported) ?? recipients.find(isWorst) ?? recipients[0]!
   const { status, reason = '-', ...recipient } = named
   const more = recipients.length - 1
   const to = more > 0 ? `${recipient.email} and ${more} more${differenceOf(recipients)}` : recipient.email

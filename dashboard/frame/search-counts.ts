@@ -89,7 +89,9 @@ const byFound = <One extends { found: Found }>(readings: One[]) => [
 async function bestOf(readings: Reading[], calls: Calls, client: QueryClient): Promise<Reading | undefined> {
   const enough = new Promise<undefined>((resolve) => setTimeout(resolve, ENTER_MS))
   const found = readings.map(async (reading) => {
-    const known = await Promise.race([client.fetchQuery(optionsOf(reading, calls)), enough])
+    // The person types on: the look-up ends.
+    const asked = client.fetchQuery(optionsOf(reading, calls)).catch(() => undefined)
+    const known = await Promise.race([asked, enough])
     return { ...reading, found: known ?? undefined }
   })
   return byFound(await Promise.all(found))[0]

@@ -2,8 +2,8 @@ import type { MessageSearch } from '../messages/message-filters.ts'
 import { providerName } from '../numbers/groups.ts'
 
 const ID = /^(msg|evt)_[0-9a-z]{26}$/i
-/** The beginning of a message's id, and its end where the middle is cut, as pages and logs shorten it. */
-const CUT_ID = /^msg_([0-9a-hjkmnp-tv-z]{6,25})(?:(?:…|\.{2,3})[0-9a-z]*)?$/i
+/** The beginning of a message's id, and its end where the middle is cut. Until the year 3084 they begin with 0. */
+const CUT_ID = /^msg_(0[0-9a-hjkmnp-tv-z]{5,24})(?:(?:…|\.{2,3})[0-9a-z]*)?$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
 const PAIR = /^[\w.-]{1,40}=./
 /** Several words, or a number such as that of an order: people write these in subjects rather than in tags. */

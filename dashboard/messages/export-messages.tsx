@@ -4,9 +4,8 @@ import { EmailService, type ListedEmail, type ListedRecipient } from '../../gen/
 import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { ExportList } from '../export/export-list.tsx'
 import { kindCell, nameOf, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
-import { comparable } from '../outside-text/comparable.ts'
+import { comparable, isSought } from '../outside-text/comparable.ts'
 import type { requestOf } from './message-filters.ts'
-import { shownRecipient } from './shown-recipient.ts'
 
 const HEAD = [
   'message_id',
@@ -31,10 +30,11 @@ function reportsCell({ feedback }: ListedEmail, { email }: ListedRecipient): Cel
   return words.join(', ') || undefined
 }
 
-/** A line for each recipient; of a list that is filtered by a recipient, for that one only. */
+/** A line for each recipient; of a list that is filtered by a recipient, for those that match. */
 export function linesOf(email: ListedEmail, filters: ReturnType<typeof requestOf>): Cell[][] {
   const { messageId, createdAt, from, subject, tag, tenantId, sandbox } = email
-  const recipients = filters.recipient === undefined ? email.recipients : [shownRecipient(email, filters)]
+  const { recipient: sought } = filters
+  const recipients = email.recipients.filter(({ email }) => sought === undefined || isSought(email, sought))
   return recipients.map((recipient) => [
     messageId,
     createdAt,

@@ -1,6 +1,6 @@
 import type { ListedEmail, ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { comparable } from '../outside-text/comparable.ts'
+import { comparable, isSought } from '../outside-text/comparable.ts'
 import { shownOutcome } from '../status/statuses.ts'
 
 /** What the list is filtered by, as far as it speaks of one recipient. */
@@ -16,13 +16,12 @@ interface Sought {
  */
 export function shownRecipient(email: ListedEmail, { recipient, inDoubt, feedback }: Sought): ListedRecipient {
   const { recipients, status, reason } = email
-  const sought = recipient === undefined ? undefined : comparable(recipient)
   const isReported = feedback !== undefined || status === DeliveryStatus.DELIVERED
   const reported = email.feedback
     .filter(({ kind, member }) => (feedback === undefined ? !member : kind === feedback))
     .map((report) => comparable(report.recipient))
   return (
-    recipients.find((one) => comparable(one.email) === sought) ??
+    recipients.find((one) => recipient !== undefined && isSought(one.email, recipient)) ??
     recipients.find((one) => inDoubt && one.inDoubt) ??
     recipients.find((one) => isReported && reported.includes(comparable(one.email))) ??
     recipients.find((one) => one.status === status && one.reason === reason) ??

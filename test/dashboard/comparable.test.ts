@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { comparable } from '../../dashboard/outside-text/comparable.ts'
+import { comparable, isSought } from '../../dashboard/outside-text/comparable.ts'
 import { matchingFormOf } from '../../mail/address.ts'
 
 test.each([
@@ -22,4 +22,20 @@ test.each([
   'a@bü%63her.example',
 ])('%s, which is no address, is like no address', (text) => {
   expect(comparable(text)).toBe(text)
+})
+
+test.each([
+  ['ann', true],
+  ['ANN', true],
+  ['nn', false],
+  ['anna', false],
+  ['@Bücher.example', true],
+  ['@xn--bcher-kva.example', true],
+  ['@example', false],
+  ['ann@bücher.example', true],
+  ['ann@example', false],
+])('an address is found by %s, as the service finds it: %o', (filter, expected) => {
+  expect(isSought('Ann@xn--bcher-kva.example', filter)).toBe(expected)
+  expect(isSought('müller@example.com', 'Müll')).toBe(false)
+  expect(isSought('müller@example.com', 'müll')).toBe(true)
 })

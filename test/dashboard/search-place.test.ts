@@ -29,6 +29,7 @@ test.for([
   ['a number', '4102', 'messages?subject=4102'],
   ['a pair of metadata', 'order.id=4 & 5', 'messages?metadata=order.id%3D4+%26+5'],
   ['signs without a word', '--', 'messages?tag=--'],
+  ['what looks like an id, and is no time', 'msg_zzzzzzzzzz', 'messages?tag=msg_zzzzzzzzzz'],
   ['all of a domain', '@outlook.com', 'messages?recipient_domain=outlook.com'],
   ['an unfinished address', 'gone.ivan@', 'messages?recipient=gone.ivan'],
   ['nothing', '   ', undefined],

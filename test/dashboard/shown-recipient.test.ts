@@ -26,6 +26,8 @@ test.each([
   ['the one that is searched, delivered while others bounced', { recipient: 'ivan@gmail.com' }, 'ivan@gmail.com'],
   ['the one that is searched in other letters', { recipient: 'IVAN@Gmail.com' }, 'ivan@gmail.com'],
   ['the one that is searched by the Unicode form', { recipient: 'emil@bücher.example' }, 'emil@xn--bcher-kva.example'],
+  ['the one that begins as the search does', { recipient: 'LATE' }, 'late@example.com'],
+  ['the one of the domain that is searched', { recipient: '@Bücher.example' }, 'emil@xn--bcher-kva.example'],
   ['the one in doubt, where those are listed', { inDoubt: true }, 'late@example.com'],
 ])('a row of the list names %s', (_, filters, email) => {
   expect(shownRecipient(MIXED, filters).email).toBe(email)

@@ -4,6 +4,7 @@ import { type Answer, AUTHENTIC_DATA, type Packet } from 'dns-packet'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { MxLookup } from '../../../mail/smtp/attempt.ts'
+import { daneKey } from '../../../mail/smtp/dane.ts'
 import { publicKeyInfo } from '../../../mail/smtp/der.ts'
 import { AUTHORITY, CERTIFICATE, EXPIRED_CERTIFICATE, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
 import { a, cname, type DnsAct, mx, startDns } from '../../harness/dns.ts'
@@ -15,6 +16,14 @@ beforeAll(() => setDefaultCACertificates(getCACertificates('bundled')))
 const ends: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const end of ends.splice(0)) await end()
+})
+
+test('hosts without TLSA records add nothing to the key of a site, and unknown ones do', () => {
+  const none = { name: 'mx1.test', finding: { kind: 'none' } } as const
+  expect(daneKey([none, { ...none, name: 'mx2.test' }])).toBe('')
+  expect(daneKey([none, { name: 'mx2.test', finding: { kind: 'unknown', cause: 'SERVFAIL' } }])).toMatch(
+    /^ by DANE \w{32}$/,
+  )
 })
 
 const D = 'example.test'

@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest'
-import { type SmtpAttempt, TIMED_PHASES } from '../../../mail/smtp/attempt.ts'
+import { isAtLeast, type SmtpAttempt, TIMED_PHASES } from '../../../mail/smtp/attempt.ts'
 import { CERTIFICATE } from '../../harness/certificates.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { closedPort, deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+
+test('what a refusal says about an address has an order, from beyond doubt to nothing', () => {
+  const order = ['unknown', 'status', 'refused', 'full', undefined] as const
+  for (const [i, kind] of order.entries())
+    for (const [j, other] of order.entries())
+      expect([kind, other, isAtLeast(kind, other)]).toEqual([kind, other, i <= j])
+})
 
 const OPENING = ['connect', 'greeting', 'ehlo']
 const ENVELOPE = ['mail', 'rcpt', 'data', 'dot']

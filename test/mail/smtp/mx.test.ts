@@ -133,7 +133,10 @@ const CASES: [string, Record<string, DnsAct>, MxLookup['kind']][] = [
 
 test.concurrent.each(CASES)('%s', async (_, zone, kind) => {
   const { lookUp } = await world({ ...records, ...zone })
-  expect((await lookUp(D)).kind).toBe(kind)
+  const found = await lookUp(D)
+  expect(found.kind).toBe(kind)
+  // Words for the caller, who knows the domain and not its exchangers.
+  if ('detail' in found) expect(found.detail).toMatch(/example\.test .*\w|is no public mail exchanger|accepts no mail/)
 })
 
 const enforce = (...mx: string[]): Policy => ({ mode: 'enforce', mx, maxAgeS: 60 })
@@ -213,6 +216,16 @@ test.concurrent('hosts are in order of preference with the configured port, and 
     { name: 'mx2.test', preference: 20, addresses: ['192.0.2.2'], port: 25 },
   ])
   expect(await further!({})).toEqual([{ name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 }])
+})
+
+test.concurrent('where one of the first two cannot be asked, all are looked up at once, and none comes later', async () => {
+  const { lookUp } = await world({
+    ...records,
+    'MX example.test': [mx(D, 10, 'gone1.test'), mx(D, 20, 'mx2.test'), mx(D, 30, 'mx1.test')],
+  })
+  const { hosts, further } = siteOf(await lookUp(D))
+  expect(hosts.map(({ name }) => name)).toEqual(['mx2.test', 'mx1.test'])
+  expect(further).toBeUndefined()
 })
 
 test.concurrent('hosts of equal preference are shuffled for each send', async () => {
