@@ -1,8 +1,9 @@
 import { Button, Popover, Stack, TextInput } from '@mantine/core'
-import { IconFilterPlus, IconX } from '@tabler/icons-react'
+import { IconAlertTriangle, IconFilterPlus, IconX } from '@tabler/icons-react'
 import { lazy, Suspense, useState } from 'react'
 import type { Filter } from './filter.ts'
 import styles from './filters.module.css'
+import { UNKNOWN } from './read-filters.ts'
 
 const Suggestions = lazy(async () => ({ default: (await import('./suggestions.tsx')).Suggestions }))
 
@@ -19,6 +20,19 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
   const active = filters.filter(({ name }) => values[name])
   return (
     <div className={styles.chips}>
+      {values[UNKNOWN] && (
+        <button
+          type="button"
+          className={styles.chip}
+          data-unknown
+          aria-label={`${values[UNKNOWN]} is not understood: remove it`}
+          onClick={() => onChange(UNKNOWN, undefined)}
+        >
+          <IconAlertTriangle size={14} aria-hidden />
+          <span>Not understood</span> <bdi>{values[UNKNOWN]}</bdi>
+          <IconX size={12} aria-hidden />
+        </button>
+      )}
       {active.map((filter) => (
         <button
           key={filter.name}

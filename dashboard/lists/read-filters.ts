@@ -1,21 +1,32 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { Filter } from './filter.ts'
 
+/** The parameter that holds what a page did not understand, such as `status=foo`. */
+export const UNKNOWN = 'unknown'
+
 /**
  * Reads the filters of a page's address. What is no value of a filter is left out, so that no chip names a filter in
- * vain.
+ * vain, and is in `UNKNOWN`: a list that shows more than its address asks for must say so.
  */
 export function readFilters(filters: Filter[], search: Record<string, unknown>): Record<string, string | undefined> {
   const read: Record<string, string> = {}
-  for (const { name, choices, kind, pattern } of filters) {
-    const value = search[name]
+  const unknown: string[] = []
+  for (const filter of filters) {
+    const value = search[filter.name]
     if (typeof value !== 'string' || value === '') continue
-    if (choices && !choices.some(([choice]) => choice === value)) continue
-    if (pattern && !new RegExp(`^(?:${pattern})$`, 'su').test(value)) continue
-    if (kind === 'time' && timeOf(value) === undefined) continue
-    read[name] = value
+    if (isValueOf(filter, value)) read[filter.name] = value
+    else unknown.push(`${filter.name}=${value}`)
   }
+  const earlier = search[UNKNOWN]
+  if (unknown.length > 0) read[UNKNOWN] = unknown.join('&')
+  else if (typeof earlier === 'string') read[UNKNOWN] = earlier
   return read
+}
+
+function isValueOf({ choices, kind, pattern }: Filter, value: string): boolean {
+  if (choices && !choices.some(([choice]) => choice === value)) return false
+  if (pattern && !new RegExp(`^(?:${pattern})$`, 'su').test(value)) return false
+  return kind !== 'time' || timeOf(value) !== undefined
 }
 
 /** An ISO 8601 time in Unix milliseconds; a date is 00:00 UTC of its day. Undefined for any other text. */
