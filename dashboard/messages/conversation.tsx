@@ -27,7 +27,7 @@ export function Conversation({ recipient }: { recipient: RecipientOutcome }) {
       )}
       {detail && (
         <p>
-          <OutsideText text={detail} />
+          <span className="soft">When it was sent:</span> <OutsideText text={detail} />
         </p>
       )}
       {smtp ? (
