@@ -55,7 +55,7 @@ export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
         columns={rates(periods)}
         lines={RATE_LINES}
         values={RATE_VALUES}
-        empty="No such bounce and no complaint in this range."
+        empty={`No domain sent ${countOf(thresholds!.minEmails)} emails within 24 hours: below that no rate counts.`}
         summary={thresholdWords(thresholds!)}
         marks={[
           markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
@@ -110,19 +110,19 @@ const LATENCY_VALUES = [
 ]
 const LATENCY_LINES: Line[] = LATENCY_VALUES
 
-const rate = (label: string, color: string, count: (period: OverviewPeriod) => number): Value => ({
+const rate = (label: string, color: string, rateOf: (period: OverviewPeriod) => number | undefined): Value => ({
   label,
   color,
   dash: [],
   of(period) {
-    const sent = period.delivered + period.bounced + period.inDoubt
-    return sent === 0 ? '-' : percentOf(count(period) / sent)
+    const rate = rateOf(period)
+    return rate === undefined ? '-' : percentOf(rate)
   },
 })
 
 const RATE_VALUES = [
-  rate('No such mailbox', '--bounced-mark', ({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
-  rate('Complaints', '--error-mark', ({ complaints }) => complaints),
+  rate('No such mailbox', '--bounced-mark', ({ worstBounceRate }) => worstBounceRate),
+  rate('Complaints', '--error-mark', ({ worstComplaintRate }) => worstComplaintRate),
 ]
 const RATE_LINES: Line[] = RATE_VALUES
 
@@ -139,9 +139,9 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** The rates at which a domain is paused. The axis may end below the line for bounces, so the words name that rate. */
+/** What the lines are, and the rates at which a domain is paused: the axis may end below the line for bounces. */
 const thresholdWords = ({ bounceOpen, complaintOpen }: BreakerThresholds) =>
-  `A domain pauses at ${percentOf(bounceOpen)}, or at ${percentOf(complaintOpen)} complaints.`
+  `The worst domain, over 24 hours each. A domain pauses at ${percentOf(bounceOpen)}, or at ${percentOf(complaintOpen)} complaints.`
 
 /** A limit: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {

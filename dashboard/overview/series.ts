@@ -23,17 +23,13 @@ export function latencies(periods: OverviewPeriod[]): Columns {
   return [secondsOf(periods), percentile('p50'), percentile('p95'), percentile('p99')]
 }
 
-/** Bounced emails and complaints as percentages of the emails that were delivered or bounced; null without any. */
+/** The worst rates that a breaker saw, in percent; null where no domain had enough emails. */
 export function rates(periods: OverviewPeriod[]): Columns {
-  const percentages = (count: (period: OverviewPeriod) => number) =>
-    periods.map((period) => {
-      const sent = period.delivered + period.bounced + period.inDoubt
-      return sent === 0 ? null : (count(period) / sent) * 100
-    })
+  const percent = (rate: number | undefined) => (rate === undefined ? null : rate * 100)
   return [
     secondsOf(periods),
-    percentages(({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
-    percentages(({ complaints }) => complaints),
+    periods.map(({ worstBounceRate }) => percent(worstBounceRate)),
+    periods.map(({ worstComplaintRate }) => percent(worstComplaintRate)),
   ]
 }
 

@@ -21,6 +21,7 @@ import { type PeriodStatistics, readPeriods } from '../reputation/period-statist
 import { readQuotaUse } from '../reputation/quota.ts'
 import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
+import { readWorstRates, type WorstRates } from '../reputation/worst-rates.ts'
 import type { Backend } from '../services/backend.ts'
 import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
@@ -45,8 +46,10 @@ export function createOverviewService({
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
-      const [statistics, attempts, rates, endpoints, quota] = await Promise.all([
-        read((db) => readPeriods(db, { accountId: simulated ? simulatedId(accountId) : accountId, ...periods })),
+      const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
+      const [statistics, worst, attempts, rates, endpoints, quota] = await Promise.all([
+        read((db) => readPeriods(db, counted)),
+        read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
         hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
         ratesOf(db, breaker, accountId),
         endpointStates(db, accountId),
@@ -54,7 +57,7 @@ export function createOverviewService({
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
-        periods: statistics.map((period, i) => periodOf(startOf(i), period, attempts[i])),
+        periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i]!, attempts[i])),
         latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
         domains: rates,
         thresholds: limits.breaker,
@@ -76,7 +79,12 @@ function required(field: string, time: Timestamp | undefined): number {
   return ms
 }
 
-function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts?: AttemptCounts): OverviewPeriod {
+function periodOf(
+  period: Timestamp,
+  statistics: PeriodStatistics,
+  worst: WorstRates,
+  attempts?: AttemptCounts,
+): OverviewPeriod {
   const { latencies, ...counts } = statistics
   return create(OverviewPeriodSchema, {
     period,
@@ -84,6 +92,8 @@ function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts?: At
     latencyMs: percentilesOf(latencies),
     acknowledged: attempts?.acknowledged,
     notAcknowledged: attempts?.failed,
+    worstBounceRate: worst.bounces ?? undefined,
+    worstComplaintRate: worst.complaints ?? undefined,
   })
 }
 

@@ -155,6 +155,57 @@ test('the attempts of the webhook are counted by the period', async () => {
   expect(endpoints).toEqual([])
 })
 
+test('the chart of rates shows what the breaker of the worst domain read: 24 hours, and nothing below its minimum', async () => {
+  const { id: accountId, overview } = await another()
+  const start = Date.parse('2020-11-16T00:00:00Z')
+  const domains = ['big.test', 'small.test', 'quiet.test']
+  const counts = (domain: string, hour: number) => ({
+    delivered: domain === 'big.test' ? 20 + (hour % 7) : domain === 'small.test' && hour % 9 === 0 ? 50 : 0,
+    mailbox_does_not_exist: domain === 'big.test' && hour > 30 && hour < 36 ? 9 : domain === 'quiet.test' ? 1 : 0,
+    complaints: hour === 45 && domain === 'small.test' ? 4 : 0,
+  })
+  const hours = Array.from({ length: 60 }, (_, hour) => hour)
+  for (const hour of hours) {
+    for (const domain of domains) {
+      const of = { accountId, domain }
+      const given = counts(domain, hour)
+      if (given.delivered + given.mailbox_does_not_exist > 0) await count(new Date(start + hour * HOUR_MS), given, of)
+    }
+  }
+  const { minEmails } = DEFAULT_LIMITS.breaker
+  /** The worst rate at an hour: of the domains that sent in it, over this hour and the 23 before. */
+  const worst = (hour: number, name: 'mailbox_does_not_exist' | 'complaints') => {
+    const rates = domains.flatMap((domain) => {
+      const now = counts(domain, hour)
+      if (now.delivered + now.mailbox_does_not_exist === 0) return []
+      const day = hours.slice(Math.max(0, hour - 23), hour + 1).map((hour) => counts(domain, hour))
+      const sent = day.reduce(
+        (sum, { delivered, mailbox_does_not_exist }) => sum + delivered + mailbox_does_not_exist,
+        0,
+      )
+      return sent >= minEmails ? [day.reduce((sum, given) => sum + given[name], 0) / sent] : []
+    })
+    return rates.length === 0 ? undefined : Math.max(...rates)
+  }
+  const asked = { from: timestampFromMs(start + 24 * HOUR_MS), to: timestampFromMs(start + 60 * HOUR_MS) }
+  const { periods } = await overview.getOverview({ ...asked, granularity: Granularity.HOUR })
+  expect(periods).toHaveLength(36)
+  for (const [i, { worstBounceRate, worstComplaintRate }] of periods.entries()) {
+    expect([i, worstBounceRate]).toEqual([i, worst(24 + i, 'mailbox_does_not_exist')])
+    expect([i, worstComplaintRate]).toEqual([i, worst(24 + i, 'complaints')])
+  }
+  const days = await overview.getOverview({ ...asked, granularity: Granularity.DAY })
+  const firstDay = periods.slice(0, 24).map(({ worstBounceRate }) => worstBounceRate ?? 0)
+  expect(days.periods[0]!.worstBounceRate).toBe(Math.max(...firstDay))
+  const minutes = await overview.getOverview({
+    from: timestampFromMs(start + 34.5 * HOUR_MS),
+    to: timestampFromMs(start + 35.5 * HOUR_MS),
+    granularity: Granularity.MINUTE,
+  })
+  const ofHours = [10, 11].flatMap((i) => Array(30).fill(periods[i]!.worstBounceRate))
+  expect(minutes.periods.map(({ worstBounceRate }) => worstBounceRate)).toEqual(ofHours)
+})
+
 test('the rates of each domain are those that its circuit breaker evaluates, beside its thresholds', async () => {
   const { id: accountId, overview } = await another()
   const { db, clock } = account
