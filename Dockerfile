@@ -56,8 +56,9 @@ COPY net net
 COPY mail mail
 COPY server server
 COPY cli cli
-# The words for an outcome, which `verdict mcp` shows, too.
+# What the command line has from the dashboard: the words for an outcome, and how addresses are compared.
 COPY dashboard/messages/sentences.ts dashboard/messages/
+COPY dashboard/outside-text/comparable.ts dashboard/outside-text/
 COPY workflows workflows
 COPY deploy/probe.ts deploy/
 # The files belong to root: the processes write nothing here.

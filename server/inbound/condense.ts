@@ -40,6 +40,8 @@ export function createCondenser(): Condenser {
   let boundariesLeft = MAX_BOUNDARIES
   let keptBytes = 0
   let keptLines = 0
+  /** A line did not fit: what comes after it would be read as what it is not. */
+  let isCut = false
   let rest: Buffer = NOTHING
   let isSkippingLine = false
   let part = emptyPart()
@@ -75,7 +77,7 @@ export function createCondenser(): Condenser {
     return start
   }
 
-  const isFull = () => keptLines >= MAX_LINES || keptBytes >= MAX_BYTES
+  const isFull = () => isCut || keptLines >= MAX_LINES || keptBytes >= MAX_BYTES
 
   /** The header of a part says how it ends, and whether it is a copy of the message. */
   function readHeaderLine(line: Buffer): void {
@@ -105,7 +107,8 @@ export function createCondenser(): Condenser {
   }
 
   function keep(line: Buffer): void {
-    if (keptBytes + line.length > MAX_BYTES || keptLines >= MAX_LINES) return
+    isCut ||= keptBytes + line.length > MAX_BYTES || keptLines >= MAX_LINES
+    if (isCut) return
     // A copy: a short line must not keep a large chunk in memory.
     kept.push(Buffer.from(line))
     keptBytes += line.length

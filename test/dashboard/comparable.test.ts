@@ -36,6 +36,6 @@ test.each([
   ['ann@example', false],
 ])('an address is found by %s, as the service finds it: %o', (filter, expected) => {
   expect(isSought('Ann@xn--bcher-kva.example', filter)).toBe(expected)
-  expect(isSought('müller@example.com', 'Müll')).toBe(false)
+  expect(isSought('müller@example.com', 'MÜLL')).toBe(false)
   expect(isSought('müller@example.com', 'müll')).toBe(true)
 })

@@ -108,6 +108,15 @@ test('every part keeps its header and the beginning of its text, within its boun
   )
 })
 
+test('a mail is cut where a line does not fit, and no shorter line after it is kept', () => {
+  const long = `${'x'.repeat(4_000)}\n`.repeat(11)
+  const part = (text: string) => `--b\n\n${text}`
+  const mail = `Content-Type: multipart/mixed; boundary=b\n\n${[long, long, long, long, long].map(part).join('')}--b\n\nlast\n--b--\n`
+  const kept = condense(Buffer.from(mail)).toString()
+  expect(mail.startsWith(kept)).toBe(true)
+  expect(kept.length).toBeGreaterThan(MAX_BYTES - 4_001)
+})
+
 test('a small mail stays as it is, with or without a line end at its end', () => {
   fc.assert(
     fc.property(
