@@ -9,6 +9,8 @@ import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
 
 /** Attempts are counted by the hour. */
 const HOUR = 3_600_000
+/** Rates are read for so many days at most. */
+const RATES_MS = 31 * 24 * HOUR
 
 interface ChartsProps {
   overview: GetOverviewResponse
@@ -56,7 +58,9 @@ export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty={`No domain sent ${countOf(thresholds!.minEmails)} emails within 24 hours: below that no rate counts.`}
-        summary={thresholdWords(thresholds!)}
+        summary={
+          thresholdWords(thresholds!) + (periods.length * stepMs > RATES_MS ? ' Shown for the last 31 days.' : '')
+        }
         marks={[
           markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
           markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),

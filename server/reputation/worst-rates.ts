@@ -4,6 +4,8 @@ import { COMPLAINTS, HARD_BOUNCES, SENT } from './counts.ts'
 import type { StatisticsQuery } from './statistics.ts'
 
 const HOUR_MS = 3_600_000
+/** All hours of all domains are read: those of 400 days took 0.7 s for 20 domains. */
+const LONGEST_MS = 31 * 24 * HOUR_MS
 
 /** The highest rates that the breakers of an account saw in a period; null where none had enough emails. */
 export interface WorstRates {
@@ -30,14 +32,18 @@ const WORST_RATES = `
   from seen where hour >= to_timestamp($2::int8) and copies >= greatest($5::int, 1)
   group by 1`
 
-/** Reads the worst rates for each period from `from` to `to`, in order. Periods of minutes have those of their hour. */
+/**
+ * Reads the worst rates for each period from `from` to `to`, in order: those of the last 31 days. Periods of minutes
+ * have those of their hour.
+ */
 export async function readWorstRates(
   db: Database,
   { accountId, from, to, stepMs }: Pick<StatisticsQuery, 'accountId' | 'from' | 'to' | 'stepMs'>,
   minEmails: number,
 ): Promise<WorstRates[]> {
   const binMs = Math.max(stepMs, HOUR_MS)
-  const start = from - (stepMs < HOUR_MS ? from % HOUR_MS : 0)
+  const since = Math.max(from, to - LONGEST_MS)
+  const start = since - (stepMs < HOUR_MS ? since % HOUR_MS : 0)
   const rows = await run<{ second: number } & WorstRates>(db, WORST_RATES, [
     accountId,
     start / 1_000,

@@ -237,7 +237,7 @@ export type OverviewPeriod = Message<"verdict.admin.v1.OverviewPeriod"> & {
 
   /**
    * Highest share of hard bounces that the circuit breaker of a domain saw in the period, each time over 24 hours.
-   * Absent where no domain that sent had `min_emails` in these.
+   * Absent where no domain that sent had `min_emails` in these, and more than 31 days before the end of the range.
    *
    * @generated from field: optional double worst_bounce_rate = 11;
    */
