@@ -9,7 +9,7 @@ import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
 
 /** Attempts are counted by the hour. */
 const HOUR = 3_600_000
-/** Rates are read for so many days at most. */
+/** The service computes the rates of the last 31 days of a range only. */
 const RATES_MS = 31 * 24 * HOUR
 
 interface ChartsProps {

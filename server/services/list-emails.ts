@@ -230,7 +230,8 @@ function findReported(db: Database, filters: Filters, range: IdRange, limit: num
     sql`${feedback.kind} = ${kind}`,
     recipientDomain === undefined ? undefined : hasRecipientAt(recipientDomain, range, feedback.messageId),
   )
-  return findEmailsOf(db, feedback, isSought, filters, range, limit)
+  // The rows are reports of this kind: no email needs another look at them.
+  return findEmailsOf(db, feedback, isSought, { ...filters, kind: undefined }, range, limit)
 }
 
 /**
