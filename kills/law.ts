@@ -16,7 +16,7 @@ export interface Evidence {
   markers: { message: string; email: string }[]
   /** What was still open a minute after the last kill. */
   open: OpenRow[]
-  /** Keys whose send had no response a minute after that. */
+  /** Keys whose send had no response in the time of the longest call after that. */
   unanswered: string[]
   failedStarts: string[]
   /** The events in the order of the stream. */

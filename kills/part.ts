@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { longestCallMs } from '../server/config/limits.ts'
 import { publicId } from '../server/db/ids.ts'
 import { OUR_FAULT } from '../server/ledger/rows.ts'
 import { tally } from '../test/faults/load.ts'
@@ -11,7 +12,7 @@ import type { ClientEntry, Logs } from '../test/reliability/logs.ts'
 import { startCallers } from './callers.ts'
 import { type Evidence, type Offence, offences } from './law.ts'
 import { type Kill, type KillLog, killAtRandom } from './victims.ts'
-import { type KillOptions, type KillWorld, startKillWorld } from './world.ts'
+import { type KillOptions, type KillWorld, SEND_BUDGET_MS, startKillWorld } from './world.ts'
 
 // One part of `npm run kills`, with the seed of FAULT_SEED: a world of its own, its kills, and the law.
 // `node kills/part.ts <result file> <kills> <options as JSON>`
@@ -33,8 +34,10 @@ const SHOWN = 3
 const LINES = 25
 /** The law's minute after the last kill. */
 const OPEN_MS = 60_000
-/** Then callers repeat what has ended, and readers and endpoints get it. */
+/** Then readers and endpoints get what has ended, */
 const CAUGHT_UP_MS = 60_000
+/** and callers repeat it. A batch whose process was killed keeps its key as long as a batch may take. */
+const REPEATED_MS = longestCallMs(SEND_BUDGET_MS)
 
 async function runPart(kills: number, options: KillOptions): Promise<PartResult> {
   const startedAtMs = performance.now()
@@ -68,7 +71,7 @@ async function settle(world: KillWorld, callers: Promise<unknown>) {
   const openUntilMs = performance.now() + OPEN_MS
   let open = await onceConnected(() => openRows(sql))
   for (; open.length > 0 && performance.now() < openUntilMs; open = await openRows(sql)) await pauseFor(200)
-  await within(CAUGHT_UP_MS, callers, undefined)
+  await within(REPEATED_MS, callers, undefined)
   await world.waitUntilSettled()
   const rows = await sql`select id from events where account_id = ${account.id} order by stream_order, id`
   const committed = rows.map(({ id }) => publicId('evt', id))

@@ -24,7 +24,7 @@ export interface KillOptions {
 }
 
 /** A lease takes ten seconds more. The default would let each run wait for longer. */
-const SEND_BUDGET_MS = 25_000
+export const SEND_BUDGET_MS = 25_000
 /** Six attempts: few dispatches are exhausted. */
 const SCHEDULE_MS = [0, 300, 600, 1_000, 2_000, 4_000]
 const ENDPOINT_FAILS = 0.3
