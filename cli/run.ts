@@ -13,6 +13,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     email: async () => (await import('./email.ts')).email,
     open: async () => (await import('./open.ts')).open,
     emails: async () => (await import('./email-list.ts')).emails,
+    'refused-sends': async () => (await import('./refused-sends.ts')).refusedSends,
     events: async () => (await import('./events.ts')).events,
     replay: async () => (await import('./events.ts')).replay,
     webhook: async () => (await import('./webhook.ts')).webhook,

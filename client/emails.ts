@@ -56,6 +56,10 @@ export function emailsOf(call: Call) {
     /** Returns one page of emails, newest first. */
     list,
 
+    /** Returns one page of the sends of the last 7 days that ended with an error, newest first. Nothing was sent. */
+    refused: (query: contract.ListRefusedSendsQuery = {}, options?: CallOptions) =>
+      call('listRefusedSends', { query }, options),
+
     /** Yields all emails that match, newest first. `limit` is the size of the pages it reads. */
     all: (query: Omit<contract.ListEmailsQuery, 'cursor'> = {}, options?: CallOptions) =>
       itemsOf(

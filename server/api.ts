@@ -28,6 +28,7 @@ import { createReceiptSigner } from './receipts/signer.ts'
 import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
+import { createRefusedSends } from './sending/refused-sends.ts'
 import type { Send } from './sending/send.ts'
 import { createKeyAccountService } from './services/account.ts'
 import type { Backend } from './services/backend.ts'
@@ -38,6 +39,7 @@ import { shownEvents } from './services/event-fields.ts'
 import { createEventService } from './services/events.ts'
 import { createLimitsService } from './services/limits.ts'
 import { createReceiptService } from './services/receipts.ts'
+import { noteParties, noteRefusedCall } from './services/refused-calls.ts'
 import { createStatsService } from './services/stats.ts'
 import { createSuppressionService } from './services/suppression.ts'
 import { createWebhookService } from './services/webhooks.ts'
@@ -77,7 +79,7 @@ export interface Api {
   app: App
   /** What a listener for SMTP asks. */
   smtpDoor: ReturnType<typeof createDoor>
-  /** Resolves when no request waits any more for a send or a batch with its idempotency key. */
+  /** Ends what goes on behind the requests: sends and batches with idempotency keys, and what is not stored yet. */
   idle(): Promise<void>
 }
 
@@ -102,7 +104,16 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const people = createPeople(parts)
 
   const senderDomains = createSenderDomains({ db, sealer })
-  const emails = createEmailService({ ...parts, senderDomains, idempotency, sendBatch, batchIdempotency, hashAddress })
+  const refusedSends = createRefusedSends(parts, (error) => log.warn({ err: error }, 'refused sends were not stored'))
+  const emails = createEmailService({
+    ...parts,
+    senderDomains,
+    idempotency,
+    sendBatch,
+    batchIdempotency,
+    refusedSends,
+    hashAddress,
+  })
   const streams = createEventStreams({
     reads: createEventReads(db, clock),
     clock,
@@ -140,6 +151,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     ],
     interceptors: [createHeavyCallLimit()],
     gate,
+    onRefused: noteParties,
+    onError: (call) => noteRefusedCall(refusedSends, call),
     dashboard: {
       ...people,
       ...createAdminServices({ ...parts, ...people, inbox, report: reportReplay }),
@@ -157,9 +170,10 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const submit = createSubmit({ db, send, senderDomains, leaseMs: sendLeaseMs })
   return {
     app,
-    smtpDoor: createDoor({ identify, gate, submit, log, hashAddress, onReply: parts.onSmtpReply }),
+    smtpDoor: createDoor({ identify, gate, submit, refusedSends, log, hashAddress, onReply: parts.onSmtpReply }),
     async idle() {
       await Promise.all([idempotency.idle(), batchIdempotency.idle()])
+      await refusedSends.stop()
     },
   }
 }

@@ -63,6 +63,8 @@ export interface GatedCall extends Visitor {
   method: DescMethod | undefined
   /** The call was counted against its account's limit when it began. */
   isCounted?: boolean
+  /** Receives the caller with a valid key before its call may be refused. */
+  tellCaller?(caller: Caller): void
   /** Receives what permits the call, which is checked again when the body has arrived. */
   giveRight?(right: Right): void
 }
@@ -108,6 +110,14 @@ export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { desc
 
 /** The fault of a request with an idempotency key. Its method throws it, unless the key has a response. */
 export const refusalKey = createContextKey<Error | undefined>(undefined, { description: 'refusal' })
+
+/** Who a refused send was from and to. */
+export interface Parties {
+  sender?: string
+  recipients: string[]
+}
+
+export const partiesKey = createContextKey<Parties | undefined>(undefined, { description: 'parties' })
 
 /**
  * The faults of single elements of a list, by index. Elements of such a list are handled separately, as the emails of a

@@ -49,12 +49,12 @@ export interface FieldFault {
 
 /**
  * Creates the one kind of error that the API returns. ErrorInfo holds the error code, BadRequest the faulty fields, and
- * RetryInfo and Retry-After a wait.
+ * RetryInfo and Retry-After a wait. `gist` is the message without values of the request: see `gistOf`.
  */
 export function fail(
   reason: ErrorReason,
   message: string,
-  more: { fields?: FieldFault[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  more: { fields?: FieldFault[]; retryAfterSeconds?: number; cause?: unknown; gist?: string } = {},
 ): ConnectError {
   const { retryAfterSeconds } = more
   const metadata = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
@@ -68,8 +68,11 @@ export function fail(
     const retryDelay = { seconds: BigInt(retryAfterSeconds), nanos: 0 }
     error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
   }
-  return error
+  return Object.assign(error, { gist: more.gist })
 }
+
+/** What an error says, in a fixed sentence that may be kept; undefined when its code says all. */
+export const gistOf = (error: ConnectError & { gist?: string }): string | undefined => error.gist
 
 /** How many faults an error lists. A request with more could be faulty everywhere. */
 export const MAX_FAULTS = 20

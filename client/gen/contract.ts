@@ -846,6 +846,50 @@ export interface Evidence {
  */
 export type EvidenceKind = 'complaint' | 'unknown' | 'status' | 'refused' | 'full'
 
+/** One page of refused sends. */
+export interface ListRefusedSendsResponse {
+  /** The refused sends, newest first. */
+  refused_sends: RefusedSend[]
+  /**
+   * How many entries of the account's last 7 days were not stored, because there were too many or the database did not
+   * take them. Filters do not change it.
+   */
+  not_stored: number
+  /** Cursor of the next page. Absent on the last page. */
+  next_cursor?: string
+  /** True when there is a next page. */
+  has_more: boolean
+}
+
+/** A send that ended with an error before there was an email, or several equal ones of a minute. */
+export interface RefusedSend {
+  /**
+   * The id of the request, as in its response. For a message of a batch it is that of the batch. A program over SMTP
+   * does not get it.
+   */
+  request_id: string
+  /** When the send was refused. */
+  at: string
+  /** The status that the error has on REST, whatever protocol the caller spoke. */
+  status: number
+  /** The error. */
+  error: ErrorReason
+  /** What the error says, without values of the request. */
+  message: string
+  /** The faulty fields of the request, without their places in lists. Fields that do not exist are not among them. */
+  fields: string[]
+  /** Address of the sender, where it could be read. */
+  from?: string
+  /** Addresses of the recipients, where they could be read: the first 50. Empty when the body was not read. */
+  recipients: string[]
+  /** Id of the API key. */
+  key_id?: string
+  /** How the request came: `rest`, `grpc`, `grpc-web`, `connect`, `smtp` or `lmtp`. */
+  protocol: string
+  /** How many equal sends were refused within a minute of this one, which was the first. */
+  count: number
+}
+
 /** A signed receipt. */
 export interface GetReceiptResponse {
   /**
@@ -2201,6 +2245,21 @@ export interface ListEmailsQuery {
   sender?: string
 }
 
+export interface ListRefusedSendsQuery {
+  /** Only sends to this recipient. It has the forms of `recipient` in List emails. */
+  recipient?: string
+  /** Only sends that ended with this error. */
+  error?: ErrorReason
+  /** Only sends that were refused at this time or later, in the format of List emails. */
+  from?: string | Date
+  /** Only sends that were refused before this time. */
+  to?: string | Date
+  /** Number of entries on a page, 1 to 100. Default: 50. */
+  limit?: number
+  /** `next_cursor` of the previous page. Send the same filters with it. */
+  cursor?: string
+}
+
 export interface ListEventsQuery {
   /** Only events of this message. */
   message_id?: string
@@ -2341,6 +2400,7 @@ export interface Calls {
   sendEmailBatch: { body: SendBatchRequest; response: SendBatchResponse }
   listEmails: { query: ListEmailsQuery; response: ListEmailsResponse }
   getEmail: { path: { id: string }; response: GetEmailResponse }
+  listRefusedSends: { query: ListRefusedSendsQuery; response: ListRefusedSendsResponse }
   getReceipt: { path: { id: string }; response: GetReceiptResponse }
   listEvents: { query: ListEventsQuery; response: ListEventsResponse }
   getEvent: { path: { event_id: string }; response: GetEventResponse }
@@ -2384,6 +2444,7 @@ export const ROUTES = {
   sendEmailBatch: { method: 'POST', path: '/api/v1/emails/batch', takesKey: true },
   listEmails: { method: 'GET', path: '/api/v1/emails', takesKey: false },
   getEmail: { method: 'GET', path: '/api/v1/emails/{id}', takesKey: false },
+  listRefusedSends: { method: 'GET', path: '/api/v1/refused-sends', takesKey: false },
   getReceipt: { method: 'GET', path: '/api/v1/emails/{id}/receipt', takesKey: false },
   listEvents: { method: 'GET', path: '/api/v1/events', takesKey: false },
   getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },

@@ -95,6 +95,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     limit: PAGE_SIZE,
     cursor: TEXT,
   },
+  ListRefusedSendsRequest: { recipient: {}, from: TIME, to: TIME, limit: PAGE_SIZE, cursor: TEXT },
   GetEmailRequest: { id: TEXT },
   GetReceiptRequest: { id: TEXT },
   ListEventsRequest: {

@@ -264,6 +264,28 @@ export const EXAMPLES: Record<string, Example> = {
       summary: { total: 3, delivered: 2, bounced: 0, rejected: 0, failed: 1 },
     },
   },
+  'EmailService.ListRefusedSends': {
+    parameters: { error: 'rate_limit_exceeded', limit: 50 },
+    response: {
+      refused_sends: [
+        {
+          request_id: '6c2f7c55-7d0a-4a4f-9a52-0c2a8a5b8a11',
+          at: '2026-01-31T12:00:00.000Z',
+          status: 429,
+          error: 'rate_limit_exceeded',
+          message: 'The circuit breaker of the sending domain admitted no more.',
+          fields: [],
+          from: 'hello@example.com',
+          recipients: [RECIPIENT],
+          key_id: 'key_01jexamp1e000000000000000b',
+          protocol: 'rest',
+          count: 1,
+        },
+      ],
+      not_stored: 0,
+      has_more: false,
+    },
+  },
   'EmailService.ListEmails': {
     parameters: { status: 'delivered', limit: 50 },
     response: {

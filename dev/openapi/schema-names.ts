@@ -4,6 +4,7 @@
  */
 const SCHEMA_NAMES: Record<string, string> = {
   ListEmailsResponse: 'EmailPage',
+  ListRefusedSendsResponse: 'RefusedSendPage',
   GetEmailResponse: 'EmailDetails',
   GetReceiptResponse: 'Receipt',
   ListEventsResponse: 'EventPage',

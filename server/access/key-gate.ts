@@ -34,6 +34,7 @@ export function createKeyGate({ db, clock, limits, onCount, ...parts }: Parts): 
     const key = await identify(call)
     if (!key) return undefined
     const { method, isCounted, tellRate } = call
+    call.tellCaller?.(key.caller)
     if (!isCounted) await count({ accountId: key.caller.accountId, tier: key.tier, tellRate })
     if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())

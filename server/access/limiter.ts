@@ -87,9 +87,9 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
 }
 
 /** The error of a request over a limit. */
-export function usedUp(what: string, secondsLeft: number): ConnectError {
+export function usedUp(what: string, secondsLeft: number, gist?: string): ConnectError {
   const wait = `Wait ${secondsLeft} ${secondsLeft === 1 ? 'second' : 'seconds'}.`
-  return fail('rate_limit_exceeded', `${what} ${wait}`, { retryAfterSeconds: secondsLeft })
+  return fail('rate_limit_exceeded', `${what} ${wait}`, { retryAfterSeconds: secondsLeft, gist })
 }
 
 interface Place {

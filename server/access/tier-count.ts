@@ -31,6 +31,7 @@ export function createTierCount({ db, limits, onCount }: Parts): (request: Count
     onCount?.(admitted)
     tellRate(rate)
     if (admitted) return
-    throw usedUp(`The ${requestsPerMinute} requests per minute of this account are used up.`, secondsLeft)
+    const sentence = `The ${requestsPerMinute} requests per minute of this account are used up.`
+    throw usedUp(sentence, secondsLeft, 'The requests per minute of the account were used up.')
   }
 }

@@ -29,6 +29,8 @@ const EXPIRING: [table: string, over: string][] = [
   ['retries', `message_id < ${firstIdOf('90 days')}`],
   ['suppressions', 'expires_at <= now()'],
   ['refusals', `created_at < now() - interval '90 days'`],
+  ['refused_sends', `id < ${firstIdOf('7 days')}`],
+  ['unstored_refused_sends', `hour < now() - interval '7 days'`],
   ['bad_hours', `ended_at < now() - interval '90 days'`],
   ['provider_minutes', `minute < now() - interval '2 hours'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],

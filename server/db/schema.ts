@@ -665,6 +665,39 @@ export const refusals = pgTable(
   ],
 )
 
+/** Sends that ended with an error before there was an email: see sending/refused-sends.ts. Kept for 7 days. */
+export const refusedSends = pgTable(
+  'refused_sends',
+  {
+    /** Has the time of the refusal. */
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    keyId: uuid('key_id'),
+    requestId: text('request_id').notNull(),
+    protocol: text({ enum: ['rest', 'grpc', 'grpc-web', 'connect', 'smtp', 'lmtp'] }).notNull(),
+    error: text().notNull(),
+    message: text().notNull(),
+    fields: text().array().notNull(),
+    sender: text(),
+    recipients: text().array().notNull(),
+    /** Equal ones of a minute are one row. */
+    digest: text().notNull(),
+    count: integer().notNull(),
+  },
+  (t) => [index('refused_sends_account').on(t.accountId, t.id), checkOneOf(t.protocol)],
+)
+
+/** How many refused sends of an account were not stored, by the hour. Kept for 7 days. */
+export const unstoredRefusedSends = pgTable(
+  'unstored_refused_sends',
+  {
+    accountId: uuid('account_id').notNull(),
+    hour: at('hour').notNull(),
+    sends: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.hour] })],
+)
+
 /** The hours in which a provider refuses addresses that exist: see reputation/bad-hours.ts. Kept for 90 days. */
 export const badHours = pgTable(
   'bad_hours',

@@ -288,7 +288,7 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
 }
 
 /** The tables beside history that sends write to. */
-const LATE = ['feedback', 'suppressions', 'refusals', 'batch_keys']
+const LATE = ['feedback', 'suppressions', 'refusals', 'refused_sends', 'batch_keys']
 /** The tables whose rows are added up to other ones: see open-statistics.ts. */
 const MOVED = ['open_stats', 'group_stats']
 /** As much of history as one statement reads. A commit that finds the address makes streams of events wait for it. */

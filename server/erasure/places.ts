@@ -99,6 +99,13 @@ export const PLACES: readonly AddressPlace[] = [
   { table: 'open_stats', columns: { tag: 'text' }, account: COUNTED_ACCOUNT },
   { table: 'group_stats', columns: { key: 'text' }, account: COUNTED_ACCOUNT, only: `t.grouped_by = 'tag'` },
   { table: 'refusals', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
+  {
+    table: 'refused_sends',
+    columns: { sender: 'mailbox', recipients: 'list', request_id: 'text' },
+    account: OWN_ACCOUNT,
+    // It is a hash of the addresses.
+    set: `digest = ''`,
+  },
   { table: 'batch_keys', columns: { answer: 'answer' }, account: OWN_ACCOUNT },
   { table: 'range_replays', columns: { filter: 'json' }, account: OWN_ACCOUNT },
   { table: 'suppression_imports', columns: { file_name: 'text' }, account: OWN_ACCOUNT },

@@ -1,4 +1,4 @@
-import { callerKey, type KeyGate, type Rate, type Right, rightKey } from '../caller.ts'
+import { callerKey, type KeyGate, type Rate, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import type { Call } from './call.ts'
 
@@ -10,9 +10,16 @@ export function createKeyAdmission(gate: KeyGate, keyOptional: boolean): Admit {
   return async (call) => {
     const { method, remoteAddress } = call
     const authorization = call.raw.headers.authorization ?? null
-    const tellRate = (rate: Rate) => void call.reply.headers(rateHeaders(rate))
-    const giveRight = (right: Right) => void call.values.set(rightKey, right)
-    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, keyOptional, tellRate, giveRight }))
+    const caller = await gate({
+      method,
+      authorization,
+      remoteAddress,
+      keyOptional,
+      tellRate: (rate) => void call.reply.headers(rateHeaders(rate)),
+      tellCaller: (caller) => void call.values.set(callerKey, caller),
+      giveRight: (right) => void call.values.set(rightKey, right),
+    })
+    call.values.set(callerKey, caller)
   }
 }
 

@@ -61,6 +61,10 @@ export interface AppParts {
   dashboard?: DashboardParts
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
+  /** Called with what could be read of a request that is refused, before its caller gets the error. */
+  onRefused?: ProtocolParts['onRefused']
+  /** Called with each call that has ended with an error. */
+  onError?(call: Call): void
   /** Called with each call when it has ended. */
   onEnd?(call: Call): void
   limits?: Partial<Limits>
@@ -123,7 +127,7 @@ export interface App {
 
 /** The routes of every protocol. Throws for a contract it cannot serve. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const { services, gate, openCalls, about, tracing = NO_TRACING, trustProxy = [] } = parts
+  const { services, gate, openCalls, about, onRefused, tracing = NO_TRACING, trustProxy = [] } = parts
   const leaving = new AbortController()
   const draining = new AbortController()
   const inFlight = new Set<Call>()
@@ -133,14 +137,15 @@ export async function createApp(parts: AppParts): Promise<App> {
   const ended = (call: Call, responded: boolean) => {
     logEnd(call, responded)
     endSpan(call, responded)
+    if (call.error) parts.onError?.(call)
     parts.onEnd?.(call)
   }
   const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
-  const interceptors = [showErrors, refuseUnfitText, ...(parts.interceptors ?? [])]
+  const interceptors = [showErrors(onRefused), refuseUnfitText, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
-  const contract = { services, interceptors, limits, admit: admitted(createKeyAdmission(gate, false)) }
+  const contract = { services, interceptors, limits, onRefused, admit: admitted(createKeyAdmission(gate, false)) }
 
   const fastify = createFastify({ trustProxy, records, visit })
   const collect = collectPaths(fastify)

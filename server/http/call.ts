@@ -54,6 +54,8 @@ export class Call {
   path: string | undefined
   /** For the log: the error code, `ok` without an error. */
   code = 'ok'
+  /** The error that the caller got. */
+  error: ConnectError | undefined
   /**
    * Returns the body's share of the byte budget; may be called twice. Work goes on when the caller leaves, with its
    * share.
@@ -163,6 +165,7 @@ export function shown(error: unknown, call: Call): ConnectError {
   }
   const visible = hideUnexpected(error)
   call.code = reasonOf(visible)!
+  call.error = visible
   if (call.code === 'transient_failure' && visible.cause !== undefined) {
     call.log.error({ request_id: call.id, err: visible.cause }, 'unexpected fault')
     visible.cause = undefined

@@ -1,5 +1,5 @@
 import type { Message } from '@bufbuild/protobuf'
-import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
+import { Code, ConnectError, type ContextValues, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
 import { refuseContents } from './body/deferred-refusal.ts'
@@ -9,16 +9,22 @@ import { callKey, LEFT, shown } from './call.ts'
 
 type Request = Parameters<ReturnType<Interceptor>>[0]
 
-/** The outermost interceptor: turns everything thrown into an error that the caller may see, and logs its cause. */
-export const showErrors: Interceptor = (next) => async (request) => {
-  const call = request.contextValues.get(callKey)!
-  // No work starts for a caller that has left: one packet can cancel a thousand requests.
-  if (call.left) throw LEFT
-  try {
-    const response = await next(request)
-    return response.stream ? { ...response, message: relayed(response.message, request) } : response
-  } catch (error) {
-    throw visibleError(error, request)
+/**
+ * The outermost interceptor: turns everything thrown into an error that the caller may see, and logs its cause.
+ * `onRefused` gets the request.
+ */
+export function showErrors(onRefused?: (values: ContextValues, message: Message) => void): Interceptor {
+  return (next) => async (request) => {
+    const call = request.contextValues.get(callKey)!
+    // No work starts for a caller that has left: one packet can cancel a thousand requests.
+    if (call.left) throw LEFT
+    try {
+      const response = await next(request)
+      return response.stream ? { ...response, message: relayed(response.message, request) } : response
+    } catch (error) {
+      if (!request.stream) onRefused?.(request.contextValues, request.message)
+      throw visibleError(error, request)
+    }
   }
 }
 

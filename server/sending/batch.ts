@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import type { ConnectError } from '@connectrpc/connect'
 import {
   type BatchItem,
   type BatchResult,
@@ -48,6 +49,8 @@ export interface BatchRun {
   mismatch: boolean
   /** The first unexpected error, for the log. */
   cause?: unknown
+  /** The messages that ended with an error. */
+  refused: { index: number; error: ConnectError }[]
 }
 
 export type SendBatch = (emails: BatchItem[], options: BatchOptions) => Promise<BatchRun>
@@ -55,7 +58,7 @@ export type SendBatch = (emails: BatchItem[], options: BatchOptions) => Promise<
 interface MessageResult {
   result: MessageInitShape<typeof BatchResultSchema>
   mismatch?: boolean
-  cause?: unknown
+  error?: ConnectError
 }
 
 const errorNames = enumNames(ErrorReasonSchema)
@@ -93,11 +96,13 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     if (outcomeUnknown) throw outcomeUnknown
     const all = outcomes as MessageResult[]
     const results = all.map(({ result }) => create(BatchResultSchema, result))
+    const refused = all.flatMap(({ error }, index) => (error ? [{ index, error }] : []))
     return {
       response: create(SendBatchResponseSchema, { results, summary: summaryOf(results) }),
       isFinal: !results.some(({ error }) => error !== undefined && TEMPORARY_ERRORS.includes(error)),
       mismatch: all.some(({ mismatch }) => mismatch),
-      cause: all.find(({ cause }) => cause !== undefined)?.cause,
+      cause: refused.find(({ error }) => error.cause !== undefined)?.error.cause,
+      refused,
     }
   }
 
@@ -165,7 +170,7 @@ function failureOf(index: number, error: unknown): MessageResult | OutcomeUnknow
   if (error instanceof OutcomeUnknown) return error
   const shown = hideUnexpected(error)
   const { reason, message, retryAfterSeconds: retryAfter, fields: details } = contentsOfError(shown)
-  return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, cause: shown.cause }
+  return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, error: shown }
 }
 
 function summaryOf(results: BatchResult[]) {

@@ -116,7 +116,10 @@ export function overQuota({ monthlyLimit, endsAtMs }: MonthQuota, clock: Databas
   return fail(
     'rate_limit_exceeded',
     `The quota of this account is ${monthlyLimit} emails a month, and this message would exceed it. The month ends at ${end} 00:00 UTC. Nothing was sent. See GET /api/v1/limits.`,
-    { retryAfterSeconds: Math.max(1, Math.ceil((endsAtMs - clock.now()) / 1_000)) },
+    {
+      retryAfterSeconds: Math.max(1, Math.ceil((endsAtMs - clock.now()) / 1_000)),
+      gist: 'The monthly quota of the account was used up.',
+    },
   )
 }
 
@@ -124,9 +127,15 @@ export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock
   return fail(
     'rate_limit_exceeded',
     `${domain} is on day ${day} of its warm-up: ${dailyLimit} emails a day, and this message would exceed that. Nothing was sent.`,
-    { retryAfterSeconds: Math.ceil((DAY_MS - (clock.now() % DAY_MS)) / 1_000) },
+    {
+      retryAfterSeconds: Math.ceil((DAY_MS - (clock.now() % DAY_MS)) / 1_000),
+      gist: 'The warm-up of the sending domain allowed no more on this day.',
+    },
   )
 }
+
+/** The sentence by which refused sends of a paused domain are found. */
+export const BREAKER_REFUSED = 'The circuit breaker of the sending domain admitted no more.'
 
 /** While too many emails of a domain bounce or cause complaints, its circuit breaker admits none or few. */
 export const breakerAllows: Check = async (recipients, context) => {
@@ -140,7 +149,7 @@ export const breakerAllows: Check = async (recipients, context) => {
   throw fail(
     'rate_limit_exceeded',
     `Too many emails of ${domain.name} bounced or were complained about: its circuit breaker is ${refusal.state}. Nothing was sent. See GET /api/v1/stats.`,
-    { retryAfterSeconds: refusal.retryAfterSeconds },
+    { retryAfterSeconds: refusal.retryAfterSeconds, gist: BREAKER_REFUSED },
   )
 }
 

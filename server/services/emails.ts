@@ -29,6 +29,7 @@ import { outcomeOfRow } from '../sending/stored-response.ts'
 import type { Backend } from './backend.ts'
 import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
 import { createListEmails } from './list-emails.ts'
+import { createListRefusedSends } from './list-refused-sends.ts'
 import { reportOf, reportsAbout } from './reports.ts'
 import { type BatchMethodParts, createSendBatch } from './send-batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
@@ -90,6 +91,8 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
     sendBatch: createSendBatch(parts),
 
     listEmails: createListEmails(parts),
+
+    listRefusedSends: createListRefusedSends(parts),
 
     async getEmail({ id }, context) {
       const email = await storedEmail(db, accountOf(context), readKeptId(KEPT_EMAIL, id, clock))

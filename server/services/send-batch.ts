@@ -1,21 +1,24 @@
-import type { ServiceImpl } from '@connectrpc/connect'
-import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { accountOf, itemFaultsKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import { type EmailService, type SendBatchRequest, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { accountOf, callerKey, itemFaultsKey, logFieldsKey, refusalKey, requestIdKey, traceKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import type { SendBatch } from '../sending/batch.ts'
+import type { BatchRun, SendBatch } from '../sending/batch.ts'
 import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
 import { NEVER } from '../sending/idempotency-key.ts'
+import { partiesOf, type RefusedSends, type SendProtocol } from '../sending/refused-sends.ts'
 import { refuse } from './listing.ts'
 import { isDryRun, readKey, replayHeaders } from './send-headers.ts'
 
 export interface BatchMethodParts {
   sendBatch: SendBatch
   batchIdempotency: BatchIdempotency
+  refusedSends: RefusedSends
 }
 
 export function createSendBatch({
   sendBatch,
   batchIdempotency,
+  refusedSends,
 }: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
   return async (request, context) => {
     const { emails } = request
@@ -30,6 +33,7 @@ export function createSendBatch({
       const trace = context.values.get(traceKey)
       const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal, trace })
       isOtherBody = result.mismatch
+      if (!sandbox) noteRefused(result, request, context)
       if (result.cause !== undefined) log.err = result.cause
       return result
     }
@@ -41,6 +45,13 @@ export function createSendBatch({
     const { $typeName: _, ...counts } = outcome.response.summary!
     Object.assign(log, { sandbox, ...counts })
     return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
+  }
+
+  function noteRefused({ refused }: BatchRun, { emails }: SendBatchRequest, { values, protocolName }: HandlerContext) {
+    const { accountId, keyId } = values.get(callerKey)!
+    const call = { accountId, keyId, requestId: values.get(requestIdKey), protocol: protocolName as SendProtocol }
+    for (const { index, error } of refused)
+      refusedSends.note({ ...call, error, parties: partiesOf(emails[index] ?? {}) })
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
+import { SANDBOX } from '../../mail/mime/raw/service-fields.ts'
 import { callerKey, refusalKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { readTrueOrFalse, SANDBOX_FAULT } from '../sending/dry-run.ts'
@@ -9,7 +10,6 @@ import type { SharedResponse } from '../sending/sharing.ts'
 
 // The headers of every call that sends, in its request and in its response.
 
-const SANDBOX = 'x-service-sandbox'
 const KEY = 'idempotency-key'
 
 /**

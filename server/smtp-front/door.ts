@@ -1,19 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import type { Address } from '../../mail/address.ts'
 import type { StoredKey } from '../access/identify.ts'
 import { mayCall } from '../access/scopes.ts'
-import type { KeyGate, Visitor } from '../caller.ts'
+import type { Caller, KeyGate, Visitor } from '../caller.ts'
 import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
+import { MAX_RECIPIENTS } from '../sending/recipients.ts'
+import type { RefusedSend, RefusedSends } from '../sending/refused-sends.ts'
 import { type DotReply, dotReply, errorReply, ownReply } from './dot-reply.ts'
 import type { FrontMail, FrontParts } from './listener.ts'
 import type { RecipientAnswer, RecipientResult } from './results.ts'
-import type { createSubmit } from './submit.ts'
+import { type createSubmit, fieldsOf } from './submit.ts'
 
 interface DoorParts {
   identify(visitor: Visitor): Promise<StoredKey | undefined>
   gate: KeyGate
   submit: ReturnType<typeof createSubmit>
+  refusedSends: RefusedSends
   log: Logger
   /** Returns the keyed hash of an address, for the log. */
   hashAddress(address: string): string
@@ -26,7 +30,7 @@ const tellRate = () => {}
 
 /** What the listener asks of the service: whether a key is valid, and what became of a message. */
 export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin' | 'deliver'> {
-  const { identify, gate, submit, log, hashAddress, onReply } = parts
+  const { identify, gate, submit, refusedSends, log, hashAddress, onReply } = parts
 
   return {
     async logIn(login) {
@@ -40,19 +44,27 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
     },
 
     async begin(login) {
+      const known: KnownCaller = { requestId: randomUUID(), protocol: 'smtp' }
       try {
-        await gate({ ...visitorOf(login), method: METHOD })
+        await gate({ ...visitorOf(login), method: METHOD, tellCaller: noteIn(known) })
       } catch (error) {
+        noteRefused(known, error)
         const reply = beginReply(error)
         onReply?.(answerOf(reply))
-        log.info({ method: 'SMTP', status: reply.code, error: reasonOf(hideUnexpected(error)) }, 'smtp')
+        const { requestId: request_id } = known
+        log.info({ request_id, method: 'SMTP', status: reply.code, error: reasonOf(hideUnexpected(error)) }, 'smtp')
         return reply
       }
     },
 
     async deliver(mail) {
       const beganMs = performance.now()
-      const line: Record<string, unknown> = { method: mail.isLmtp ? 'LMTP' : 'SMTP', size_bytes: mail.content.length }
+      const known: KnownCaller = { requestId: randomUUID(), protocol: mail.isLmtp ? 'lmtp' : 'smtp' }
+      const line: Record<string, unknown> = {
+        request_id: known.requestId,
+        method: mail.isLmtp ? 'LMTP' : 'SMTP',
+        size_bytes: mail.content.length,
+      }
       const end = (replies: DotReply[] | undefined) => {
         for (const answer of replies?.map(answerOf) ?? ['closed' as const]) onReply?.(answer)
         const codes = [...new Set(replies?.map(({ code }) => code))]
@@ -62,14 +74,17 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
       }
       line.recipients = mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
       try {
-        const results = await send(mail)
+        const results = await send(mail, known)
         const sent = results.filter((result): result is RecipientAnswer => !('error' in result))
         line.message_ids = [...new Set(sent.map(({ messageId }) => messageId))]
         line.sandbox = sent[0]?.sandbox
         for (const result of results) if ('error' in result) noteError(line, result.error)
+        for (const { error, recipients } of refusalsOf(results)) noteRefused(known, error, { mail, recipients })
         return end(mail.isLmtp ? ownReplies(mail.recipients, results) : [dotReply(results)])
       } catch (error) {
         noteError(line, error)
+        const recipients = mail.recipients.map(({ address }) => address)
+        noteRefused(known, error, { mail, recipients: [...new Set(recipients)] })
         if (error instanceof OutcomeUnknown) return end(undefined)
         const reply = errorReply(error)
         return end(mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
@@ -85,12 +100,46 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
     if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
   }
 
+  /** Notes a message, or its part to some recipients, that ended with an error in the place of an email. */
+  function noteRefused({ caller, ...call }: KnownCaller, error: unknown, part?: RefusedPart): void {
+    if (!caller || caller.test || error instanceof OutcomeUnknown || (part && fieldsOf(part.mail).sandbox)) return
+    const { accountId, keyId } = caller
+    const parties = part && {
+      sender: part.mail.sender.address,
+      recipients: part.recipients.slice(0, MAX_RECIPIENTS),
+    }
+    refusedSends.note({ ...call, accountId, keyId, error: hideUnexpected(error), parties })
+  }
+
   /** The key is checked again. The message was counted at its DATA. */
-  async function send({ key, remoteAddress, ...mail }: FrontMail): Promise<RecipientResult[]> {
-    const caller = await gate({ ...visitorOf({ key, remoteAddress }), method: METHOD, isCounted: true })
+  async function send({ key, remoteAddress, ...mail }: FrontMail, known: KnownCaller): Promise<RecipientResult[]> {
+    const visitor = visitorOf({ key, remoteAddress })
+    const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
     const { accountId, test } = caller!
     return submit({ ...mail, accountId, sandbox: test })
   }
+}
+
+interface RefusedPart {
+  mail: FrontMail
+  recipients: string[]
+}
+
+interface KnownCaller extends Pick<RefusedSend, 'requestId' | 'protocol'> {
+  caller?: Caller
+}
+
+const noteIn = (known: KnownCaller) => (caller: Caller) => {
+  known.caller = caller
+}
+
+/** The errors in the place of emails, each with all of its recipients. */
+function refusalsOf(results: readonly RecipientResult[]) {
+  const refused = results.filter((result) => 'error' in result)
+  return [...Map.groupBy(refused, ({ error }) => error)].map(([error, group]) => ({
+    error,
+    recipients: group.map(({ email }) => email),
+  }))
 }
 
 /** The replies of LMTP. A recipient that was named twice has one message and two replies. */

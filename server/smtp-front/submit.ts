@@ -10,6 +10,7 @@ import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readRequest } from '../sending/message.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
+import { WHOLE_MESSAGE } from '../sending/refused-sends.ts'
 import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
 import { createKnownRecipients, type KnownRecipient, keysToTake } from './known-recipients.ts'
@@ -92,7 +93,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     const { accountId, content, isUtf8 } = mail
     const to = recipients.slice(0, MAX_RECIPIENTS).map(({ address }) => address)
     const request = create(SendRequestSchema, { to, raw: content, tag, tenantId, metadata })
-    const door = { accountId, senderDomains, mayBeUtf8: isUtf8, rawName: 'The message' }
+    const door = { accountId, senderDomains, mayBeUtf8: isUtf8, rawName: WHOLE_MESSAGE }
     const message = await readRequest(request, door)
     const header = Buffer.concat([receivedField(mail, recipients, new Date()), message.raw!.header])
     return { ...message, raw: { ...message.raw!, header } }
@@ -154,7 +155,11 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
 }
 
 /** A header with a fault has no fields: the message is refused for it. */
-function fieldsOf({ content, isUtf8, isLmtp }: SubmittedMail): ProgramFields {
+export function fieldsOf({
+  content,
+  isUtf8,
+  isLmtp,
+}: Pick<SubmittedMail, 'content' | 'isUtf8' | 'isLmtp'>): ProgramFields {
   const header = isLmtp ? undefined : readRawHeader(content, { mayBeUtf8: isUtf8 })
   return !header || 'fault' in header ? NO_FIELDS : readProgramFields(header.fields)
 }

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { domains } from '../../cli/domains.ts'
 import { emails } from '../../cli/email-list.ts'
 import { events } from '../../cli/events.ts'
+import { refusedSends } from '../../cli/refused-sends.ts'
 import { suppression } from '../../cli/suppression.ts'
 import { webhook } from '../../cli/webhook.ts'
 
@@ -25,6 +26,7 @@ interface Covered {
 const COMMANDS: Record<string, Covered> = {
   ListDomainsRequest: { command: subcommand(domains(print), 'list') },
   ListEmailsRequest: { command: emails(print) },
+  ListRefusedSendsRequest: { command: refusedSends(print) },
   ListEventsRequest: { command: events(print) },
   ListChangesRequest: {
     // With --follow.

@@ -71,6 +71,7 @@ export function createMemoryServices(parts: ServiceParts, sent: SendRequest[]): 
         return { results, summary: { total, delivered: total - failed, failed } }
       },
       listEmails: () => ({}),
+      listRefusedSends: () => ({}),
       async getEmail({ id }) {
         if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
         return storedEmail()

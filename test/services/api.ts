@@ -102,6 +102,7 @@ export async function startApi(
 
   async function stop(): Promise<void> {
     await listener.close({ timeoutMs: 1_000 })
+    await idle()
     await webhooks.close()
     await world.stop()
   }

@@ -71,6 +71,14 @@ export const probesOf = (
     { ...DOMAIN, request: (domain) => ({ domain }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
   ],
+  'GET /api/v1/refused-sends': [
+    {
+      what: 'recipient',
+      theirs: () => 'ann@example.net',
+      nobodys: () => 'anm@example.net',
+      request: (recipient) => ({ recipient }),
+    },
+  ],
   'GET /api/v1/emails/{id}': [
     { what: 'id', theirs: messageId, nobodys: () => like(messageId()), request: (id) => ({ id }) },
   ],

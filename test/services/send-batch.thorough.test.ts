@@ -231,7 +231,7 @@ async function keyedElsewhere(elsewhere: BatchIdempotency, key: string, ms: numb
     begun.resolve()
     await takes(ms)
     const response = create(SendBatchResponseSchema, { results, summary: { total: 1, delivered: 1 } })
-    return { response, isFinal: true, mismatch: false }
+    return { response, isFinal: true, mismatch: false, refused: [] }
   })
   await begun.promise
   return { response: keyed(key, [item()]).finally(() => first) }
@@ -433,6 +433,7 @@ test('the line of a batch in the log has counts and no address', async () => {
   const sendBatch = createSendBatch({
     sendBatch: createBatch({ send, idempotency, stopping: new AbortController().signal }),
     batchIdempotency: createBatchIdempotency(api.world.db, leaseOf(30_000)),
+    refusedSends: { note() {}, stop: async () => {} },
   })
   const emails = ['ann@example.net', 'mailbox_full@simulator.test', 'nobody'].map((to) => ({ ...item(), to: [to] }))
   await sendBatch(create(SendBatchRequestSchema, { emails }), context)

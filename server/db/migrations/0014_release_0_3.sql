@@ -425,3 +425,29 @@ CREATE TABLE "provider_minutes" (
 --> statement-breakpoint
 CREATE UNIQUE INDEX "bad_hours_provider" ON "bad_hours" USING btree ("provider") WHERE ended_at is null;--> statement-breakpoint
 CREATE INDEX "provider_minutes_minute" ON "provider_minutes" USING btree ("minute");
+--> statement-breakpoint
+-- Sends that were refused before there was an email.
+CREATE TABLE "refused_sends" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"account_id" uuid NOT NULL,
+	"key_id" uuid,
+	"request_id" text NOT NULL,
+	"protocol" text NOT NULL,
+	"error" text NOT NULL,
+	"message" text NOT NULL,
+	"fields" text[] NOT NULL,
+	"sender" text,
+	"recipients" text[] NOT NULL,
+	"digest" text NOT NULL,
+	"count" integer NOT NULL,
+	CONSTRAINT "refused_sends_protocol" CHECK (protocol in ('rest', 'grpc', 'grpc-web', 'connect', 'smtp', 'lmtp'))
+);
+--> statement-breakpoint
+CREATE TABLE "unstored_refused_sends" (
+	"account_id" uuid NOT NULL,
+	"hour" timestamp (3) with time zone NOT NULL,
+	"sends" integer NOT NULL,
+	CONSTRAINT "unstored_refused_sends_account_id_hour_pk" PRIMARY KEY("account_id","hour")
+);
+--> statement-breakpoint
+CREATE INDEX "refused_sends_account" ON "refused_sends" USING btree ("account_id","id");

@@ -1,5 +1,5 @@
 import { create, getOption, type Message } from '@bufbuild/protobuf'
-import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import type { ContextValues, Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { list_hint } from '../../../gen/verdict/v1/options_pb.ts'
 import { itemFaultsKey } from '../../caller.ts'
@@ -22,12 +22,14 @@ export interface ProtocolParts {
   interceptors: Interceptor[]
   limits: BodyLimits
   admit: Admit
+  /** Called with what could be read of a request with a fault. A field with a fault may have no value. */
+  onRefused?(values: ContextValues, message: Message): void
 }
 
 /** A route for every method with an http rule. Throws for a contract that REST cannot serve. */
 export async function restRoutes(
   fastify: FastifyInstance,
-  { services, interceptors, limits, admit }: ProtocolParts,
+  { services, interceptors, limits, admit, onRefused }: ProtocolParts,
 ): Promise<void> {
   for (const binding of bindingsOf(services.map(({ service }) => service))) {
     const { method, verb, path } = binding
@@ -39,17 +41,21 @@ export async function restRoutes(
         call.method = method
         return admit(call)
       },
-      handler: restHandler(binding, implementationOf(services, method), interceptors, limits),
+      handler: restHandler(binding, implementationOf(services, method), { interceptors, limits, onRefused }),
     })
   }
 }
 
 /** One JSON tree, one message, the implementation called in process, one JSON response. */
-function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits) {
+function restHandler(
+  binding: Binding,
+  spec: MethodImplSpec,
+  { interceptors, ...parts }: Pick<ProtocolParts, 'interceptors' | 'limits' | 'onRefused'>,
+) {
   const { method, invoke } = inProcess(spec, interceptors)
   createMessageReader(method.input)
   createMessageWriter(method.output)
-  const readRequest = requestReader(binding, limits)
+  const readRequest = requestReader(binding, parts)
 
   return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
     try {
@@ -67,14 +73,17 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
 }
 
 /** A function of its own, so that the JSON is free while the implementation works. */
-function requestReader(binding: Binding, limits: BodyLimits) {
+function requestReader(binding: Binding, { limits, onRefused }: Pick<ProtocolParts, 'limits' | 'onRefused'>) {
   const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const parameters = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults, fault } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
-    if (fault) refuseContents(fault, method, call.values, call.raw.headers['idempotency-key'] !== undefined)
+    const { message, faults, fault, part } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
+    if (fault) {
+      if (part) onRefused?.(call.values, part)
+      refuseContents(fault, method, call.values, call.raw.headers['idempotency-key'] !== undefined)
+    }
     if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
     return message
   }
@@ -94,7 +103,7 @@ function read({ method, inPath, bareList }: Binding, json: unknown, params: Reco
     const hint = Array.isArray(json) && getOption(method.input, list_hint)
     const must = `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`
     const fault = fail('invalid_payload', hint ? `${must} ${hint}` : must)
-    return { message: create(method.input), faults: noFaults(), fault }
+    return { message: create(method.input), faults: noFaults(), fault, part: undefined }
   }
   for (const name of inPath) {
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
@@ -102,6 +111,6 @@ function read({ method, inPath, bareList }: Binding, json: unknown, params: Reco
   }
   const { message, faults } = readJsonMessage(method.input, tree)
   return faults.fields.length === 0
-    ? { message, faults, fault: undefined }
-    : { message: create(method.input), faults, fault: refusal(faults) }
+    ? { message, faults, fault: undefined, part: undefined }
+    : { message: create(method.input), faults, fault: refusal(faults), part: message }
 }

@@ -1315,6 +1315,53 @@ for how long it then is, depends on the kind and on what was delivered before.
 """
 
 
+class ListRefusedSendsResponse(TypedDict):
+    """One page of refused sends."""
+
+    refused_sends: list[RefusedSend]
+    """The refused sends, newest first."""
+    not_stored: int
+    """How many entries of the account's last 7 days were not stored, because there were too many or the database did
+    not take them. Filters do not change it.
+    """
+    next_cursor: NotRequired[str]
+    """Cursor of the next page. Absent on the last page."""
+    has_more: bool
+    """True when there is a next page."""
+
+
+_RefusedSendKeywords = TypedDict("_RefusedSendKeywords", {"from": NotRequired[str]})
+
+
+class RefusedSend(_RefusedSendKeywords):
+    """A send that ended with an error before there was an email, or several equal ones of a minute.
+    `from`: Address of the sender, where it could be read.
+    """
+
+    request_id: str
+    """The id of the request, as in its response. For a message of a batch it is that of the batch. A program over
+    SMTP does not get it.
+    """
+    at: str
+    """When the send was refused."""
+    status: int
+    """The status that the error has on REST, whatever protocol the caller spoke."""
+    error: ErrorReason
+    """The error."""
+    message: str
+    """What the error says, without values of the request."""
+    fields: list[str]
+    """The faulty fields of the request, without their places in lists. Fields that do not exist are not among them."""
+    recipients: list[str]
+    """Addresses of the recipients, where they could be read: the first 50. Empty when the body was not read."""
+    key_id: NotRequired[str]
+    """Id of the API key."""
+    protocol: str
+    """How the request came: `rest`, `grpc`, `grpc-web`, `connect`, `smtp` or `lmtp`."""
+    count: int
+    """How many equal sends were refused within a minute of this one, which was the first."""
+
+
 class GetReceiptResponse(TypedDict):
     """A signed receipt."""
 
@@ -3094,6 +3141,24 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
 
 
+_ListRefusedSendsQueryKeywords = TypedDict("_ListRefusedSendsQueryKeywords", {"from": NotRequired[str | datetime | date]})
+
+
+class ListRefusedSendsQuery(_ListRefusedSendsQueryKeywords):
+    """`from`: Only sends that were refused at this time or later, in the format of List emails."""
+
+    recipient: NotRequired[str]
+    """Only sends to this recipient. It has the forms of `recipient` in List emails."""
+    error: NotRequired[ErrorReason]
+    """Only sends that ended with this error."""
+    to: NotRequired[str | datetime | date]
+    """Only sends that were refused before this time."""
+    limit: NotRequired[int]
+    """Number of entries on a page, 1 to 100. Default: 50."""
+    cursor: NotRequired[str]
+    """`next_cursor` of the previous page. Send the same filters with it."""
+
+
 _ListEventsQueryKeywords = TypedDict("_ListEventsQueryKeywords", {"from": NotRequired[str | datetime | date]})
 
 
@@ -3236,6 +3301,7 @@ ROUTES: dict[str, tuple[str, str, bool]] = {
     "sendEmailBatch": ("POST", "/api/v1/emails/batch", True),
     "listEmails": ("GET", "/api/v1/emails", False),
     "getEmail": ("GET", "/api/v1/emails/{id}", False),
+    "listRefusedSends": ("GET", "/api/v1/refused-sends", False),
     "getReceipt": ("GET", "/api/v1/emails/{id}/receipt", False),
     "listEvents": ("GET", "/api/v1/events", False),
     "getEvent": ("GET", "/api/v1/events/{event_id}", False),

@@ -11,6 +11,8 @@ from .._contract import (
     ListedEmail,
     ListEmailsQuery,
     ListEmailsResponse,
+    ListRefusedSendsQuery,
+    ListRefusedSendsResponse,
     SendBatchResponse,
     SendRequest,
     SendResponse,
@@ -79,6 +81,13 @@ class AsyncEmails:
     async def list(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> ListEmailsResponse:
         """Returns one page of emails, newest first."""
         result: ListEmailsResponse = await self._call("listEmails", query=query, timeout=timeout)
+        return result
+
+    async def refused(
+        self, query: ListRefusedSendsQuery | None = None, *, timeout: float | None = None
+    ) -> ListRefusedSendsResponse:
+        """Returns one page of the sends of the last 7 days that ended with an error, newest first. Nothing was sent."""
+        result: ListRefusedSendsResponse = await self._call("listRefusedSends", query=query, timeout=timeout)
         return result
 
     def all(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> AsyncIterator[ListedEmail]:

@@ -13,6 +13,8 @@ from .._contract import (
     ListedEmail,
     ListEmailsQuery,
     ListEmailsResponse,
+    ListRefusedSendsQuery,
+    ListRefusedSendsResponse,
     SendBatchResponse,
     SendRequest,
     SendResponse,
@@ -81,6 +83,13 @@ class Emails:
     def list(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> ListEmailsResponse:
         """Returns one page of emails, newest first."""
         result: ListEmailsResponse = self._call("listEmails", query=query, timeout=timeout)
+        return result
+
+    def refused(
+        self, query: ListRefusedSendsQuery | None = None, *, timeout: float | None = None
+    ) -> ListRefusedSendsResponse:
+        """Returns one page of the sends of the last 7 days that ended with an error, newest first. Nothing was sent."""
+        result: ListRefusedSendsResponse = self._call("listRefusedSends", query=query, timeout=timeout)
         return result
 
     def all(self, query: ListEmailsQuery | None = None, *, timeout: float | None = None) -> Iterator[ListedEmail]:
