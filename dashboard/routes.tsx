@@ -12,6 +12,7 @@ import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
 import { readFilters } from './lists/read-filters.ts'
 import { MESSAGE_PARAMETERS, type MessageSearch } from './messages/message-filters.ts'
 import type { OverviewSearch } from './overview/range.ts'
+import { REFUSED_PARAMETERS, type RefusedSearch } from './refused-sends/refused-filters.ts'
 import { SUPPRESSION_PARAMETERS, type SuppressionSearch } from './suppressions/suppressions.ts'
 
 // Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
@@ -167,6 +168,13 @@ const suppressionImport = createRoute({
   component: lazyRouteComponent(() => import('./suppressions/import-page.tsx'), 'ImportPage'),
 })
 
+const refusedSends = createRoute({
+  getParentRoute: () => account,
+  path: 'refused-sends',
+  validateSearch: (search): RefusedSearch => readFilters(REFUSED_PARAMETERS, search),
+  component: lazyRouteComponent(() => import('./refused-sends/refused-sends-page.tsx'), 'RefusedSendsPage'),
+})
+
 const settings = createRoute({
   getParentRoute: () => account,
   path: 'settings',
@@ -237,6 +245,7 @@ const tree = root.addChildren([
     overview,
     messages,
     message,
+    refusedSends,
     events,
     event,
     replayRange,

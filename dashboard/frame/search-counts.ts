@@ -67,6 +67,11 @@ async function search({ finds }: Reading, { emails, suppressions }: Calls, signa
       const { entries, hasMore } = await suppressions.list({ email: finds.suppressions, limit: MOST }, options)
       return counted(entries.length, hasMore)
     }
+    if ('refusedSends' in finds) {
+      const asked = { recipient: finds.refusedSends, limit: MOST }
+      const { refusedSends, hasMore } = await emails.listRefusedSends(asked, options)
+      return counted(refusedSends.length, hasMore)
+    }
     const { emails: found, hasMore } = await emails.listEmails({ ...requestOf(finds.messages), limit: MOST }, options)
     return counted(found.length, hasMore)
   } catch (error) {

@@ -20,7 +20,7 @@ export interface Reading {
   /** The page below the account. */
   place: string
   /** What is found there, where that can be counted. */
-  finds?: { messages: MessageSearch } | { suppressions: string }
+  finds?: { messages: MessageSearch } | { suppressions: string } | { refusedSends: string }
 }
 
 /**
@@ -52,7 +52,7 @@ export function readingsOf(text: string, metadataKeys: readonly string[] = []): 
   if (at > 0 && isDomain) {
     const to = messagesBy('Messages to', { recipient: value })
     const from = messagesBy('Messages from', { sender: value })
-    return [to, suppressionsOf(value), from, toDomain, ...subject, tag, ...metadata]
+    return [to, suppressionsOf(value), refusedSendsTo(value), from, toDomain, ...subject, tag, ...metadata]
   }
   const begins = beginningOf(at < 0 ? value : value.slice(0, at))
   if (at > 0) return [...begins, ...subject, tag, ...metadata]
@@ -100,6 +100,13 @@ function bouncedBy(value: string): Reading[] {
   const provider = PROVIDERS[name]!
   return [messagesBy('Messages bounced by', { bounced_by: provider }, providerName(provider))]
 }
+
+const refusedSendsTo = (recipient: string): Reading => ({
+  label: 'Refused sends to',
+  value: recipient,
+  place: `refused-sends?${new URLSearchParams({ recipient })}`,
+  finds: { refusedSends: recipient },
+})
 
 const suppressionsOf = (email: string): Reading => ({
   label: 'Suppressions of',

@@ -1,6 +1,6 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import {
   EmailService,
@@ -55,7 +55,15 @@ export function MessagesPage() {
   const setFilter = (name: string, value: string | undefined) =>
     void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
   return (
-    <Page title="Messages" actions={<ExportMessages filters={input} />}>
+    <Page
+      title="Messages"
+      actions={
+        <>
+          <RefusedSendsLink />
+          <ExportMessages filters={input} />
+        </>
+      }
+    >
       <div className={filterStyles.bar}>
         <FilterChips filters={MESSAGE_FILTERS} values={{ ...search }} onChange={setFilter} />
         <div className={filterStyles.tools}>
@@ -87,6 +95,16 @@ export function MessagesPage() {
         empty={Object.keys(search).some((name) => name !== 'columns') ? <NoMatch search={search} /> : <NoMessage />}
       />
     </Page>
+  )
+}
+
+/** What became no message is in a list of its own. */
+function RefusedSendsLink() {
+  const { membership } = useAccount()
+  return (
+    <Link to="/$account/refused-sends" params={{ account: membership.accountId }} className="text-link">
+      Refused sends
+    </Link>
   )
 }
 

@@ -5,7 +5,7 @@ import type { Tone } from '../status/statuses.ts'
 export interface Finding {
   tone: Tone
   sentence: string
-  page?: 'domains' | 'events' | 'settings/webhook' | 'settings/limits' | 'messages'
+  page?: 'domains' | 'events' | 'settings/webhook' | 'settings/limits' | 'messages' | 'refused-sends'
   /** The filters of that page. */
   search?: MessageSearch
 }

@@ -88,6 +88,16 @@ const RULES: Rule[] = [
           },
         ]
       : [],
+  ({ refusedSends }) =>
+    refusedSends === 0
+      ? []
+      : [
+          {
+            tone: 'warning',
+            sentence: `${refusedSends === 1 ? 'One send' : `${countOf(refusedSends)} sends`} of the last 24 hours ended with an error: nothing was sent.`,
+            page: 'refused-sends',
+          },
+        ],
   ({ inDoubt }) =>
     inDoubt === 0
       ? []

@@ -8,7 +8,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, newId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
-import { contentsOfError, type ErrorReason, gistOf } from '../errors.ts'
+import { contentsOfError, type ErrorReason, gistOf, reasonOf } from '../errors.ts'
 import { MAX_RECIPIENTS } from './recipients.ts'
 
 // Sends that ended with an error before there was an email. They are kept in memory and written once a second, so that
@@ -151,8 +151,6 @@ export function partiesOf({ from, to, cc, bcc }: Partial<Pick<SendRequest, 'from
 }
 
 const MESSAGES: { [reason in ErrorReason]?: string } = {
-  invalid_payload: 'The request could not be read.',
-  invalid_address: 'An address could not be read.',
   insufficient_scope: 'The API key lacks the scope emails.send.',
   domain_not_verified: 'The domain of from is not a domain of the account.',
   payload_too_large: 'The request was too large.',
@@ -163,9 +161,10 @@ const MESSAGES: { [reason in ErrorReason]?: string } = {
 
 /** What an error says, without values of the request. */
 function messageOf(error: ConnectError, fields: string[], hasFaults: boolean): string {
-  if (fields.length > 0) return `Not accepted: ${fields.join(', ')}.`
-  if (hasFaults) return 'The request had a field or a header that does not exist, or has another form.'
-  return gistOf(error) ?? MESSAGES[contentsOfError(error).reason] ?? 'The request was refused.'
+  const message = gistOf(error) ?? MESSAGES[reasonOf(error)!]
+  if (message !== undefined) return message
+  if (fields.length > 0) return `Not accepted in this form: ${fields.join(', ')}.`
+  return hasFaults ? 'A field or header does not exist, or has another form.' : 'The request could not be read.'
 }
 
 function rowOf(form: ReturnType<typeof storedForm>, text: string, now: number): Row {

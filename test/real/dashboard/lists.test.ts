@@ -125,6 +125,31 @@ test('a suppressed address says why, and the bounces of a time are lifted after 
   expect(faults).toEqual([])
 })
 
+test('a refused send is found by its recipient, and by the overview', async () => {
+  const { ready } = installation
+  const headers = { authorization: `Bearer ${ready.keys.live}`, 'content-type': 'application/json' }
+  const [to, from] = ['zoe.larsson@example.com', 'hello@not-ours.example']
+  const body = JSON.stringify({ to, from, subject: 'Reset', text: 'Hi' })
+  for (let sends = 0; sends < 2; sends++)
+    expect((await fetch(`${ready.url}/api/v1/emails/send`, { method: 'POST', headers, body })).status).toBe(403)
+  await expect
+    .poll(() => installation.sql`select sum(count)::int as sends from refused_sends where ${to} = any(recipients)`)
+    .toEqual([{ sends: 2 }])
+  await page.goto(list)
+  await page.getByRole('combobox', { name: /^Search/ }).fill(to)
+  await shows('1', page.getByRole('option', { name: /^Refused sends to zoe.larsson@example.com/ }))
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/refused-sends\?recipient=zoe/)
+  const row = page.getByRole('row').filter({ hasText: to })
+  await shows('2 times', row)
+  await shows('The domain of from is not a domain of the account.', row)
+  await page.goto(list.replace(/messages$/, ''))
+  await page.getByRole('link', { name: /^2 sends of the last 24 hours ended with an error/ }).click()
+  await page.getByRole('row').filter({ hasText: to }).waitFor()
+  expect(await axeFindings(page)).toEqual([])
+  expect(faults).toEqual([])
+})
+
 test('an event opens at its own entry on the page of its message, under Events', async () => {
   await page.goto(list.replace(/messages$/, 'events'))
   await page.getByRole('main').getByRole('row').nth(1).getByRole('link').click()
@@ -159,5 +184,9 @@ test('each list is exported with its filters, a line for each recipient', async 
   ])
   expect(await exported('events')).toHaveLength(8)
   expect((await exported('suppressions'))[0]).toContain('"email","scope"')
+  expect(await exported('refused-sends')).toEqual([
+    '"request_id","at","status","error","message","from","recipients","key_id","protocol","count"',
+    expect.stringContaining('"zoe.larsson@example.com"'),
+  ])
   expect(faults).toEqual([])
 })

@@ -4,6 +4,7 @@ export const PAGES: [name: string, path: string][] = [
   ['Messages', '/messages'],
   ['Messages without a match', '/messages?recipient=nobody%40example.com'],
   ['Message', '/messages/:message'],
+  ['Refused sends', '/refused-sends'],
   ['Events', '/events'],
   ['Replay a range', '/events/replay'],
   ['Replay', '/events/replays/:replay'],
