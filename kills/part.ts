@@ -69,18 +69,23 @@ async function settle(world: KillWorld, callers: Promise<unknown>) {
   const { sql, logs, readers, account } = world
   await onceConnected(() => world.snapshot())
   const openUntilMs = performance.now() + OPEN_MS
-  let open = await onceConnected(() => openRows(sql))
-  for (; open.length > 0 && performance.now() < openUntilMs; open = await openRows(sql)) await pauseFor(200)
+  const readOpen = () => onceConnected(() => openRows(sql))
+  let open = await readOpen()
+  for (; open.length > 0 && performance.now() < openUntilMs; open = await readOpen()) await pauseFor(200)
   await within(REPEATED_MS, callers, undefined)
-  await world.waitUntilSettled()
-  const rows = await sql`select id from events where account_id = ${account.id} order by stream_order, id`
+  await onceConnected(() => world.waitUntilSettled())
+  const rows = await onceConnected(
+    () => sql<{ id: string }[]>`select id from events where account_id = ${account.id} order by stream_order, id`,
+  )
   const committed = rows.map(({ id }) => publicId('evt', id))
   const caughtUpMs = performance.now() + CAUGHT_UP_MS
   const areBehind = () => Object.values(readers).some(({ received }) => received.length < committed.length)
   while (areBehind() && performance.now() < caughtUpMs) await pauseFor(100)
   await readBack(world)
-  await world.snapshot()
-  const marked = await sql`select distinct message_id, email from seen_markers`
+  await onceConnected(() => world.snapshot())
+  const marked = await onceConnected(
+    () => sql<{ message_id: string; email: string }[]>`select distinct message_id, email from seen_markers`,
+  )
   const markers = marked.map(({ message_id, email }) => ({ message: publicId('msg', message_id), email }))
   return { logs, markers, open, committed, readers }
 }
