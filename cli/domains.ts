@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { createGuard } from '../net/guard.ts'
+import { resumeDomain } from '../server/admin/pause.ts'
 import type { DatabaseClock } from '../server/db/clock.ts'
 import type { Database } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
@@ -30,13 +31,14 @@ import { urlOption } from './service.ts'
 
 export const domains = (print: Print) =>
   new Command('domains')
-    .description('Manage sending domains: add, list, show, verify, rotate, pool, remove')
+    .description('Manage sending domains: add, list, show, verify, rotate, pool, resume, remove')
     .addCommand(add(print))
     .addCommand(list(print))
     .addCommand(show(print))
     .addCommand(verify(print))
     .addCommand(rotate(print))
     .addCommand(pool(print))
+    .addCommand(resume(print))
     .addCommand(remove(print))
 
 const add = (print: Print) =>
@@ -153,6 +155,27 @@ const pool = (print: Print) =>
 
 /** The name of no pool of its own. */
 const TIERS_POOL = 'default'
+
+const resume = (print: Print) =>
+  command('resume', 'verdict domains resume example.com --reason "The list was cleaned"')
+    .summary('End a pause of a domain before its time')
+    .description(
+      'End a pause of a domain before its time. It then sends ten emails a minute, and without a limit after a hundred that neither bounced nor led to complaints.',
+    )
+    .argument('<domain>')
+    .requiredOption('--reason <text>', 'Why, for the audit log (required)')
+    .addOption(accountOption())
+    .action(async (text, { account, reason }) => {
+      const { breaker } = variables('tiers', 'defaultTier').tiers
+      print(
+        await withDomain(text, account, async (db, domain) => {
+          const requester = operator(domain.accountId)
+          const resumed = await resumeDomain(db, domain, breaker, { requester, reason })
+          if (resumed !== 'resumed') throw new Failure('failed', `${domain.name} is not paused.`)
+          return { json: view(domain), text: `${domain.name} sends again, ten emails a minute at first.` }
+        }),
+      )
+    })
 
 const remove = (print: Print) =>
   domainCommand('remove')

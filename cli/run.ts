@@ -140,8 +140,19 @@ function outputOf({ code, exitCode, message }: CommanderError, help: string): Ou
 
 function misunderstood(command: CommandUnknownOpts, error: CommanderError): Failure {
   const path = pathOf(command)
-  const message = missingOptions(command, error) ?? error.message.replace(/^error: /, '')
+  const message = missingOptions(command, error) ?? harmless(error.message.replace(/^error: /, ''))
   return new Failure('usage', `${path}: ${message}\nSee: ${path} --help`)
+}
+
+/** What destroys. A person who copies a suggestion meant another command. */
+export const DESTROYING = ['delete', 'erase', 'lift', 'remove', 'revoke', 'rotate', 'rotate-key', 'undo']
+
+/** The message without suggestions to destroy anything. */
+function harmless(message: string): string {
+  return message.replace(/\n\(Did you mean (?:one of )?(.+)\?\)/, (_, names: string) => {
+    const kept = names.split(', ').filter((name) => !DESTROYING.includes(name))
+    return kept.length === 0 ? '' : `\n(Did you mean ${kept.length > 1 ? 'one of ' : ''}${kept.join(', ')}?)`
+  })
 }
 
 /** All missing options at once; commander names the first. */

@@ -16,8 +16,9 @@ import { Page } from '../frame/page.tsx'
 import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
-import { BREAKER_STATES, DOMAIN_STATES, isLocal } from './domain-states.ts'
+import { DOMAIN_STATES, isLocal } from './domain-states.ts'
 import styles from './domains.module.css'
+import { Sending } from './pause.tsx'
 import { Records } from './records.tsx'
 import { Rotation } from './rotation.tsx'
 import { WarmUpBar } from './warm-up-bar.tsx'
@@ -56,7 +57,6 @@ function DomainView({ domain }: { domain: Domain }) {
   const check = useMutation(DomainService.method.verifyDomain, { onSuccess: show })
   const update = useMutation(DomainService.method.updateDomain, { onSuccess: show })
   const { sentence, ...state } = DOMAIN_STATES[domain.status]!
-  const breaker = BREAKER_STATES[domain.sending]
   const actions = mayChange && (
     <Button
       size="sm"
@@ -73,11 +73,7 @@ function DomainView({ domain }: { domain: Domain }) {
       <p className={styles.state}>
         <Pill {...state} large /> <span>{sentence}</span>
       </p>
-      {breaker && (
-        <p className={styles.state}>
-          <Pill tone={breaker.tone} word={breaker.word} large /> <span>{breaker.sentence}</span>
-        </p>
-      )}
+      <Sending domain={domain} />
       <CallFault error={check.error ?? update.error} />
       {domain.warmup && <WarmUpBar warmUp={domain.warmup} />}
       <section className={styles.section}>

@@ -37,6 +37,7 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
   {
     methods: [
       EmailService.method.listEmails,
+      EmailService.method.listRefusedSends,
       EventService.method.listEvents,
       SuppressionService.method.list,
       StatsService.method.getStats,

@@ -1,6 +1,7 @@
 import { createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
 import { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
+import { DomainService } from '../../gen/verdict/admin/v1/domains_pb.ts'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
@@ -12,6 +13,7 @@ import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Backend } from '../services/backend.ts'
 import { createAccountService } from './account.ts'
 import { createAuditService } from './audit.ts'
+import { createPausedDomainService } from './domains.ts'
 import { createImportService } from './imports.ts'
 import { createInboxService } from './inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
@@ -49,6 +51,7 @@ export function createAdminServices(parts: AdminParts): Record<'services' | 'ope
       createServiceImplSpec<typeof OverviewService>(OverviewService, createOverviewService(parts)),
       createServiceImplSpec<typeof NotificationService>(NotificationService, createNotificationService(parts)),
       createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(parts)),
+      createServiceImplSpec<typeof DomainService>(DomainService, createPausedDomainService(parts)),
       createServiceImplSpec<typeof ReplayService>(ReplayService, createReplayService(parts)),
       createServiceImplSpec<typeof ImportService>(ImportService, createImportService(parts)),
       ...(inbox ? [createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(inbox))] : []),

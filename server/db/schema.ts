@@ -826,6 +826,8 @@ export const breakers = pgTable(
     /** The current minute while half open, and the emails that were admitted in it. */
     minute: at('minute'),
     admitted: integer().notNull().default(0),
+    /** When a person last ended a pause. */
+    resumedAt: at('resumed_at'),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.domain] }), checkOneOf(t.state), checkOneOf(t.cause)],
 )

@@ -12,6 +12,9 @@ import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
  */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
+/** The sentence by which refused sends of a domain are found. */
+export const BREAKER_REFUSED = 'The circuit breaker of the sending domain admitted no more.'
+
 export interface BreakerRefusal {
   state: 'throttled' | 'paused'
   /** Whole seconds, at least 1. */

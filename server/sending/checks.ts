@@ -12,7 +12,7 @@ import { demandTls } from '../../mail/smtp/tls.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
-import type { Breaker } from '../reputation/breaker.ts'
+import { BREAKER_REFUSED, type Breaker } from '../reputation/breaker.ts'
 import type { MonthlyVolume, MonthQuota } from '../reputation/quota.ts'
 import type { createSuppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
@@ -133,9 +133,6 @@ export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock
     },
   )
 }
-
-/** The sentence by which refused sends of a paused domain are found. */
-export const BREAKER_REFUSED = 'The circuit breaker of the sending domain admitted no more.'
 
 /** While too many emails of a domain bounce or cause complaints, its circuit breaker admits none or few. */
 export const breakerAllows: Check = async (recipients, context) => {

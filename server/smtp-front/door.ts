@@ -102,7 +102,7 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
 
   /** Notes a message, or its part to some recipients, that ended with an error in the place of an email. */
   function noteRefused({ caller, ...call }: KnownCaller, error: unknown, part?: RefusedPart): void {
-    if (!caller || caller.test || error instanceof OutcomeUnknown || (part && fieldsOf(part.mail).sandbox)) return
+    if (!caller || caller.test || error instanceof OutcomeUnknown || (part && isDryRun(part.mail))) return
     const { accountId, keyId } = caller
     const parties = part && {
       sender: part.mail.sender.address,
@@ -117,6 +117,15 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
     const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
     const { accountId, test } = caller!
     return submit({ ...mail, accountId, sandbox: test })
+  }
+}
+
+/** A message whose fields cannot be read says nothing. */
+function isDryRun(mail: FrontMail): boolean {
+  try {
+    return fieldsOf(mail).sandbox
+  } catch {
+    return false
   }
 }
 

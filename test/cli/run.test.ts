@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { DESTROYING, run } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
@@ -321,7 +321,7 @@ test('the help of every command has examples', async () => {
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(55)
+  expect(commands.flat()).toHaveLength(56)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
@@ -648,9 +648,28 @@ test.each([
   })
 })
 
+test('no mistyped command is answered with a command that destroys', async () => {
+  const all: [string[], string][] = []
+  for (const name of await listedCommands())
+    for (const inner of [undefined, ...(await listedCommands(name))]) all.push(inner ? [[name], inner] : [[], name])
+  const mistyped = (name: string) => Array.from(name, (_, i) => name.slice(0, i) + name.slice(i + 1))
+  expect(all.map(([, name]) => name)).toEqual(expect.arrayContaining(DESTROYING))
+  for (const [parents, name] of all) {
+    for (const typed of [...mistyped(name), `${name}s`]) {
+      if (all.some(([others, other]) => other === typed && `${others}` === `${parents}`)) continue
+      const message: string = await run([...parents, typed]).then(
+        () => '',
+        (error) => error.message,
+      )
+      const suggested = /\(Did you mean (?:one of )?(.+)\?\)/.exec(message)?.[1]?.split(', ') ?? []
+      expect(suggested.filter((one) => DESTROYING.includes(one))).toEqual([])
+    }
+  }
+})
+
 test('a group without a command prints its help', async () => {
   await expect(run(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await textOf('domains', '--help') })
-  expect(await listedCommands('domains')).toEqual(['add', 'list', 'show', 'verify', 'rotate', 'remove'])
+  expect(await listedCommands('domains')).toEqual(['add', 'list', 'show', 'verify', 'rotate', 'resume', 'remove'])
 })
 
 test('an error of the API has its code, request id and details in JSON', async () => {

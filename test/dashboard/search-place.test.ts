@@ -86,6 +86,7 @@ test('every way to read a text is offered, and names what it looks for', () => {
   expect(readings('Ann <ann@outlook.com>')).toEqual([
     'Messages to ann@outlook.com',
     'Suppressions of ann@outlook.com',
+    'Refused sends to ann@outlook.com',
     'Messages from ann@outlook.com',
     'Messages to anyone at outlook.com',
     'Messages whose subject has ann@outlook.com',

@@ -8,6 +8,7 @@ const WORDS: Record<string, string> = {
   'domain.create': 'Added the domain',
   'domain.change': 'Changed the domain',
   'domain.delete': 'Deleted the domain',
+  'domain.resume': 'Resumed sending from',
   'dkim.rotate': 'Rotated the DKIM key of',
   'webhook.create': 'Added the endpoint',
   'webhook.set': 'Set the endpoint',

@@ -8,6 +8,7 @@ export const ACTIONS = [
   'domain.create',
   'domain.change',
   'domain.delete',
+  'domain.resume',
   'dkim.rotate',
   'webhook.create',
   'webhook.set',

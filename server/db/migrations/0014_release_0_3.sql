@@ -451,3 +451,5 @@ CREATE TABLE "unstored_refused_sends" (
 );
 --> statement-breakpoint
 CREATE INDEX "refused_sends_account" ON "refused_sends" USING btree ("account_id","id");
+--> statement-breakpoint
+ALTER TABLE "breakers" ADD COLUMN "resumed_at" timestamp (3) with time zone;

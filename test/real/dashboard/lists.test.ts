@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, parsePublicId } from '../../../server/db/ids.ts'
 import { axeFindings } from './browser.ts'
-import { type Installation, startInstallation } from './installation.ts'
+import { firstDomain, type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
 // What the list of messages and the page of a message say about one of several recipients.
@@ -147,6 +147,35 @@ test('a refused send is found by its recipient, and by the overview', async () =
   await page.getByRole('link', { name: /^2 sends of the last 24 hours ended with an error/ }).click()
   await page.getByRole('row').filter({ hasText: to }).waitFor()
   expect(await axeFindings(page)).toEqual([])
+  expect(faults).toEqual([])
+})
+
+test('a paused domain says why and until when, and an owner resumes it with a reason', async () => {
+  const account = parsePublicId('acc', list.split('/').at(-2)!)!
+  const { sql } = installation
+  await sql`
+    insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_does_not_exist)
+    values (${account}, '', date_trunc('hour', now(), 'UTC') - interval '1 hour', 'example.test', 102, 109)`
+  await sql`
+    insert into breakers (account_id, domain, state, cause, changed_at, base_emails, base_bounces, base_complaints)
+    values (${account}, 'example.test', 'open', 'bounces', now(), 0, 0, 0)`
+  const path = `domains/${await firstDomain(installation)}`
+  await page.goto(list.replace(/messages$/, path))
+  const main = page.getByRole('main')
+  await shows(/^Every send has been refused since/, main)
+  await shows('109 of 211 emails', main)
+  await shows('51.7 %', main)
+  await main.getByRole('button', { name: 'Resume now' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('What has changed').fill('We removed the addresses that bounced')
+  expect(await axeFindings(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Resume sending' }).click()
+  await shows(/^After a pause, ten emails a minute/, main)
+  expect(await main.getByRole('button', { name: 'Resume now' }).count()).toBe(0)
+  await page.goto(list.replace(/messages$/, 'settings/audit'))
+  await shows('Resumed sending from', main)
+  await sql`delete from breakers where account_id = ${account}`
+  await sql`delete from hourly_stats where account_id = ${account} and mailbox_does_not_exist = 109`
   expect(faults).toEqual([])
 })
 
