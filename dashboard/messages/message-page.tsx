@@ -20,6 +20,7 @@ import { MessagePreview } from './message-preview.tsx'
 import { MessageSkeleton } from './message-skeleton.tsx'
 import { Neighbours } from './neighbours.tsx'
 import { Recipients } from './recipients.tsx'
+import { SendAgain } from './send-again.tsx'
 import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
 import { useMessageEvents } from './use-message-events.ts'
 
@@ -81,6 +82,7 @@ function Verdict({ email }: { email: GetEmailResponse }) {
           <Pieces text={sentence.advice} email={about.email} />
         </p>
       )}
+      <SendAgain email={email} />
       <div className={styles.ids}>
         <ShortId id={messageId} label="message id" whole />
         {code && (

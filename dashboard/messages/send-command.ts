@@ -15,7 +15,7 @@ export interface SendCommand {
 const CONTINUED = ' \\\n  '
 
 /** The service ends a chain of retries this long after its first message. */
-const CHAIN_MS = 7 * 86_400_000
+export const CHAIN_MS = 7 * 86_400_000
 
 /**
  * Repeats a stored send with curl, as a new send: without its idempotency key, which would return the first response.
@@ -41,6 +41,9 @@ export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.n
   return { command: parts.join(CONTINUED), recipients, isRetry: fields.retryOf !== undefined, missing }
 }
 
+/** Whether a mailbox, `a@b` or `Name <a@b>`, is that of an address. */
+export const isMailboxOf = (mailbox: string, email: string) => mailbox === email || mailbox.endsWith(`<${email}>`)
+
 /** The fields of the repeat that differ from those of the message. A new send has no `retry_of`, like a first message. */
 function recipientsOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse, nowMs: number) {
   const isOver = createdAt !== undefined && nowMs - timestampMs(createdAt) > CHAIN_MS
@@ -50,7 +53,7 @@ function recipientsOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmai
   const retryOf = retryable.length > 0 ? messageId : undefined
   if (chosen.length === recipients.length)
     return { recipients: [...to, ...cc, ...bcc], retryOf, to, cc, bcc, missing: [] }
-  const isChosen = (mailbox: string) => chosen.some(({ email }) => mailbox === email || mailbox.endsWith(`<${email}>`))
+  const isChosen = (mailbox: string) => chosen.some(({ email }) => isMailboxOf(mailbox, email))
   const [chosenTo, chosenCc, chosenBcc] = [to.filter(isChosen), cc.filter(isChosen), bcc.filter(isChosen)]
   const rest = { recipients: chosen.map(({ email }) => email), retryOf, missing: [] }
   if (chosenTo.length > 0) return { ...rest, to: chosenTo, cc: chosenCc, bcc: chosenBcc }
@@ -89,7 +92,7 @@ function bodyOf(email: GetEmailResponse) {
   if (built) return built
   return {
     ...envelope,
-    ...(replyTo && { reply_to: addressesOf(replyTo) }),
+    ...(replyTo && { reply_to: mailboxesOf(replyTo) }),
     subject,
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(html !== undefined && { html }),
@@ -99,8 +102,9 @@ function bodyOf(email: GetEmailResponse) {
   }
 }
 
-/** The addresses of a header field; a comma in a quoted name separates nothing. */
-const addressesOf = (field: string) => (field.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []).map((one) => one.trim())
+/** The mailboxes of a header field; a comma in a quoted name separates nothing. */
+export const mailboxesOf = (field: string) =>
+  (field.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []).map((one) => one.trim())
 
 const inAscii = (json: string) => json.replace(/[^\n -~]/g, escaped)
 

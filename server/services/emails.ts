@@ -10,7 +10,10 @@ import {
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { EvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { accountOf, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
+import { changeAs } from '../access/audit/change-as.ts'
+import { record } from '../access/audit/record-change.ts'
+import { requesterOf } from '../access/audit/requester.ts'
+import { accountOf, callerKey, logFieldsKey, refusalKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
@@ -55,6 +58,7 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
       if (refusal) throw refusal
       const message = await readRequest(request, { accountId, senderDomains })
       log.recipients = recipientsInLog(message, hashAddress)
+      if (!sandbox) await auditPerson(message, context)
       return send(message, {
         accountId,
         sandbox,
@@ -76,6 +80,16 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
       in_doubt: response.inDoubt,
     })
     return response
+  }
+
+  /** Programs send by the thousand, and their emails say it. A person who sends is in the audit log before it is done. */
+  async function auditPerson({ recipients, retryOf }: Message, { values }: HandlerContext): Promise<void> {
+    if (!values.get(callerKey)!.person) return
+    const after = { recipients: recipients.length, retry_of: retryOf && publicId('msg', retryOf) }
+    const target = recipients[0]!.address.address
+    await changeAs(db, requesterOf(values), (tx, author) =>
+      record(tx, { ...author, action: 'email.send', target, after }),
+    )
   }
 
   return {

@@ -10,6 +10,7 @@ const WORDS: Record<string, string> = {
   'domain.delete': 'Deleted the domain',
   'domain.resume': 'Resumed sending from',
   'dkim.rotate': 'Rotated the DKIM key of',
+  'email.send': 'Sent an email to',
   'webhook.create': 'Added the endpoint',
   'webhook.set': 'Set the endpoint',
   'webhook.change': 'Changed the endpoint',

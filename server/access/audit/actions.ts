@@ -10,6 +10,7 @@ export const ACTIONS = [
   'domain.delete',
   'domain.resume',
   'dkim.rotate',
+  'email.send',
   'webhook.create',
   'webhook.set',
   'webhook.change',

@@ -14,7 +14,7 @@ let faults: string[]
 let list: string
 
 beforeAll(async () => {
-  installation = await startInstallation()
+  installation = await startInstallation({ STORE_CONTENT: 'true' })
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
@@ -74,6 +74,27 @@ test('the page of a message opens the recipient that failed, and sends again to 
   await page.getByRole('heading', { level: 1, name: 'The second copy' }).waitFor()
   await main.getByRole('link', { name: 'Messages', exact: true }).click()
   await page.waitForURL(/recipient=mailbox_full/)
+})
+
+test('a message is sent again from its page to those who did not get it, and a person in the audit log did it', async () => {
+  const id = await installation.send({ to: [DELIVERED, 'temporary_failure@simulator.test'], subject: 'Once more' })
+  await page.goto(`${list}/${id}`)
+  const main = page.getByRole('main')
+  await main.getByRole('button', { name: 'Send again' }).click()
+  const dialog = page.getByRole('dialog')
+  await shows('The same message is tried again.', dialog)
+  expect(await dialog.getByRole('checkbox').count()).toBe(1)
+  expect(await axeFindings(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Send again' }).click()
+  await page.waitForURL((url) => url.pathname.includes('/messages/msg_') && !url.pathname.endsWith(id))
+  await shows('Retry of', main)
+  expect(await main.getByText(DELIVERED).count()).toBe(0)
+  await page.goto(`${list}/${id}`)
+  await main.getByRole('link', { name: 'the newest try' }).click()
+  await page.waitForURL((url) => !url.pathname.endsWith(id))
+  await page.goto(list.replace(/messages$/, 'settings/audit'))
+  await shows('Sent an email to', main)
+  expect(faults).toEqual([])
 })
 
 test('a suppressed recipient is told on the page of its message, and can be mailed again from there', async () => {
@@ -204,14 +225,15 @@ test('each list is exported with its filters, a line for each recipient', async 
   expect(head).toBe(
     '"message_id","sent_at","from","recipient","kind","status","reason","in_doubt","subject","tag","tenant_id","dry_run","feedback"',
   )
-  expect(messages).toHaveLength(7)
+  expect(messages).toHaveLength(10)
   expect(messages.filter((line) => line.includes(`"${FULL}","to","bounced","mailbox_full",false`))).toHaveLength(2)
   const toDelivered = await exported(`messages?${new URLSearchParams({ recipient: DELIVERED })}`)
   expect(toDelivered.slice(1).map((line) => line.includes(`"${DELIVERED}","to","delivered",,false`))).toEqual([
     true,
     true,
+    true,
   ])
-  expect(await exported('events')).toHaveLength(8)
+  expect(await exported('events')).toHaveLength(11)
   expect((await exported('suppressions'))[0]).toContain('"email","scope"')
   expect(await exported('refused-sends')).toEqual([
     '"request_id","at","status","error","message","from","recipients","key_id","protocol","count"',
