@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { Option } from '@commander-js/extra-typings'
+import { sentenceOf } from '../dashboard/messages/sentences.ts'
+import { DeliveryStatus } from '../gen/verdict/v1/outcomes_pb.ts'
 import type { Kind, ReplyReading } from '../mail/smtp/attempt.ts'
 import { classify } from '../mail/smtp/classify.ts'
 import { toReply } from '../mail/smtp/reply.ts'
 import { readAs } from '../mail/smtp/rules.ts'
+import { reasonNames } from '../server/db/outcome-names.ts'
 import type { FailedRecipient } from '../server/inbound/diagnosis.ts'
 import { kindAgainst, mailboxOf } from '../server/inbound/member.ts'
 import { type Report, readReport } from '../server/inbound/report.ts'
@@ -151,6 +154,7 @@ function textOf({ state, reason, retryable, suppresses, member, failed, ...evide
   if (read_as === undefined) return outcome
   return [
     outcome,
+    reason && sentencesOf(reason),
     `read as: about ${read_as}`,
     kind === undefined ? undefined : `kind: ${kind}`,
     `decided by: ${words === undefined ? `its ${decided_by}` : `its words "${words}"`}`,
@@ -159,4 +163,13 @@ function textOf({ state, reason, retryable, suppresses, member, failed, ...evide
   ]
     .filter((line) => line !== undefined)
     .join('\n')
+}
+
+/** What a reason means, and what to do. */
+function sentencesOf(reason: string): string {
+  const { what, advice = '' } = sentenceOf({ status: DeliveryStatus.BOUNCED, reason: reasonNames.value(reason) })
+  const text = `${what} ${advice}`
+    .replaceAll('{address}', 'the recipient')
+    .replaceAll('{domain}', "the recipient's domain")
+  return text.charAt(0).toUpperCase() + text.slice(1).trimEnd()
 }

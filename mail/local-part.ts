@@ -1,7 +1,7 @@
 // The part of an address before its `@` (RFC 5321 4.1.2, and RFC 6531 3.3 for letters beyond ASCII).
 
 /** Octets of UTF-8 (RFC 5321 4.5.3.1.1). */
-const MAX_LOCAL = 64
+export const MAX_LOCAL = 64
 
 const DOT_STRING =
   /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+)*$/u

@@ -22,10 +22,12 @@ export function AccountPages() {
     if (membership) rememberAccount(membership.accountId)
   }, [membership])
 
-  if (person.error && !person.data) {
+  // While the call is repeated, the page says already what is wrong.
+  const fault = person.error ?? person.failureReason
+  if (fault && !person.data) {
     return (
       <NarrowPage title="Verdict">
-        <ErrorState error={person.error} retry={() => void person.refetch()} />
+        <ErrorState error={fault} retry={() => void person.refetch()} />
       </NarrowPage>
     )
   }

@@ -123,11 +123,11 @@ function Recipient({ eventId, messageId, recipient }: Event) {
   )
 }
 
-/** An event is given up when no further attempt follows. Until then it waits, however many attempts have failed. */
+/** Until no further attempt follows it waits, however many have failed. Its attempts may be over, or cancelled. */
 function Webhook({ attempts, acknowledgedAt, nextAttemptAt }: Event) {
   if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
   if (nextAttemptAt) return <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
-  return attempts > 0 ? <Pill tone="error" word="Given up" /> : <span className="faint">Not pushed</span>
+  return attempts > 0 ? <Pill tone="error" word="Not acknowledged" /> : <span className="faint">Not pushed</span>
 }
 
 function NextAttempt({ at, isFirst }: { at: Timestamp; isFirst: boolean }) {

@@ -29,6 +29,8 @@ const WORDS: Record<string, string> = {
 /** The words for an error. */
 export function wordsFor(error: unknown): string {
   const reason = reasonOf(error)
+  const status = /^HTTP (\d+)/.exec(error instanceof ConnectError ? error.rawMessage : '')?.[1]
+  if (status) return `The server, or a proxy before it, failed with status ${status}. Try again in a moment.`
   if (reason === undefined) return 'The server did not respond. Check your connection and try again.'
   return WORDS[reason] ?? (error as ConnectError).rawMessage
 }

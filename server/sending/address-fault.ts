@@ -1,5 +1,5 @@
 import { hasControls, parseMailbox } from '../../mail/address.ts'
-import { quote } from '../../mail/local-part.ts'
+import { MAX_LOCAL, quote } from '../../mail/local-part.ts'
 import { decodeWords, unfoldWords } from '../../mail/mime/encoded-words.ts'
 
 const EXAMPLES = 'ann@example.com or Ann Lee <ann@example.com>'
@@ -40,6 +40,10 @@ const FAULTS: Fault[] = [
     message: 'has a name that holds a line break or another control character',
   },
   {
+    explains: (text) => localOctets(text) > MAX_LOCAL && parseMailbox(text.replace(LOCAL, 'a$1')) !== undefined,
+    message: (text) => `has ${localOctets(text)} octets before its @, and ${MAX_LOCAL} are the most`,
+  },
+  {
     explains: (text) => quotedLocal(text) !== undefined,
     message: (text) => `has a local part that needs quotes: write ${quotedLocal(text)}`,
   },
@@ -52,6 +56,11 @@ const FAULTS: Fault[] = [
     message: 'has a character that hides or reorders text, which no address may hold',
   },
 ]
+
+/** What is before the last `@`, behind a name if there is one. */
+const LOCAL = /[^<\s]+(@[^@]*)$/
+
+const localOctets = (text: string) => Buffer.byteLength(LOCAL.exec(text)?.[0].replace(/@[^@]*$/, '') ?? '')
 
 /** An encoded word can hide a line break. */
 function hasControlsInName(text: string): boolean {

@@ -12,13 +12,13 @@ test.each([
   [
     '550 5.1.1 User unknown',
     [],
-    'bounced/mailbox_does_not_exist\nread as: about mailbox (unknown)\nkind: unknown\ndecided by: its words "User unknown"\nsuppresses the address: at once',
+    'bounced/mailbox_does_not_exist\nThe recipient has no mailbox. Check the spelling, or ask for another address.\nread as: about mailbox (unknown)\nkind: unknown\ndecided by: its words "User unknown"\nsuppresses the address: at once',
   ],
   ['552 5.2.2 full', [], 'suppresses the address: at its third incident within 30 days, for 7 days'],
   [
     '554 5.7.1 Message rejected: flagged as spam',
     ['--phase', 'dot'],
-    'bounced/spam_blocked\nread as: about message (spam)',
+    "bounced/spam_blocked\nThe mail server of the recipient's domain takes the content for spam or harmful. Change the content before you send it again.\nread as: about message (spam)",
   ],
   ['550 4.4.7 QUEUE.Expired', ['--phase', 'late'], 'bounced/connection_timeout (you may send it again)'],
   ['553 mail.example.com does not exist', ['--ours', 'mail.example.com'], 'read as: about sender (our name)'],
@@ -70,7 +70,7 @@ test('explain reads a mail that came back, as the bounce port does', async () =>
   }
   expect(ours.json).toMatchObject({ report: 'bounce', failures: [failure] })
   expect(ours.text).toContain(
-    'bounce of ann@example.net\nbounced/mailbox_does_not_exist\nread as: about mailbox (unknown)',
+    'bounce of ann@example.net\nbounced/mailbox_does_not_exist\nThe recipient has no mailbox. Check the spelling, or ask for another address.\nread as: about mailbox (unknown)',
   )
 
   const ofList = await run(['explain', '--file', inFile(BOUNCE), '--to', 'list@example.org'])
