@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BUILT_GUIDES } from '../server/http/site/built-files.ts'
+import { BUILT_GUIDES, HOME } from '../server/http/site/built-files.ts'
 import { compress, ifInstalled, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` into the pages that the
@@ -29,6 +29,7 @@ async function build(folder: string, { renderGuide }: typeof import('./guides/re
   await write(join(folder, 'assets/guides.css'), look + (await readFile(join(ASSETS, 'guides.css'), 'utf8')))
   await write(join(folder, 'assets/search.json'), JSON.stringify(found))
   for (const name of ['guides.js', 'scheme.js']) await copy(join(ASSETS, name), join(folder, 'assets', name))
+  await copy(join(ASSETS, 'home.html'), join(folder, HOME))
   await copy(join(ROOT, 'dashboard/look/icon.svg'), join(folder, 'assets/icon.svg'))
   await copy(fileURLToPath(import.meta.resolve('minisearch')), join(folder, 'assets/minisearch.js'))
   return guides.length

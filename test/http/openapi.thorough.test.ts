@@ -257,11 +257,6 @@ test('the reference page loads from this server only', async () => {
   }
 })
 
-test('the address of the server leads to the reference', async () => {
-  const page = await fetch(gateway.url)
-  expect([page.status, page.url]).toEqual([200, `${gateway.url}/docs`])
-})
-
 test('the document names the public URL, and the reference sends its calls to where it was loaded from', async () => {
   await using behindProxy = await startGateway({ publicUrl: () => 'https://mail.example.com/verdict' })
   const { json } = await ask(behindProxy.url, '/api/v1/openapi.json')

@@ -6,6 +6,8 @@ import type { FastifyReply } from 'fastify'
 /** Where `npm run build` puts the pages of the dashboard and of the guides. */
 export const BUILT_PAGES = fileURLToPath(new URL('../../../dashboard/dist', import.meta.url))
 export const BUILT_GUIDES = fileURLToPath(new URL('../../../docs/dist', import.meta.url))
+/** The file among the guides that is the page at `/`. Its links are relative to that. */
+export const HOME = 'home/page.html'
 /** Where it puts the OpenAPI document. */
 export const BUILT_OPENAPI = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url))
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
-import { BUILT_GUIDES, type BuiltFile, readBuiltFiles, sendFile } from './built-files.ts'
+import { BUILT_GUIDES, type BuiltFile, HOME, readBuiltFiles, sendFile } from './built-files.ts'
 
 const POLICY = [
   "default-src 'none'",
@@ -30,6 +30,18 @@ export interface GuidesPagesParts {
 /** The guides at `/guides`: pages, images and examples. They need no key and load nothing from another origin. */
 export function guidesPages(fastify: FastifyInstance, { visit, folder = BUILT_GUIDES }: GuidesPagesParts): void {
   let files: Map<string, BuiltFile> | undefined
+  const read = async () => {
+    files ??= await readBuiltFiles(folder).catch(() => undefined)
+    return files
+  }
+
+  // For a person who has nothing but the address of the service.
+  fastify.get('/', async (request, reply) => {
+    const home = (await read())?.get(HOME)
+    if (home) return sendFile(reply.headers(HEADERS), home, request.headers['accept-encoding'])
+    reply.code(302).header('location', 'docs')
+    return 'See /docs.\n'
+  })
 
   // A relative address, so that it holds below any prefix of a proxy.
   fastify.get('/guides', async (_, reply) => {
@@ -37,7 +49,7 @@ export function guidesPages(fastify: FastifyInstance, { visit, folder = BUILT_GU
     return 'See /guides/.\n'
   })
   fastify.get('/guides/*', async (request: FastifyRequest<{ Params: { '*': string } }>, reply: FastifyReply) => {
-    files ??= await readBuiltFiles(folder).catch(() => undefined)
+    const files = await read()
     const path = request.params['*']
     const file = files?.get(/(^|\/)$/.test(path) ? `${path}index.html` : path) ?? files?.get(`${path}.html`)
     if (!file) {

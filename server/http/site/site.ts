@@ -39,10 +39,6 @@ export async function siteRoutes(
     reply.code(state.status === 'ready' ? 200 : 503)
     return state
   })
-  fastify.get('/', async (_, reply) => {
-    reply.code(302).header('location', 'docs')
-    return 'See /docs.\n'
-  })
   docsPages(fastify)
   guidesPages(fastify, { visit })
   await fastify.register(async (pages) => {

@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Api, startApi } from '../../services/api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+// The pages that `npm run build` has built.
+test('the page at / says what this is, and each of its addresses exists', async () => {
+  const response = await fetch(`${api.url}/`)
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  const page = await response.text()
+  expect(page).toMatch(/responds with what the recipient.s own mail server said/)
+  const addresses = [...page.matchAll(/href="([^"]+)"/g)].map(([, href]) => href!)
+  expect(addresses).toEqual(expect.arrayContaining(['dashboard', 'guides/', 'docs']))
+  for (const address of addresses)
+    expect([address, (await fetch(`${api.url}/${address}`)).status]).toEqual([address, 200])
+})
