@@ -54,7 +54,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'the accounts and keys that exist': {
     'server/access/last-use.ts': ['usedKeyIds', 'usedKeyIds'],
     'server/access/limiter.ts': ['counts', 'placesAhead'],
-    // 60 texts of an account a minute, and 100 rows a second in all.
+    // 60 digests of an account a minute, and 100 rows a second in all.
     'server/sending/refused-sends.ts': ['rows', 'rows', 'seen', 'seen', 'unstored', 'unstored'],
   },
   'what the code and the contract name': {

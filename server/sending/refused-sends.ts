@@ -59,7 +59,7 @@ export function createRefusedSends(
   let rows = new Map<string, Row>()
   let unstored = new Map<string, number>()
   let minute = 0
-  /** The different refusals of each account in this minute. */
+  /** The digests of the different refusals of each account in this minute. */
   let seen = new Map<string, Set<string>>()
 
   function note(refused: RefusedSend): void {
@@ -70,18 +70,19 @@ export function createRefusedSends(
     }
     const form = storedForm(refused)
     const { request_id: _, ...same } = form
-    const text = JSON.stringify(same)
-    const row = rows.get(text)
+    const digest = createHash('sha256').update(JSON.stringify(same)).digest('base64url')
+    const row = rows.get(digest)
     if (row) row.count++
-    else if (rows.size < MOST.second && isAmongFirst(refused.accountId, text)) rows.set(text, rowOf(form, text, now))
+    else if (rows.size < MOST.second && isAmongFirst(refused.accountId, digest))
+      rows.set(digest, rowOf(form, digest, now))
     else drop(refused.accountId, 1)
   }
 
   /** Keeps one account from filling the memory that all share. */
-  function isAmongFirst(accountId: string, text: string): boolean {
-    const texts = seen.get(accountId) ?? new Set()
-    seen.set(accountId, texts)
-    return texts.has(text) || (texts.size < MOST.minute && texts.add(text).size > 0)
+  function isAmongFirst(accountId: string, digest: string): boolean {
+    const digests = seen.get(accountId) ?? new Set()
+    seen.set(accountId, digests)
+    return digests.has(digest) || (digests.size < MOST.minute && digests.add(digest).size > 0)
   }
 
   const drop = (accountId: string, sends: number) => unstored.set(accountId, (unstored.get(accountId) ?? 0) + sends)
@@ -167,13 +168,13 @@ function messageOf(error: ConnectError, fields: string[], hasFaults: boolean): s
   return hasFaults ? 'A field or header does not exist, or has another form.' : 'The request could not be read.'
 }
 
-function rowOf(form: ReturnType<typeof storedForm>, text: string, now: number): Row {
+function rowOf(form: ReturnType<typeof storedForm>, digest: string, now: number): Row {
   const minute = minuteOf(now) * MINUTE_MS
   const second = Math.floor(now / 1_000) * 1_000
   return {
     ...form,
     id: newId(now),
-    digest: createHash('sha256').update(text).digest('base64url'),
+    digest,
     count: 1,
     since: firstIdAt(now - MINUTE_MS),
     minute: firstIdAt(minute),

@@ -5,9 +5,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
-import { refusedSends, unstoredRefusedSends } from '../../server/db/schema.ts'
+import { eq } from '../../server/db/drizzle.ts'
+import { accounts, breakers, refusedSends, unstoredRefusedSends } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { fail } from '../../server/errors.ts'
+import { BREAKER_REFUSED } from '../../server/reputation/breaker.ts'
 import { createRefusedSends, MOST } from '../../server/sending/refused-sends.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Api, startApi } from './api.ts'
@@ -102,6 +104,7 @@ interface Entry {
   status: number
   protocol: string
   fields: string[]
+  message: string
 }
 
 test('exactly the sends that ended with an error are listed, with what could be read and no other value', async () => {
@@ -164,18 +167,37 @@ test('messages of a batch are listed one by one, and equal refusals of a minute 
   expect((await listed(api.keys.stranger)).refused_sends).toEqual([])
 })
 
-test('a key without the scope leaves a trace, as does a request over the limit', async () => {
-  const account = await createAccount(api.world.db, api.world.clock, 'Scope')
-  const reader = await createKey(api.world.db, api.world.clock, {
-    accountId: account.id,
-    name: 'reader',
-    kind: 'live',
-    scopes: ['emails.read'],
-  })
+test('a key without the scope leaves a trace, as does a request over the limit of its account', async () => {
+  const { db, clock } = api.world
+  const account = await createAccount(db, clock, 'Scope')
+  await db.update(accounts).set({ tier: 'free' }).where(eq(accounts.id, account.id))
+  const newKey = { accountId: account.id, name: 'reader', kind: 'live', scopes: ['emails.read'] } as const
+  const reader = await createKey(db, clock, newKey)
   await api.send({}, {}, reader.key)
+  await eventually(async () => expect((await api.send({}, {}, reader.key)).status).toBe(429))
   await eventually(async () => {
-    const [entry] = (await listed(reader.key)).refused_sends
-    expect(entry).toMatchObject({ error: 'insufficient_scope', status: 403, recipients: [] })
+    const rows = await db.select().from(refusedSends).where(eq(refusedSends.accountId, account.id))
+    expect(new Set(rows.map(({ error, message }) => `${error}: ${message}`))).toEqual(
+      new Set([
+        'insufficient_scope: The API key lacks the scope emails.send.',
+        'rate_limit_exceeded: The requests per minute of the account were used up.',
+      ]),
+    )
+  })
+})
+
+test('what the breaker of a domain refuses is listed by that sentence', async () => {
+  const { db, account } = api.world
+  const domain = 'example.test'
+  const base = { baseEmails: 0, baseBounces: 0, baseComplaints: 0 }
+  await db
+    .insert(breakers)
+    .values({ accountId: account.id, domain, state: 'open', cause: 'bounces', changedAt: new Date(), ...base })
+  await eventually(async () => expect((await api.send({ to: 'ann@example.net' })).status).toBe(429))
+  await db.delete(breakers)
+  await eventually(async () => {
+    const [entry] = (await listed(api.keys.live, '&error=rate_limit_exceeded')).refused_sends
+    expect(entry).toMatchObject({ status: 429, message: BREAKER_REFUSED, recipients: ['ann@example.net'] })
   })
 })
 
