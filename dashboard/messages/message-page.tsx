@@ -23,6 +23,7 @@ import { Recipients } from './recipients.tsx'
 import { SendAgain } from './send-again.tsx'
 import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
 import { useMessageEvents } from './use-message-events.ts'
+import { VerdictStrip } from './verdict-strip.tsx'
 
 /** One message: what happened, in a sentence; the evidence for it; and what its endpoint was told. */
 export function MessagePage() {
@@ -82,6 +83,7 @@ function Verdict({ email }: { email: GetEmailResponse }) {
           <Pieces text={sentence.advice} email={about.email} />
         </p>
       )}
+      <VerdictStrip email={email} reports={reports} />
       <SendAgain email={email} />
       <div className={styles.ids}>
         <ShortId id={messageId} label="message id" whole />

@@ -117,6 +117,8 @@ question('Did it come back later?', async () => {
   await shows(/^The message came back/, outcome)
   await shows(back.detail, outcome)
   expect(await outcome.textContent()).toMatch(/^Came back/)
+  const steps = outcome.getByRole('list', { name: 'What happened when' }).locator('strong')
+  expect(await steps.allTextContents()).toEqual(['Asked', 'Answered', 'Came back'])
 })
 
 question('Which mails came back this week?', async () => {
