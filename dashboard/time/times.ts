@@ -32,18 +32,23 @@ export function utcTime(at: number): string {
 }
 
 const DAY_FORM = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
-const MINUTE_FORM = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-})
+/** The form of a minute, in the reader's zone by default. */
+export const minuteFormIn = (timeZone?: string) =>
+  new Intl.DateTimeFormat('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+    timeZone,
+  })
+const MINUTE_FORM = minuteFormIn()
 
 /** `22 Nov 2026` in the reader's zone. */
 export const dayOf = (at: number) => DAY_FORM.format(at)
 
-/** `22 Nov 2026, 15:05` in the reader's zone. */
+/** `22 Nov 2026, 15:05 CET` in the reader's zone. In the night when the clock is put back, only the zone tells. */
 export const minuteOf = (at: number) => MINUTE_FORM.format(at)
 
 /** A length of time in two units: `7 h 21 min`, `18 s`, `4 ms`. */

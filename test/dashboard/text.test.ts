@@ -4,7 +4,7 @@ import { shortened } from '../../dashboard/copy/shortened.ts'
 import { sizeOf } from '../../dashboard/numbers/quantities.ts'
 import { beginning, visiblePieces } from '../../dashboard/outside-text/visible-controls.ts'
 import { browserOf } from '../../dashboard/settings/profile/browsers.ts'
-import { lengthOf, relativeTime, utcTime } from '../../dashboard/time/times.ts'
+import { lengthOf, minuteFormIn, relativeTime, utcTime } from '../../dashboard/time/times.ts'
 
 const shown = (text: string) =>
   visiblePieces(text)
@@ -62,6 +62,15 @@ test.each([
 ])('a time %s ms from now is "%s"', (distance, words) => {
   const now = Date.UTC(2026, 10, 22, 12)
   expect(relativeTime(now + distance, now)).toBe(words)
+})
+
+test('the night in which the clock is put back has no two minutes that read alike', () => {
+  const form = minuteFormIn('Europe/Berlin')
+  const back = Date.UTC(2026, 9, 25)
+  const minutes = Array.from({ length: 4 * 60 }, (_, i) => form.format(back - HOUR + i * 60_000))
+  expect(new Set(minutes).size).toBe(minutes.length)
+  expect(form.format(back + HOUR / 2)).toBe('25 Oct 2026, 02:30 CEST')
+  expect(form.format(back + 1.5 * HOUR)).toBe('25 Oct 2026, 02:30 CET')
 })
 
 test('a time more than 30 days away is its day', () => {
