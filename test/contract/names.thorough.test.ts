@@ -68,6 +68,10 @@ const NAMES: Record<string, [method: string, request: (name: string) => object]>
   'RenameAccountRequest.name': ['AccountService/RenameAccount', (name) => ({ name })],
   'ChangeNameRequest.name': ['PersonService/ChangeName', (name) => ({ name })],
   'CreateKeyRequest.name': ['KeyService/CreateKey', (name) => ({ name, scopes: ['emails.send'] })],
+  'ResumeDomainRequest.reason': [
+    'DomainService/ResumeDomain',
+    (reason) => ({ domainId: 'dom_01jxc3d2gwf95srb9y9xd6pz4d', reason }),
+  ],
   'AcceptInvitationRequest.name': [
     'InvitationService/AcceptInvitation',
     (name) => ({ token: invitation, name, password: 'a long password' }),
@@ -81,7 +85,7 @@ const OTHERS: Record<string, string> = {
     'domain domains email emails to from cc bcc reply_to content_type content_id idempotency_key retry_of digest event events ' +
     'scopes',
   'they are compared with what is stored, and not stored themselves':
-    'id cursor import_id inbox_id key_id invitation_id person_id session_id replay_id dispatch_id message_id event_id ' +
+    'id cursor domain_id import_id inbox_id key_id invitation_id person_id session_id replay_id dispatch_id message_id event_id ' +
     'endpoint_id issuer FieldMask.paths UpdateDomainRequest.pool ' +
     'action search recipient recipient_domain sender bounced_by token ListEmailsRequest.tag ListEmailsRequest.tenant_id ListEventsRequest.tag ' +
     'ListEventsRequest.tenant_id after StreamEventsRequest.tag StreamEventsRequest.tenant_id ListChangesRequest.tag ' +
@@ -126,7 +130,7 @@ test('every text of a request is a name or has a reason not to be treated as one
 })
 
 async function call(method: string, request: object): Promise<string> {
-  const isAdmin = /^(Import|Key|Invitation|People|Account|Person|Notification)Service/.test(method)
+  const isAdmin = /^(Import|Key|Invitation|People|Account|Person|Notification)Service|\/ResumeDomain$/.test(method)
   const withKey = { authorization: `Bearer ${api.keys.live}`, 'content-type': 'application/json' }
   const response = await fetch(`${api.url}/verdict${isAdmin ? '.admin' : ''}.v1.${method}`, {
     method: 'POST',

@@ -11,6 +11,7 @@ import { createKey } from '../../server/access/api-keys.ts'
 import { ruleOf } from '../../server/access/people/access.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { publicId } from '../../server/db/ids.ts'
+import { breakers } from '../../server/db/schema.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
 import { type Api, startApi } from './api.ts'
 import { everyRow } from './every-row.ts'
@@ -73,6 +74,9 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
   await api.call('POST', '/api/v1/suppression', { body: { email: 'bounced@example.net', reason: 'bounce' } })
   const imported = await api.call('POST', '/api/v1/suppression/import', { body: { emails: ['imported@example.net'] } })
   const [domain] = (await api.call('GET', '/api/v1/domains')).json.domains
+  const counts = { baseEmails: 0, baseBounces: 0, baseComplaints: 0 }
+  const paused = { state: 'open', cause: 'bounces', changedAt: new Date(), ...counts } as const
+  await api.world.db.insert(breakers).values({ accountId: api.world.account.id, domain: domain.domain, ...paused })
   const { apiKey } = await keys.createKey({ name: 'shop', scopes: ['emails.send'] })
   const { invitation } = await people.invitePerson({ email: 'bob@people.test', role: Role.READER })
   const file = { fileName: 'list.csv', lines: 1, digest: 'ab'.repeat(32) }
@@ -101,6 +105,7 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
       created_from: '2020-01-01T00:00:00Z',
       created_to: '2100-01-01T00:00:00Z',
     },
+    'verdict.admin.v1.DomainService/ResumeDomain': { domainId: domain.domain_id, reason: 'mended' },
     'verdict.admin.v1.AccountService/RenameAccount': { name: 'Renamed' },
     'verdict.admin.v1.NotificationService/SetNotificationUrl': { url: 'https://hooks.example.net/chat' },
     'verdict.admin.v1.NotificationService/RemoveNotificationUrl': {},
