@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { createGuard } from '../net/guard.ts'
-import { resumeDomain } from '../server/admin/pause.ts'
+import { reasonFault, resumeDomain } from '../server/admin/pause.ts'
 import type { DatabaseClock } from '../server/db/clock.ts'
 import type { Database } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
@@ -165,7 +165,10 @@ const resume = (print: Print) =>
     .argument('<domain>')
     .requiredOption('--reason <text>', 'Why, for the audit log (required)')
     .addOption(accountOption())
-    .action(async (text, { account, reason }) => {
+    .action(async (text, { account, reason: given }) => {
+      const reason = given.trim()
+      const fault = reasonFault(reason)
+      if (fault) throw new Failure('usage', `--reason: ${fault}`)
       const { breaker } = variables('tiers', 'defaultTier').tiers
       print(
         await withDomain(text, account, async (db, domain) => {

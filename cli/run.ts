@@ -144,7 +144,7 @@ function misunderstood(command: CommandUnknownOpts, error: CommanderError): Fail
   return new Failure('usage', `${path}: ${message}\nSee: ${path} --help`)
 }
 
-/** What destroys. A person who copies a suggestion meant another command. */
+/** Commands that destroy something. They are never suggested: the caller may have meant another command. */
 export const DESTROYING = ['delete', 'erase', 'lift', 'remove', 'revoke', 'rotate', 'rotate-key', 'undo']
 
 /** The message without suggestions to destroy anything. */

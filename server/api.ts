@@ -79,7 +79,7 @@ export interface Api {
   app: App
   /** What a listener for SMTP asks. */
   smtpDoor: ReturnType<typeof createDoor>
-  /** Ends what goes on behind the requests: sends and batches with idempotency keys, and what is not stored yet. */
+  /** Waits for sends and batches with idempotency keys whose callers have left, and stores the refused sends. */
   idle(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-import { type Timestamp, timestampDate, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Stack, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
@@ -124,8 +124,7 @@ function Causes({ domain, pause }: { domain: Domain; pause: Pause }) {
   )
 }
 
-const timeText = (at: Timestamp, laterMs: number) =>
-  timestampDate(timestampFromMs(timestampMs(at) + laterMs)).toISOString()
+const timeText = (at: Timestamp, laterMs: number) => new Date(timestampMs(at) + laterMs).toISOString()
 
 function ResumeForm({ domain: { domainId }, onClose }: { domain: Domain; onClose(): void }) {
   const [reason, setReason] = useState('')

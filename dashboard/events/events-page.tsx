@@ -123,7 +123,7 @@ function Recipient({ eventId, messageId, recipient }: Event) {
   )
 }
 
-/** Until no further attempt follows it waits, however many have failed. Its attempts may be over, or cancelled. */
+/** An event waits until no further attempt follows. Then its attempts are over, or they were cancelled. */
 function Webhook({ attempts, acknowledgedAt, nextAttemptAt }: Event) {
   if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
   if (nextAttemptAt) return <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />

@@ -48,7 +48,7 @@ const MINUTE_FORM = minuteFormIn()
 /** `22 Nov 2026` in the reader's zone. */
 export const dayOf = (at: number) => DAY_FORM.format(at)
 
-/** `22 Nov 2026, 15:05 CET` in the reader's zone. In the night when the clock is put back, only the zone tells. */
+/** `22 Nov 2026, 15:05 CET` in the reader's zone. An hour is repeated when the clock is put back: the zone differs. */
 export const minuteOf = (at: number) => MINUTE_FORM.format(at)
 
 /** A length of time in two units: `7 h 21 min`, `18 s`, `4 ms`. */

@@ -1,7 +1,6 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DomainService } from '../../gen/verdict/admin/v1/domains_pb.ts'
-import { nameFault } from '../../net/clean-text.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
@@ -10,9 +9,8 @@ import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
-import { countRefused, readPause, resumeDomain } from './pause.ts'
-
-const REASON_CHARACTERS = 200
+import { countRefused } from './count-refused.ts'
+import { readPause, reasonFault, resumeDomain } from './pause.ts'
 
 /** What a person sees of a paused domain, and how an owner ends the pause. */
 export function createPausedDomainService({
@@ -22,18 +20,19 @@ export function createPausedDomainService({
 }: Pick<Backend, 'db' | 'limits' | 'clock'>): ServiceImpl<typeof DomainService> {
   return {
     async getPause({ domainId }, context) {
-      const domain = await ownDomain(db, accountOf(context), domainId)
+      const accountId = accountOf(context)
+      const domain = await ownDomain(db, accountId, domainId)
       const pause = await readPause(db, domain, limits.breaker)
       if (!pause) return {}
-      const { refusesAll, since, until, resumableAt, ...counts } = pause
+      const { refusesAll, sinceMs, untilMs, resumableAtMs, ...counts } = pause
       return {
         pause: {
           ...counts,
           refusesAll,
-          since: timestampFromDate(since),
-          until: refusesAll ? timestampFromDate(until) : undefined,
-          resumableAt: resumableAt === null ? undefined : timestampFromDate(resumableAt),
-          refusedSends: await countRefused(db, domain, since),
+          since: timestampFromMs(sinceMs),
+          until: refusesAll ? timestampFromMs(untilMs) : undefined,
+          resumableAt: resumableAtMs === null ? undefined : timestampFromMs(resumableAtMs),
+          refusedSends: await countRefused(db, accountId, sinceMs, domain.name),
         },
       }
     },
@@ -41,7 +40,7 @@ export function createPausedDomainService({
     async resumeDomain({ domainId, reason }, context) {
       const requester = requesterOf(context.values)
       const why = reason.trim()
-      const fault = why === '' ? 'is required: the audit log shows it' : nameFault(why, REASON_CHARACTERS)
+      const fault = reasonFault(why)
       if (fault) throw failFields('invalid_payload', [{ field: 'reason', message: fault }])
       const domain = await ownDomain(db, requester.accountId, domainId)
       const resumed = await resumeDomain(db, domain, limits.breaker, { requester, reason: why })
@@ -51,8 +50,8 @@ export function createPausedDomainService({
       if (resumed !== 'resumed') {
         throw fail(
           'rate_limit_exceeded',
-          `${domain.name} was resumed less than 24 hours ago. An owner can do that again after ${resumed.toISOString().slice(0, 16).replace('T', ' ')} UTC. The operator can do it at any time.`,
-          { retryAfterSeconds: Math.max(1, Math.ceil((resumed.getTime() - clock.now()) / 1_000)) },
+          `${domain.name} was resumed less than 24 hours ago. An owner can do that again after ${new Date(resumed.resumableAtMs).toISOString().slice(0, 16).replace('T', ' ')} UTC. The operator can do it at any time.`,
+          { retryAfterSeconds: Math.max(1, Math.ceil((resumed.resumableAtMs - clock.now()) / 1_000)) },
         )
       }
       return {}

@@ -13,9 +13,9 @@ import {
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 import { accountOf, callerKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
-import { and, asc, eq, gte, sql } from '../db/drizzle.ts'
-import { firstIdAt, publicId } from '../db/ids.ts'
-import { domains, refusedSends } from '../db/schema.ts'
+import { asc, eq } from '../db/drizzle.ts'
+import { publicId } from '../db/ids.ts'
+import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
 import { readQuotaUse } from '../reputation/quota.ts'
@@ -27,6 +27,7 @@ import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
 import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
+import { countRefused } from './count-refused.ts'
 import { readSetUp } from './set-up.ts'
 
 const DAY_MS = 86_400_000
@@ -49,14 +50,14 @@ export function createOverviewService({
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
       const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
-      const [statistics, worst, attempts, rates, endpoints, quota, refused] = await Promise.all([
+      const [statistics, worst, attempts, rates, endpoints, quota, refusedSends] = await Promise.all([
         read((db) => readPeriods(db, counted)),
         read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
         hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
         ratesOf(db, breaker, accountId),
         endpointStates(db, accountId),
         readQuotaUse(db, limits, accountId, clock.now()),
-        countRefusedSends(db, accountId, clock.now() - DAY_MS),
+        countRefused(db, accountId, clock.now() - DAY_MS),
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
@@ -66,7 +67,7 @@ export function createOverviewService({
         thresholds: limits.breaker,
         endpoints,
         inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
-        refusedSends: refused,
+        refusedSends,
         quota: quota && { quota: quota.monthlyLimit, used: quota.used, endsAt: timestampFromMs(quota.endsAtMs) },
       }
     },
@@ -75,14 +76,6 @@ export function createOverviewService({
       return readSetUp(db, clock, context.values.get(callerKey)!.accountId)
     },
   }
-}
-
-async function countRefusedSends(db: Database, accountId: string, sinceMs: number): Promise<number> {
-  const [row] = await db
-    .select({ sends: sql<number>`coalesce(sum(${refusedSends.count}), 0)::int` })
-    .from(refusedSends)
-    .where(and(eq(refusedSends.accountId, accountId), gte(refusedSends.id, firstIdAt(sinceMs))))
-  return row!.sends
 }
 
 function required(field: string, time: Timestamp | undefined): number {

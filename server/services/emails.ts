@@ -82,7 +82,7 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
     return response
   }
 
-  /** What a person sends is in the audit log before it is done. The emails of programs say it by themselves. */
+  /** Records a person's email in the audit log before it is sent. An API key's email has no such entry. */
   async function auditPerson({ recipients, retryOf }: Message, { values }: HandlerContext): Promise<void> {
     if (!values.get(callerKey)!.person) return
     const after = { recipients: recipients.length, retry_of: retryOf && publicId('msg', retryOf) }

@@ -19,7 +19,7 @@ interface EndedCall {
 
 const SENDS: readonly (DescMethod | undefined)[] = [EmailService.method.send, EmailService.method.sendBatch]
 
-/** Notes a call that ended with an error in the place of an email. Dry runs are none. */
+/** Notes a call that ended with an error in the place of an email. Dry runs are not noted. */
 export function noteRefusedCall(refusedSends: RefusedSends, call: EndedCall): void {
   const { id, protocol, method, values, raw, error } = call
   const caller = values.get(callerKey)

@@ -667,6 +667,14 @@ test('no mistyped command is answered with a command that destroys', async () =>
   }
 })
 
+test('the reason of a resume is one for the audit log', async () => {
+  const resume = (reason: string) => run(['domains', 'resume', 'example.com', '--reason', reason])
+  await expect(resume(' ')).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining('is required') })
+  await expect(resume('a\u202eb')).rejects.toMatchObject({
+    message: expect.stringContaining('must not contain U+202E'),
+  })
+})
+
 test('a group without a command prints its help', async () => {
   await expect(run(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await textOf('domains', '--help') })
   expect(await listedCommands('domains')).toEqual(['add', 'list', 'show', 'verify', 'rotate', 'resume', 'remove'])

@@ -6,7 +6,7 @@ import { letter, startFrontWorld } from './world.ts'
 const { api, listenWith, send } = await startFrontWorld()
 const lmtp = await listenWith({ isLmtp: true })
 
-const NOT_READABLE = letter().replace('From: Shop <hello@example.test>', 'From: nobody')
+const NOT_READABLE = letter().replace('From: Shop <hello@example.test>', 'From: ann')
 
 async function listed(): Promise<object[]> {
   return (await api.call('GET', '/api/v1/refused-sends')).json.refused_sends

@@ -79,13 +79,13 @@ function requestReader(binding: Binding, { limits, onRefused }: Pick<ProtocolPar
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const parameters = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults, fault, part } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
+    const { message, faults, fault } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
     if (fault) {
-      if (part) onRefused?.(call.values, part)
+      onRefused?.(call.values, message)
       refuseContents(fault, method, call.values, call.raw.headers['idempotency-key'] !== undefined)
     }
     if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
-    return message
+    return fault ? create(method.input) : message
   }
 }
 
@@ -96,21 +96,19 @@ async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
   throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
 }
 
-/** The message of a request, or its fault and an empty message. */
+/** The message of a request; with a fault, what of it could be read. */
 function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
   const tree = bareList && Array.isArray(json) ? { [bareList]: json } : json
   if (!isObject(tree)) {
     const hint = Array.isArray(json) && getOption(method.input, list_hint)
     const must = `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`
     const fault = fail('invalid_payload', hint ? `${must} ${hint}` : must)
-    return { message: create(method.input), faults: noFaults(), fault, part: undefined }
+    return { message: create(method.input), faults: noFaults(), fault }
   }
   for (const name of inPath) {
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
     tree[name] = params[name]
   }
   const { message, faults } = readJsonMessage(method.input, tree)
-  return faults.fields.length === 0
-    ? { message, faults, fault: undefined, part: undefined }
-    : { message: create(method.input), faults, fault: refusal(faults), part: message }
+  return { message, faults, fault: faults.fields.length === 0 ? undefined : refusal(faults) }
 }
