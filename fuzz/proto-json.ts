@@ -24,6 +24,8 @@ export function asProtoJson(desc: DescMessage, json: unknown): unknown {
 
 function fieldOf(field: DescField, json: unknown): unknown {
   if (field.fieldKind === 'map') {
+    // PHP writes an empty map as an empty list.
+    if (Array.isArray(json) && json.length === 0) return {}
     if (!isObject(json)) return json
     return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, singleOf(field, value)]))
   }
