@@ -133,7 +133,21 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
     return postEvent({ dispatchId, number: 1, nextDelayMs }, clock.now(), row, event)
   }
 
-  async function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
+  const running = new Map<string, Promise<AttemptResult>>()
+
+  /**
+   * Joins the same attempt while it runs: Temporal repeats a call when it has not heard of the worker for a while, and
+   * that worker may have been stopped, and go on.
+   */
+  function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
+    const { dispatchId, number, early = false } = attempt
+    const name = `${dispatchId} ${number} ${early}`
+    const result = running.get(name) ?? makeAttempt(attempt).finally(() => running.delete(name))
+    running.set(name, result)
+    return result
+  }
+
+  async function makeAttempt(attempt: DispatchAttempt): Promise<AttemptResult> {
     const { dispatchId, number } = attempt
     const dispatch = await next(attempt)
     if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }

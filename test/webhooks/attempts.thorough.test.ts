@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
@@ -143,6 +144,27 @@ test('an attempt whose process died is stored as unknown, and made again under t
     { number: 3, outcome: 'unknown', finishedAt: null },
     { number: 3, outcome: 'acked' },
   ])
+})
+
+test('a process makes an attempt once, however often it is asked for while it runs', async () => {
+  // Temporal repeats the call when it did not hear of the worker, which may have been stopped and go on with the first.
+  const asked = fc.record({
+    calls: fc.integer({ min: 2, max: 5 }),
+    status: fc.constantFrom(200, 503),
+    early: fc.boolean(),
+  })
+  const property = fc.asyncProperty(asked, async ({ calls, status, early }) => {
+    receiver.requests.length = 0
+    receiver.script = { status }
+    const events = [await one({ attempt: 2 }), await one({ attempt: 2 })]
+    const asking = events.flatMap((event) => Array.from({ length: calls }, () => deliver(event, 2, { early })))
+    const state = status === 200 ? 'acknowledged' : 'failed'
+    expect((await Promise.all(asking)).map((result) => result.state)).toEqual(asking.map(() => state))
+    expect(receiver.requests).toHaveLength(events.length)
+    for (const event of events)
+      expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, statusCode: status }])
+  })
+  await fc.assert(property, { numRuns: 10 })
 })
 
 test('an attempt that was made is not made again', async () => {
@@ -306,7 +328,8 @@ test('an acknowledgement that comes after its attempt was stored as unknown is a
   const first = deliver(event, 2)
   await expect.poll(() => receiver.requests.length).toBe(1)
   // Its process stood still, and another one makes the attempt again.
-  const repeat = deliver(event, 2)
+  const another = createAttempts({ db: database.db, clock, sealer, post })
+  const repeat = another.attemptOnce({ dispatchId: event.id, number: 2, nextDelayMs: 60_000 })
   await expect.poll(() => receiver.requests.length).toBe(2)
   late.resolve({})
   await first
