@@ -8,6 +8,7 @@ const PAGES_OF: Record<TroubleKind, string[]> = {
   [TroubleKind.ENDPOINT_FAILING]: ['/$account/events', '/$account/settings/webhook'],
   [TroubleKind.BREAKER_OPEN]: ['/$account/domains'],
   [TroubleKind.DOMAIN_LAPSED]: ['/$account/domains'],
+  [TroubleKind.PROVIDER_REFUSES]: ['/$account/messages'],
   [TroubleKind.PROVIDER_BAD_HOUR]: ['/$account/suppressions'],
 }
 

@@ -5,6 +5,10 @@ import type { Tone } from '../status/statuses.ts'
 export interface Finding {
   tone: Tone
   sentence: string
+  /** The words of a mail server that belong to it. */
+  words?: string
+  /** A page on which its operator can be asked. */
+  askAt?: string
   page?: 'domains' | 'events' | 'settings/webhook' | 'settings/limits' | 'messages' | 'refused-sends'
   /** The filters of that page. */
   search?: MessageSearch

@@ -1,13 +1,20 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import type { GetOverviewResponse, QuotaUse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type {
+  GetOverviewResponse,
+  QuotaUse,
+  RefusingProvider,
+  WebhookState,
+} from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { isNearQuota } from '../account/quota.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
 import { DOUBTFUL } from '../messages/message-filters.ts'
+import { providerName } from '../numbers/groups.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf, relativeTime } from '../time/times.ts'
 import type { Finding } from './finding.ts'
+import { postmasterOf } from './postmasters.ts'
 import { type Checks, faultsOf } from './readiness.ts'
 
 /** An endpoint that waits longer than this for an attempt has missed several. */
@@ -47,6 +54,15 @@ const RULES: Rule[] = [
         sentence: `Sending from ${domain} is paused, because too much of its mail bounced or led to complaints.`,
         page: 'domains',
       })),
+  ({ refusingProviders }) =>
+    refusingProviders.map((refusing) => ({
+      tone: 'error',
+      sentence: refusalSentence(refusing),
+      words: refusing.reply,
+      askAt: postmasterOf(refusing.provider),
+      page: 'messages',
+      search: { bounced_by: refusing.provider, reason: 'policy_block' },
+    })),
   forEachEndpoint((endpoint, nowMs, name) => {
     const tone = toneOf(endpoint)
     if (!tone) return []
@@ -110,6 +126,16 @@ const RULES: Rule[] = [
           },
         ],
 ]
+
+/** What the reply names comes first: it is what somebody can do something about. */
+function refusalSentence({ provider, names, emails, blocked }: RefusingProvider): string {
+  const what = names === '' ? 'your mail' : `mail of ${isAddress(names) ? `the sending address ${names}` : names}`
+  const counts = `It blocked ${countOf(blocked)} of ${countOf(emails)} emails in the last hour.`
+  return `${providerName(provider)} refuses ${what}. ${counts}`
+}
+
+/** No name of a host has only digits and dots, or a colon. */
+const isAddress = (name: string) => /^[\d.]+$|:/.test(name)
 
 /** The first day after the month: `2026-02-01`. */
 const dayOf = ({ endsAt }: QuotaUse) => new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)

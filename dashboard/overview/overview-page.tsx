@@ -7,6 +7,7 @@ import { type OverviewPeriod, OverviewService } from '../../gen/verdict/admin/v1
 import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { Page } from '../frame/page.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { RangeSearch } from '../range/presets.ts'
 import { RangePicker } from '../range/range-picker.tsx'
 import { Pill } from '../status/status-pill.tsx'
@@ -123,21 +124,33 @@ function HealthLine({ findings }: { findings: Finding[] }) {
   const { membership } = useAccount()
   return (
     <ul className={styles.health} aria-live="polite" aria-label="Health">
-      {findings.map(({ tone, sentence, page, search }) => (
+      {findings.map(({ tone, sentence, words, askAt, page, search }) => (
         <li key={sentence}>
           <Pill tone={tone} word={TONE_WORDS[tone] ?? 'Look at this'} />
-          {page ? (
-            <Link
-              to={`/$account/${page}`}
-              params={{ account: membership.accountId }}
-              search={search}
-              className="text-link"
-            >
-              {sentence}
-            </Link>
-          ) : (
-            <span>{sentence}</span>
-          )}
+          <div>
+            {page ? (
+              <Link
+                to={`/$account/${page}`}
+                params={{ account: membership.accountId }}
+                search={search}
+                className="text-link"
+              >
+                {sentence}
+              </Link>
+            ) : (
+              sentence
+            )}
+            {words && (
+              <q className={styles.words}>
+                <OutsideText text={words} />
+              </q>
+            )}
+            {askAt && (
+              <a href={askAt} target="_blank" rel="noreferrer" className="text-link">
+                Ask the provider
+              </a>
+            )}
+          </div>
         </li>
       ))}
     </ul>

@@ -19,11 +19,13 @@ import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
 import { readQuotaUse } from '../reputation/quota.ts'
+import { type RefusingProvider, readRefusingProviders } from '../reputation/refusing-providers.ts'
 import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
 import { readWorstRates, type WorstRates } from '../reputation/worst-rates.ts'
 import type { Backend } from '../services/backend.ts'
 import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
+import { ourNames } from '../services/our-names.ts'
 import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
 import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
@@ -38,7 +40,8 @@ export function createOverviewService({
   clock,
   breaker,
   limits,
-}: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits'>): ServiceImpl<typeof OverviewService> {
+  hosts,
+}: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits' | 'hosts'>): ServiceImpl<typeof OverviewService> {
   return {
     async getOverview({ from, to, granularity, simulated }, context) {
       const accountId = accountOf(context)
@@ -50,7 +53,7 @@ export function createOverviewService({
       refuseReversed(asked.from, asked.to)
       const periods = wholePeriods(asked, granularity)
       const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
-      const [statistics, worst, attempts, rates, endpoints, quota, refusedSends] = await Promise.all([
+      const [statistics, worst, attempts, rates, endpoints, quota, refusedSends, refusing] = await Promise.all([
         read((db) => readPeriods(db, counted)),
         read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
         hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
@@ -58,6 +61,7 @@ export function createOverviewService({
         endpointStates(db, accountId),
         readQuotaUse(db, limits, accountId, clock.now()),
         countRefused(db, accountId, clock.now() - DAY_MS),
+        readRefusingProviders(db, { accountId, nowMs: clock.now(), ours: ourNames(hosts) }),
       ])
       const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
       return {
@@ -68,6 +72,7 @@ export function createOverviewService({
         endpoints,
         inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
         refusedSends,
+        refusingProviders: refusing.map(shownRefusing),
         quota: quota && { quota: quota.monthlyLimit, used: quota.used, endsAt: timestampFromMs(quota.endsAtMs) },
       }
     },
@@ -108,6 +113,11 @@ function percentilesOf(latencies: number[]) {
 }
 
 const addUp = (rows: number[][]): number[] => rows[0]!.map((_, i) => rows.reduce((sum, row) => sum + row[i]!, 0))
+
+const shownRefusing = ({ provider, sinceMs, emails, blocked, newest }: RefusingProvider) => ({
+  ...{ provider, since: timestampFromMs(sinceMs), emails, blocked },
+  ...(newest && { reply: newest.reply, messageId: publicId('msg', newest.messageId), names: newest.names }),
+})
 
 async function ratesOf(db: Database, breaker: Breaker, accountId: string): Promise<DomainRates[]> {
   const rows = await db

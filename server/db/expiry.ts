@@ -32,6 +32,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['refused_sends', `id < ${firstIdOf('7 days')}`],
   ['unstored_refused_sends', `hour < now() - interval '7 days'`],
   ['bad_hours', `ended_at < now() - interval '90 days'`],
+  ['refusing_providers', `ended_at < now() - interval '90 days'`],
   ['provider_minutes', `minute < now() - interval '2 hours'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
   ['monthly_emails', `month < (now() at time zone 'utc')::date - 400`],

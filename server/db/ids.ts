@@ -8,6 +8,7 @@ export type IdPrefix =
   | 'acc'
   | 'aud'
   | 'bad'
+  | 'rfp'
   | 'dom'
   | 'dsp'
   | 'evt'

@@ -267,7 +267,13 @@ export const importFaults = pgTable(
 // Mails of the house: see server/notices/find-notices.ts.
 
 /** The kinds of troubles that people of an account are notified of. */
-export const TROUBLE_KINDS = ['endpoint_failing', 'breaker_open', 'domain_lapsed', 'provider_bad_hour'] as const
+export const TROUBLE_KINDS = [
+  'endpoint_failing',
+  'breaker_open',
+  'domain_lapsed',
+  'provider_refuses',
+  'provider_bad_hour',
+] as const
 /** The kinds of notices that are each a mail of its own. */
 export const LETTER_KINDS = ['invitation', 'password_reset'] as const
 export const NOTICE_KINDS = [...TROUBLE_KINDS, ...LETTER_KINDS] as const
@@ -287,7 +293,7 @@ export const notices = pgTable(
     isOver: boolean('is_over').notNull().default(false),
     /** Whether the trouble was told and its end is not found yet. */
     isOpen: boolean('is_open').notNull().default(false),
-    /** The endpoint, the domain, the bad hour or the invitation that it is about. */
+    /** The endpoint, domain, refusing provider, bad hour or invitation that it is about. */
     subjectId: uuid('subject_id'),
     /** The host of the endpoint, or the name of the domain or provider. */
     subject: text().notNull().default(''),

@@ -711,11 +711,35 @@ export const badHours = pgTable(
   (t) => [uniqueIndex('bad_hours_provider').on(t.provider).where(sql`ended_at is null`)],
 )
 
-/** Outcomes of all accounts at a provider, by the minute. A minute may have several rows. Kept for two hours. */
+/** The providers that refuse an account: see reputation/refusing-providers.ts. Kept for 90 days. */
+export const refusingProviders = pgTable(
+  'refusing_providers',
+  {
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    provider: text().notNull(),
+    beganAt: at('began_at').notNull(),
+    /** null while it lasts. */
+    endedAt: at('ended_at'),
+  },
+  (t) => [uniqueIndex('refusing_providers_open').on(t.accountId, t.provider).where(sql`ended_at is null`)],
+)
+
+/** Outcomes of an account at a provider, by the minute. A minute may have several rows. Kept for two hours. */
 export const providerMinutes = pgTable(
   'provider_minutes',
-  { provider: text().notNull(), minute: at('minute').notNull(), outcomes: integer().notNull() },
-  (t) => [index('provider_minutes_minute').on(t.minute)],
+  {
+    accountId: uuid('account_id').notNull(),
+    provider: text().notNull(),
+    minute: at('minute').notNull(),
+    outcomes: integer().notNull(),
+    policyBlocks: integer('policy_blocks').notNull(),
+  },
+  (t) => [
+    index('provider_minutes_minute').on(t.minute),
+    index('provider_minutes_account').on(t.accountId, t.provider, t.minute),
+    index('provider_minutes_blocked').on(t.minute).where(sql`policy_blocks > 0`),
+  ],
 )
 
 /** Late bounces and complaints. They never change the state of a message. Kept for 90 days. Its id is its event's. */

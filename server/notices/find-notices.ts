@@ -23,8 +23,8 @@ const RECEIVERS = `
 /** SQL: whether the receiver `r` wants to know of this kind. */
 const wants = (kind: string) => `(case when r.kinds is null then r.by_default else ${kind} = any(r.kinds) end)`
 
-/** SQL: whether the notice `n` is about an endpoint, a domain or a bad hour. */
-const isAbout = (prefix: 'whk' | 'dom' | 'bad') =>
+/** SQL: whether the notice `n` is about an endpoint, a domain, a refusing provider or a bad hour. */
+const isAbout = (prefix: 'whk' | 'dom' | 'rfp' | 'bad') =>
   `n.kind in (${TROUBLE_KINDS.filter((kind) => SUBJECT_PREFIXES[kind] === prefix).map((kind) => `'${kind}'`)})`
 
 /** SQL: a new UUIDv7, so that notices are listed in the order in which they were found. */
@@ -40,11 +40,12 @@ export const FIND = `
   with ${troublesOf(() => 'true')},
   ${RECEIVERS},
   over as materialized (
-    select n.id, coalesce(w.id, d.id, b.id) is not null as is_told,
+    select n.id, coalesce(w.id, d.id, p.id, b.id) is not null as is_told,
       n.state = 'sent' as was_sent
     from notices n
     left join webhook_endpoints w on ${isAbout('whk')} and w.id = n.subject_id
     left join domains d on ${isAbout('dom')} and d.id = n.subject_id
+    left join refusing_providers p on ${isAbout('rfp')} and p.id = n.subject_id
     left join bad_hours b on ${isAbout('bad')} and b.id = n.subject_id
     where n.is_open
       and not exists (select from troubles t where t.kind = n.kind and t.subject_id = n.subject_id)

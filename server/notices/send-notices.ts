@@ -70,6 +70,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
       case 'endpoint_failing':
       case 'breaker_open':
       case 'domain_lapsed':
+      case 'provider_refuses':
       case 'provider_bad_hour':
         return mailTroubles(notices)
       default:

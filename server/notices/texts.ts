@@ -12,7 +12,7 @@ export interface NoticeText {
 }
 
 interface Words {
-  page: 'settings/webhook' | 'domains' | 'suppressions'
+  page: (about: NoticeRow) => string
   begins(notice: Told): [subject: string, sentences: string]
   ends(notice: Told): [subject: string, sentences: string]
 }
@@ -21,7 +21,7 @@ type Told = Pick<NoticeRow, 'subject' | 'sinceMs' | 'waiting'>
 
 const WORDS: Record<TroubleKind, Words> = {
   endpoint_failing: {
-    page: 'settings/webhook',
+    page: () => 'settings/webhook',
     begins: ({ subject, sinceMs, waiting }) => [
       `Your webhook endpoint at ${subject} fails`,
       `Your webhook endpoint at ${subject} has acknowledged no event since ${timeOf(sinceMs)}. ${eventsThatWait(waiting)} Verdict repeats its attempts, less and less often.`,
@@ -32,7 +32,7 @@ const WORDS: Record<TroubleKind, Words> = {
     ],
   },
   breaker_open: {
-    page: 'domains',
+    page: domainPage,
     begins: ({ subject, sinceMs }) => [
       `Sending from ${subject} is paused`,
       `Too much mail of ${subject} bounced or led to complaints. Its circuit breaker opened at ${timeOf(sinceMs)}: it refuses all mail at first, and then admits a little at a time.`,
@@ -43,7 +43,7 @@ const WORDS: Record<TroubleKind, Words> = {
     ],
   },
   domain_lapsed: {
-    page: 'domains',
+    page: domainPage,
     begins: ({ subject, sinceMs }) => [
       `${subject} is no longer verified`,
       `The DNS records of ${subject} have failed their checks since ${timeOf(sinceMs)}. Its mail is refused until they are found again.`,
@@ -53,8 +53,19 @@ const WORDS: Record<TroubleKind, Words> = {
       `The DNS records of ${subject} are found again. Its mail is sent.`,
     ],
   },
+  provider_refuses: {
+    page: ({ subject }) => `messages?${new URLSearchParams({ bounced_by: subject, reason: 'policy_block' })}`,
+    begins: ({ subject, sinceMs, waiting }) => [
+      `${subject} refuses your mail`,
+      `The mailbox provider ${subject} has blocked ${emailsOf(waiting)} by policy within an hour, by ${timeOf(sinceMs)}: half or more of what you sent there. Its replies name the cause, mostly with a link to follow.`,
+    ],
+    ends: ({ subject }) => [
+      `${subject} no longer refuses your mail`,
+      `The mailbox provider ${subject} has blocked less than half of your emails in the last hour.`,
+    ],
+  },
   provider_bad_hour: {
-    page: 'suppressions',
+    page: () => 'suppressions',
     begins: ({ subject, sinceMs, waiting }) => [
       `${subject} refuses addresses that exist`,
       `The mailbox provider ${subject} refuses many addresses as unknown that took mail before. It has refused ${addressesOf(waiting)} of yours by ${timeOf(sinceMs)}. They are suppressed for seven days at most, and no breaker counts them.`,
@@ -66,6 +77,12 @@ const WORDS: Record<TroubleKind, Words> = {
   },
 }
 
+/** The page of a domain. */
+function domainPage({ subjectId }: NoticeRow): string {
+  return `domains/${publicId('dom', subjectId!)}`
+}
+
+const emailsOf = (count: number | null) => (count === 1 ? 'one email' : `${count ?? 0} emails`)
 const addressesOf = (count: number | null) => (count === 1 ? 'one address' : `${count ?? 0} addresses`)
 
 /** The troubles that a mail or a post lists at most. */
@@ -84,8 +101,7 @@ export function troubleTexts(notices: Together, publicUrl: string): [NoticeText,
 function troubleText(notice: NoticeRow, publicUrl: string): NoticeText {
   const { page, begins, ends } = WORDS[notice.kind as TroubleKind]
   const [subject, sentences] = notice.isOver ? ends(notice) : begins(notice)
-  const id = page === 'domains' ? `/${publicId('dom', notice.subjectId!)}` : ''
-  return { subject, sentences, link: `${accountUrl(publicUrl, notice.accountId!)}/${page}${id}` }
+  return { subject, sentences, link: `${accountUrl(publicUrl, notice.accountId!)}/${page(notice)}` }
 }
 
 /** A mail about some troubles of an account. */

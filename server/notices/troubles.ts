@@ -1,16 +1,18 @@
 import type { TROUBLE_KINDS } from '../db/people-schema.ts'
 import { BAD_HOUR_MINUTES } from '../reputation/bad-hours.ts'
+import { REFUSING_MINUTES } from '../reputation/refusing-providers.ts'
 
 // The troubles of an account, read from the state that the service keeps anyway. Notifications and the marks in the
 // menu of the dashboard ask the same SQL.
 
 export type TroubleKind = (typeof TROUBLE_KINDS)[number]
 
-/** What a kind of trouble is about, an endpoint, a domain or a bad hour, by the prefix of its id. */
-export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom' | 'bad'> = {
+/** What a kind of trouble is about, an endpoint, a domain, a refusing provider or a bad hour, by the prefix of its id. */
+export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom' | 'rfp' | 'bad'> = {
   endpoint_failing: 'whk',
   breaker_open: 'dom',
   domain_lapsed: 'dom',
+  provider_refuses: 'rfp',
   provider_bad_hour: 'bad',
 }
 
@@ -55,6 +57,12 @@ export const troublesOf = (which: (table: string) => string): string => `
     select d.account_id, 'domain_lapsed', d.id, d.name, coalesce(d.failing_since, d.checked_at, clock_timestamp()), null
     from domains d where d.status = 'lapsed' and ${which('d')}
     union all
+    select r.account_id, 'provider_refuses', r.id, r.provider, r.began_at, (
+      select coalesce(sum(policy_blocks), 0)::int from provider_minutes m
+      where m.account_id = r.account_id and m.provider = r.provider
+        and m.minute > clock_timestamp() - interval '${REFUSING_MINUTES} minutes')
+    from refusing_providers r where r.ended_at is null and ${which('r')}
+    union all
     select r.account_id, 'provider_bad_hour', b.id, b.provider, b.began_at, count(*)::int
     from bad_hours b join refusals r on r.provider = b.provider and r.in_bad_hour
       and r.created_at > b.began_at - interval '${BAD_HOUR_MINUTES} minutes'
@@ -69,12 +77,12 @@ export const TROUBLES = `
 
 export interface Trouble {
   kind: TroubleKind
-  /** The endpoint, the domain or the bad hour. */
+  /** The endpoint, the domain, the refusing provider or the bad hour. */
   subjectId: string
   /** The host of the endpoint, or the name of the domain or provider. */
   subject: string
   /** Unix milliseconds. */
   sinceMs: number
-  /** The events that wait for the endpoint, or the refusals of the bad hour; null for a domain. */
+  /** The events that wait for the endpoint, or the emails that the provider refused; null for a domain. */
   waiting: number | null
 }

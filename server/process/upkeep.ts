@@ -9,6 +9,7 @@ import { keepBadHours } from '../reputation/bad-hours.ts'
 import { sumDays } from '../reputation/day-statistics.ts'
 import { mergeStatistics } from '../reputation/merge-statistics.ts'
 import { addUpOpen, mergeGroups } from '../reputation/open-statistics.ts'
+import { findRefusingProviders } from '../reputation/refusing-providers.ts'
 import { countTasks } from '../telemetry/tasks.ts'
 import type { Program } from './program.ts'
 
@@ -55,6 +56,12 @@ export async function startUpkeep({ config, limits, db, log, metrics, ends }: Pr
     (error) => log.error({ err: error }, 'statistics could not be added up'),
   )
   ends.defer(() => addingUp.stop())
+  const refusing = runEvery(
+    FIND_NOTICES_EVERY_MS,
+    task('refusing_providers', () => findRefusingProviders(db)),
+    (error) => log.error({ err: error }, 'providers that refuse an account could not be looked for'),
+  )
+  ends.defer(() => refusing.stop())
   const hasMail = config.notifyFrom !== undefined
   const finding = runEvery(
     FIND_NOTICES_EVERY_MS,

@@ -49,9 +49,10 @@ const ADD_UP = `
     from counted group by account_id, tenant_id, minute, domain
   ),
   provider_minute as (
-    insert into provider_minutes (provider, minute, outcomes)
-    select provider, minute, sum(emails) from counted
-    where tenant_id = '' and provider <> '' and status in ('delivered', 'bounced') group by provider, minute
+    insert into provider_minutes (account_id, provider, minute, outcomes, policy_blocks)
+    select account_id, provider, minute, sum(emails), coalesce(sum(emails) filter (where reason = 'policy_block'), 0)
+    from counted where tenant_id = '' and provider <> '' and status in ('delivered', 'bounced')
+    group by account_id, provider, minute
   ),
   new_tag as materialized (
     select account_id, date_trunc('day', minute, 'UTC') as day, tag, sum(emails) as emails

@@ -20,6 +20,7 @@ import { simulatedId } from '../../server/reputation/simulated.ts'
 import { type EndpointWithSecret, putFirst } from '../../server/webhooks/change-endpoints.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
+import { HOSTS } from '../services/api.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -39,6 +40,7 @@ beforeAll(async () => {
     clock,
     breaker,
     limits: DEFAULT_LIMITS,
+    hosts: HOSTS,
   })
   dashboard = await startDashboard({
     ...account,

@@ -20,6 +20,7 @@ import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { startDashboard } from '../harness/person.ts'
+import { HOSTS } from '../services/api.ts'
 
 const DOMAINS = 20
 const DAY_MS = 86_400_000
@@ -53,7 +54,7 @@ beforeAll(async () => {
   await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
   await run(db, 'vacuum analyze hourly_stats')
   const breaker = createBreaker({ db, limits: DEFAULT_LIMITS })
-  const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS })
+  const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS, hosts: HOSTS })
   const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
   dashboard = await startDashboard({ ...account, services })
   overview = (await dashboard.person({ accountId })).client(OverviewService)

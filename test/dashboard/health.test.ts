@@ -52,6 +52,23 @@ test('the overview names an endpoint that fails from its first failure on', () =
   ])
 })
 
+test.for([
+  ['192.0.2.25', 'Microsoft (Outlook) refuses mail of the sending address 192.0.2.25.'],
+  ['2001:db8::25', 'Microsoft (Outlook) refuses mail of the sending address 2001:db8::25.'],
+  ['mail.example.com', 'Microsoft (Outlook) refuses mail of mail.example.com.'],
+  ['', 'Microsoft (Outlook) refuses your mail.'],
+])('the overview says first what of ours a provider names: "%s"', ([names, sentence]) => {
+  const refusing = { provider: 'microsoft', emails: 211, blocked: 109, reply: 'on our block list (S3140)', names }
+  const [finding] = healthOf(create(GetOverviewResponseSchema, { refusingProviders: [refusing] }), {}, NOW)
+  expect(finding).toMatchObject({
+    tone: 'error',
+    sentence: `${sentence} It blocked 109 of 211 emails in the last hour.`,
+    words: 'on our block list (S3140)',
+    askAt: expect.stringMatching(/^https:/),
+    search: { bounced_by: 'microsoft', reason: 'policy_block' },
+  })
+})
+
 const withQuota = (used: number) =>
   healthOf(
     create(GetOverviewResponseSchema, {

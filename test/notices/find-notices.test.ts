@@ -2,7 +2,15 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { members, notices, notificationChoices, notificationUrls } from '../../server/db/people-schema.ts'
-import { breakers, domains, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
+import {
+  breakers,
+  domains,
+  openDispatches,
+  providerMinutes,
+  refusingProviders,
+  webhookEndpoints,
+  webhookHours,
+} from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { findNotices } from '../../server/notices/find-notices.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -22,7 +30,7 @@ beforeEach(async () => {
   const { db, accountId } = world
   await run(
     db,
-    'truncate notices, notification_choices, notification_urls, members, breakers, webhook_hours, open_dispatches, webhook_endpoints, domains cascade',
+    'truncate refusing_providers, provider_minutes, notices, notification_choices, notification_urls, members, breakers, webhook_hours, open_dispatches, webhook_endpoints, domains cascade',
   )
   ann = await person('owner')
   endpointId = newId(Date.now())
@@ -167,6 +175,19 @@ test('people are notified of a breaker when it opens and when it is closed, and 
   expect(await found()).toEqual([])
   await open('closed')
   expect(await found()).toEqual([['breaker_open', 'over', 'example.com', 'mail', ann]])
+})
+
+test('people are notified of a provider that refuses the account, with the number of emails, and of its end', async () => {
+  const { db, accountId } = world
+  const refusing = { id: newId(Date.now()), accountId, provider: 'microsoft', beganAt: ago(1) }
+  await db.insert(refusingProviders).values(refusing)
+  await db.insert(providerMinutes).values({
+    ...{ accountId, provider: 'microsoft', minute: new Date(), outcomes: 30, policyBlocks: 20 },
+  })
+  expect(await found()).toEqual([['provider_refuses', 'begins', 'microsoft', 'mail', ann]])
+  expect(await db.select({ waiting: notices.waiting }).from(notices)).toEqual([{ waiting: 20 }])
+  await db.update(refusingProviders).set({ endedAt: new Date() })
+  expect(await found()).toEqual([['provider_refuses', 'over', 'microsoft', 'mail', ann]])
 })
 
 test('each person chooses; without a choice only owners are notified', async () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
-import { breakers, refusals, suppressions } from '../../server/db/schema.ts'
+import { breakers, providerMinutes, refusals, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { keepBadHours } from '../../server/reputation/bad-hours.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
@@ -127,10 +127,9 @@ test('a bad hour begins with five living addresses, fifty outcomes and more than
     }))
     if (rows.length > 0) await world.db.insert(refusals).values(rows)
     const outcomes = delivered + rows.length
-    await run(world.db, 'insert into provider_minutes (provider, minute, outcomes) values ($1, now(), $2)', [
-      PROVIDER,
-      outcomes,
-    ])
+    await world.db.insert(providerMinutes).values({
+      ...{ accountId: world.account.id, provider: PROVIDER, minute: new Date(), outcomes, policyBlocks: 0 },
+    })
     const isBad = minutesAgo < 60 && living >= 5 && outcomes >= 50 && rows.length > outcomes / 10
     expect(await look()).toEqual(isBad ? [{ provider: PROVIDER, isBegin: true }] : [])
     expect(await look()).toEqual([])

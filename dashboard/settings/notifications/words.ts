@@ -19,6 +19,11 @@ export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
     'Its DNS records fail their checks, and its mail is refused.',
   ],
   [
+    TroubleKind.PROVIDER_REFUSES,
+    'A mailbox provider refuses your mail',
+    'Of 20 emails or more within an hour it blocked half or more by policy.',
+  ],
+  [
     TroubleKind.PROVIDER_BAD_HOUR,
     'A mailbox provider refuses addresses that exist',
     'It refuses many addresses as unknown that took mail before. They are suppressed for seven days at most.',
@@ -30,6 +35,7 @@ const BEGINS: Record<TroubleKind, (subject: string) => string> = {
   [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} fails`,
   [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is paused`,
   [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is no longer verified`,
+  [TroubleKind.PROVIDER_REFUSES]: (subject) => `${subject} refuses your mail`,
   [TroubleKind.PROVIDER_BAD_HOUR]: (subject) => `${subject} refuses addresses that exist`,
 }
 
@@ -38,6 +44,7 @@ const ENDS: Record<TroubleKind, (subject: string) => string> = {
   [TroubleKind.ENDPOINT_FAILING]: (subject) => `The endpoint at ${subject} works again`,
   [TroubleKind.BREAKER_OPEN]: (subject) => `Sending from ${subject} is no longer paused`,
   [TroubleKind.DOMAIN_LAPSED]: (subject) => `${subject} is verified again`,
+  [TroubleKind.PROVIDER_REFUSES]: (subject) => `${subject} no longer refuses your mail`,
   [TroubleKind.PROVIDER_BAD_HOUR]: (subject) => `${subject} no longer refuses addresses that exist`,
 }
 

@@ -152,7 +152,7 @@ CREATE TABLE "notices" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
 	"used_at" timestamp (3) with time zone,
-	CONSTRAINT "notices_kind" CHECK (kind in ('endpoint_failing', 'breaker_open', 'domain_lapsed', 'provider_bad_hour', 'invitation', 'password_reset')),
+	CONSTRAINT "notices_kind" CHECK (kind in ('endpoint_failing', 'breaker_open', 'domain_lapsed', 'provider_refuses', 'provider_bad_hour', 'invitation', 'password_reset')),
 	CONSTRAINT "notices_channel" CHECK (channel in ('mail', 'url')),
 	CONSTRAINT "notices_state" CHECK (state in ('waiting', 'sent', 'failed', 'cancelled'))
 );
@@ -418,13 +418,26 @@ CREATE TABLE "bad_hours" (
 );
 --> statement-breakpoint
 CREATE TABLE "provider_minutes" (
+	"account_id" uuid NOT NULL,
 	"provider" text NOT NULL,
 	"minute" timestamp (3) with time zone NOT NULL,
-	"outcomes" integer NOT NULL
+	"outcomes" integer NOT NULL,
+	"policy_blocks" integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "refusing_providers" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"account_id" uuid NOT NULL,
+	"provider" text NOT NULL,
+	"began_at" timestamp (3) with time zone NOT NULL,
+	"ended_at" timestamp (3) with time zone
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX "bad_hours_provider" ON "bad_hours" USING btree ("provider") WHERE ended_at is null;--> statement-breakpoint
-CREATE INDEX "provider_minutes_minute" ON "provider_minutes" USING btree ("minute");
+CREATE INDEX "provider_minutes_minute" ON "provider_minutes" USING btree ("minute");--> statement-breakpoint
+CREATE INDEX "provider_minutes_account" ON "provider_minutes" USING btree ("account_id","provider","minute");--> statement-breakpoint
+CREATE INDEX "provider_minutes_blocked" ON "provider_minutes" USING btree ("minute") WHERE policy_blocks > 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "refusing_providers_open" ON "refusing_providers" USING btree ("account_id","provider") WHERE ended_at is null;
 --> statement-breakpoint
 -- Sends that were refused before there was an email.
 CREATE TABLE "refused_sends" (

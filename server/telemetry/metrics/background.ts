@@ -7,6 +7,7 @@ const TASKS = [
   'upkeep',
   'statistics',
   'bad_hours',
+  'refusing_providers',
   'sweep',
   'notices',
   'hand_over',

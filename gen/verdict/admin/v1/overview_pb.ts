@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/overview.proto.
  */
 export const file_verdict_admin_v1_overview: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIqcBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eRIRCglzaW11bGF0ZWQYBCABKAgiigMKE0dldE92ZXJ2aWV3UmVzcG9uc2USMQoHcGVyaW9kcxgBIAMoCzIgLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QSMgoKbGF0ZW5jeV9tcxgCIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzEi4KB2RvbWFpbnMYAyADKAsyHS52ZXJkaWN0LmFkbWluLnYxLkRvbWFpblJhdGVzEjcKCnRocmVzaG9sZHMYBCABKAsyIy52ZXJkaWN0LmFkbWluLnYxLkJyZWFrZXJUaHJlc2hvbGRzEjEKCWVuZHBvaW50cxgHIAMoCzIeLnZlcmRpY3QuYWRtaW4udjEuV2ViaG9va1N0YXRlEhAKCGluX2RvdWJ0GAYgASgNEi4KBXF1b3RhGAggASgLMhoudmVyZGljdC5hZG1pbi52MS5RdW90YVVzZUgAiAEBEhUKDXJlZnVzZWRfc2VuZHMYCSABKA1CCAoGX3F1b3RhSgQIBRAGUgd3ZWJob29rIlQKCFF1b3RhVXNlEg0KBXF1b3RhGAEgASgNEgwKBHVzZWQYAiABKA0SKwoHZW5kc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi3gMKDk92ZXJ2aWV3UGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEAoIaW5fZG91YnQYBSABKA0SPgoHcmVhc29ucxgGIAMoCzItLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QuUmVhc29uc0VudHJ5EjIKCmxhdGVuY3lfbXMYByABKAsyHi52ZXJkaWN0LnYxLkxhdGVuY3lQZXJjZW50aWxlcxISCgpjb21wbGFpbnRzGAggASgNEhQKDGFja25vd2xlZGdlZBgJIAEoDRIYChBub3RfYWNrbm93bGVkZ2VkGAogASgNEh4KEXdvcnN0X2JvdW5jZV9yYXRlGAsgASgBSACIAQESIQoUd29yc3RfY29tcGxhaW50X3JhdGUYDCABKAFIAYgBARouCgxSZWFzb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4AUIUChJfd29yc3RfYm91bmNlX3JhdGVCFwoVX3dvcnN0X2NvbXBsYWludF9yYXRlIoUBCgtEb21haW5SYXRlcxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlEg4KBmVtYWlscxgDIAEoDRITCgtib3VuY2VfcmF0ZRgEIAEoARIWCg5jb21wbGFpbnRfcmF0ZRgFIAEoASKBAQoRQnJlYWtlclRocmVzaG9sZHMSEgoKbWluX2VtYWlscxgBIAEoDRITCgtib3VuY2Vfd2FybhgCIAEoARITCgtib3VuY2Vfb3BlbhgDIAEoARIWCg5jb21wbGFpbnRfd2FybhgEIAEoARIWCg5jb21wbGFpbnRfb3BlbhgFIAEoASKDAwoMV2ViaG9va1N0YXRlEgsKA3VybBgBIAEoCRIPCgd3YWl0aW5nGAIgASgNEjcKDm9sZGVzdF93YWl0aW5nGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEj0KFGxhc3RfYWNrbm93bGVkZ2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjcKDmxhc3RfZmFpbGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhQKDGZhaWxlZF9zaW5jZRgGIAEoDRITCgtlbmRwb2ludF9pZBgHIAEoCRIYCgtkZXNjcmlwdGlvbhgIIAEoCUgDiAEBEhAKCGRpc2FibGVkGAkgASgIQhEKD19vbGRlc3Rfd2FpdGluZ0IXChVfbGFzdF9hY2tub3dsZWRnZWRfYXRCEQoPX2xhc3RfZmFpbGVkX2F0Qg4KDF9kZXNjcmlwdGlvbiIRCg9HZXRTZXRVcFJlcXVlc3QiswEKEEdldFNldFVwUmVzcG9uc2USHAoPdmVyaWZpZWRfZG9tYWluGAEgASgJSACIAQESDwoHaGFzX2tleRgCIAEoCBIdChBmaXJzdF9tZXNzYWdlX2lkGAMgASgJSAGIAQESGAoLd2ViaG9va191cmwYBCABKAlIAogBAUISChBfdmVyaWZpZWRfZG9tYWluQhMKEV9maXJzdF9tZXNzYWdlX2lkQg4KDF93ZWJob29rX3VybDLMAQoPT3ZlcnZpZXdTZXJ2aWNlEmAKC0dldE92ZXJ2aWV3EiQudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1JlcXVlc3QaJS52ZXJkaWN0LmFkbWluLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiBJi1GAMSVwoIR2V0U2V0VXASIS52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVxdWVzdBoiLnZlcmRpY3QuYWRtaW4udjEuR2V0U2V0VXBSZXNwb25zZSIEmLUYA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
+  fileDesc("Ch92ZXJkaWN0L2FkbWluL3YxL292ZXJ2aWV3LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIqcBChJHZXRPdmVydmlld1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKC2dyYW51bGFyaXR5GAMgASgOMhcudmVyZGljdC52MS5HcmFudWxhcml0eRIRCglzaW11bGF0ZWQYBCABKAgiygMKE0dldE92ZXJ2aWV3UmVzcG9uc2USMQoHcGVyaW9kcxgBIAMoCzIgLnZlcmRpY3QuYWRtaW4udjEuT3ZlcnZpZXdQZXJpb2QSMgoKbGF0ZW5jeV9tcxgCIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzEi4KB2RvbWFpbnMYAyADKAsyHS52ZXJkaWN0LmFkbWluLnYxLkRvbWFpblJhdGVzEjcKCnRocmVzaG9sZHMYBCABKAsyIy52ZXJkaWN0LmFkbWluLnYxLkJyZWFrZXJUaHJlc2hvbGRzEjEKCWVuZHBvaW50cxgHIAMoCzIeLnZlcmRpY3QuYWRtaW4udjEuV2ViaG9va1N0YXRlEhAKCGluX2RvdWJ0GAYgASgNEi4KBXF1b3RhGAggASgLMhoudmVyZGljdC5hZG1pbi52MS5RdW90YVVzZUgAiAEBEhUKDXJlZnVzZWRfc2VuZHMYCSABKA0SPgoScmVmdXNpbmdfcHJvdmlkZXJzGAogAygLMiIudmVyZGljdC5hZG1pbi52MS5SZWZ1c2luZ1Byb3ZpZGVyQggKBl9xdW90YUoECAUQBlIHd2ViaG9vayKiAQoQUmVmdXNpbmdQcm92aWRlchIQCghwcm92aWRlchgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZW1haWxzGAMgASgNEg8KB2Jsb2NrZWQYBCABKA0SDQoFcmVwbHkYBSABKAkSEgoKbWVzc2FnZV9pZBgGIAEoCRINCgVuYW1lcxgHIAEoCSJUCghRdW90YVVzZRINCgVxdW90YRgBIAEoDRIMCgR1c2VkGAIgASgNEisKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIt4DCg5PdmVydmlld1BlcmlvZBIqCgZwZXJpb2QYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEhAKCGluX2RvdWJ0GAUgASgNEj4KB3JlYXNvbnMYBiADKAsyLS52ZXJkaWN0LmFkbWluLnYxLk92ZXJ2aWV3UGVyaW9kLlJlYXNvbnNFbnRyeRIyCgpsYXRlbmN5X21zGAcgASgLMh4udmVyZGljdC52MS5MYXRlbmN5UGVyY2VudGlsZXMSEgoKY29tcGxhaW50cxgIIAEoDRIUCgxhY2tub3dsZWRnZWQYCSABKA0SGAoQbm90X2Fja25vd2xlZGdlZBgKIAEoDRIeChF3b3JzdF9ib3VuY2VfcmF0ZRgLIAEoAUgAiAEBEiEKFHdvcnN0X2NvbXBsYWludF9yYXRlGAwgASgBSAGIAQEaLgoMUmVhc29uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAFCFAoSX3dvcnN0X2JvdW5jZV9yYXRlQhcKFV93b3JzdF9jb21wbGFpbnRfcmF0ZSKFAQoLRG9tYWluUmF0ZXMSDgoGZG9tYWluGAEgASgJEikKB3NlbmRpbmcYAiABKA4yGC52ZXJkaWN0LnYxLlNlbmRpbmdTdGF0ZRIOCgZlbWFpbHMYAyABKA0SEwoLYm91bmNlX3JhdGUYBCABKAESFgoOY29tcGxhaW50X3JhdGUYBSABKAEigQEKEUJyZWFrZXJUaHJlc2hvbGRzEhIKCm1pbl9lbWFpbHMYASABKA0SEwoLYm91bmNlX3dhcm4YAiABKAESEwoLYm91bmNlX29wZW4YAyABKAESFgoOY29tcGxhaW50X3dhcm4YBCABKAESFgoOY29tcGxhaW50X29wZW4YBSABKAEigwMKDFdlYmhvb2tTdGF0ZRILCgN1cmwYASABKAkSDwoHd2FpdGluZxgCIAEoDRI3Cg5vbGRlc3Rfd2FpdGluZxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARI9ChRsYXN0X2Fja25vd2xlZGdlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARI3Cg5sYXN0X2ZhaWxlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIUCgxmYWlsZWRfc2luY2UYBiABKA0SEwoLZW5kcG9pbnRfaWQYByABKAkSGAoLZGVzY3JpcHRpb24YCCABKAlIA4gBARIQCghkaXNhYmxlZBgJIAEoCEIRCg9fb2xkZXN0X3dhaXRpbmdCFwoVX2xhc3RfYWNrbm93bGVkZ2VkX2F0QhEKD19sYXN0X2ZhaWxlZF9hdEIOCgxfZGVzY3JpcHRpb24iEQoPR2V0U2V0VXBSZXF1ZXN0IrMBChBHZXRTZXRVcFJlc3BvbnNlEhwKD3ZlcmlmaWVkX2RvbWFpbhgBIAEoCUgAiAEBEg8KB2hhc19rZXkYAiABKAgSHQoQZmlyc3RfbWVzc2FnZV9pZBgDIAEoCUgBiAEBEhgKC3dlYmhvb2tfdXJsGAQgASgJSAKIAQFCEgoQX3ZlcmlmaWVkX2RvbWFpbkITChFfZmlyc3RfbWVzc2FnZV9pZEIOCgxfd2ViaG9va191cmwyzAEKD092ZXJ2aWV3U2VydmljZRJgCgtHZXRPdmVydmlldxIkLnZlcmRpY3QuYWRtaW4udjEuR2V0T3ZlcnZpZXdSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5HZXRPdmVydmlld1Jlc3BvbnNlIgSYtRgDElcKCEdldFNldFVwEiEudmVyZGljdC5hZG1pbi52MS5HZXRTZXRVcFJlcXVlc3QaIi52ZXJkaWN0LmFkbWluLnYxLkdldFNldFVwUmVzcG9uc2UiBJi1GANiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_stats]);
 
 /**
  * Range of the overview.
@@ -122,6 +122,14 @@ export type GetOverviewResponse = Message<"verdict.admin.v1.GetOverviewResponse"
    * @generated from field: uint32 refused_sends = 9;
    */
   refusedSends: number;
+
+  /**
+   * The mailbox providers that refuse the account, the longest first: of 20 emails or more within an hour they blocked
+   * half or more by policy.
+   *
+   * @generated from field: repeated verdict.admin.v1.RefusingProvider refusing_providers = 10;
+   */
+  refusingProviders: RefusingProvider[];
 };
 
 /**
@@ -130,6 +138,69 @@ export type GetOverviewResponse = Message<"verdict.admin.v1.GetOverviewResponse"
  */
 export const GetOverviewResponseSchema: GenMessage<GetOverviewResponse> = /*@__PURE__*/
   messageDesc(file_verdict_admin_v1_overview, 1);
+
+/**
+ * A mailbox provider that refuses the account.
+ *
+ * @generated from message verdict.admin.v1.RefusingProvider
+ */
+export type RefusingProvider = Message<"verdict.admin.v1.RefusingProvider"> & {
+  /**
+   * The provider, as statistics name it.
+   *
+   * @generated from field: string provider = 1;
+   */
+  provider: string;
+
+  /**
+   * When it began.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Emails of the last hour that the provider delivered or bounced.
+   *
+   * @generated from field: uint32 emails = 3;
+   */
+  emails: number;
+
+  /**
+   * How many of these it blocked by policy.
+   *
+   * @generated from field: uint32 blocked = 4;
+   */
+  blocked: number;
+
+  /**
+   * Newest reply that blocked an email in the last hour. Empty when none is stored.
+   *
+   * @generated from field: string reply = 5;
+   */
+  reply: string;
+
+  /**
+   * Message that got the reply (`msg_...`). Empty when none is stored.
+   *
+   * @generated from field: string message_id = 6;
+   */
+  messageId: string;
+
+  /**
+   * Which address or host of the service the reply names, or else the domain of From. Empty when it names none of them.
+   *
+   * @generated from field: string names = 7;
+   */
+  names: string;
+};
+
+/**
+ * Describes the message verdict.admin.v1.RefusingProvider.
+ * Use `create(RefusingProviderSchema)` to create a new message.
+ */
+export const RefusingProviderSchema: GenMessage<RefusingProvider> = /*@__PURE__*/
+  messageDesc(file_verdict_admin_v1_overview, 2);
 
 /**
  * How much of its quota an account has used.
@@ -164,7 +235,7 @@ export type QuotaUse = Message<"verdict.admin.v1.QuotaUse"> & {
  * Use `create(QuotaUseSchema)` to create a new message.
  */
 export const QuotaUseSchema: GenMessage<QuotaUse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 2);
+  messageDesc(file_verdict_admin_v1_overview, 3);
 
 /**
  * One period of the overview.
@@ -263,7 +334,7 @@ export type OverviewPeriod = Message<"verdict.admin.v1.OverviewPeriod"> & {
  * Use `create(OverviewPeriodSchema)` to create a new message.
  */
 export const OverviewPeriodSchema: GenMessage<OverviewPeriod> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 3);
+  messageDesc(file_verdict_admin_v1_overview, 4);
 
 /**
  * The rates of a domain, as its circuit breaker evaluates them.
@@ -312,7 +383,7 @@ export type DomainRates = Message<"verdict.admin.v1.DomainRates"> & {
  * Use `create(DomainRatesSchema)` to create a new message.
  */
 export const DomainRatesSchema: GenMessage<DomainRates> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 4);
+  messageDesc(file_verdict_admin_v1_overview, 5);
 
 /**
  * Rates at which the circuit breaker acts, as fractions.
@@ -361,7 +432,7 @@ export type BreakerThresholds = Message<"verdict.admin.v1.BreakerThresholds"> & 
  * Use `create(BreakerThresholdsSchema)` to create a new message.
  */
 export const BreakerThresholdsSchema: GenMessage<BreakerThresholds> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 5);
+  messageDesc(file_verdict_admin_v1_overview, 6);
 
 /**
  * The state of a webhook endpoint.
@@ -438,7 +509,7 @@ export type WebhookState = Message<"verdict.admin.v1.WebhookState"> & {
  * Use `create(WebhookStateSchema)` to create a new message.
  */
 export const WebhookStateSchema: GenMessage<WebhookState> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 6);
+  messageDesc(file_verdict_admin_v1_overview, 7);
 
 /**
  * The request has no fields: the call names the account.
@@ -453,7 +524,7 @@ export type GetSetUpRequest = Message<"verdict.admin.v1.GetSetUpRequest"> & {
  * Use `create(GetSetUpRequestSchema)` to create a new message.
  */
 export const GetSetUpRequestSchema: GenMessage<GetSetUpRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 7);
+  messageDesc(file_verdict_admin_v1_overview, 8);
 
 /**
  * Which steps of the set-up are done.
@@ -495,7 +566,7 @@ export type GetSetUpResponse = Message<"verdict.admin.v1.GetSetUpResponse"> & {
  * Use `create(GetSetUpResponseSchema)` to create a new message.
  */
 export const GetSetUpResponseSchema: GenMessage<GetSetUpResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_admin_v1_overview, 8);
+  messageDesc(file_verdict_admin_v1_overview, 9);
 
 /**
  * What the first page of the dashboard shows.
