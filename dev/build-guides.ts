@@ -1,11 +1,11 @@
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BUILT_GUIDES, HOME } from '../server/http/site/built-files.ts'
+import { BUILT_GUIDES, BUILT_OPENAPI, HOME } from '../server/http/site/built-files.ts'
 import { compress, ifInstalled, replaceFolder } from './built-folder.ts'
 
-// `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` into the pages that the
-// service shows at `/guides`, with an index for their search.
+// `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` and the reference
+// into the pages that the service shows at `/guides`, with an index for their search. The OpenAPI document is built first.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ASSETS = join(ROOT, 'dev/guides/assets')
@@ -13,12 +13,16 @@ const ASSETS = join(ROOT, 'dev/guides/assets')
 async function build(folder: string, { renderGuide }: typeof import('./guides/render.ts')) {
   const { hrefBetween, readGuides } = await import('./guides/guides.ts')
   const { groupsOf, pageOf } = await import('./guides/page.ts')
-  const guides = readGuides()
-  const groups = groupsOf(guides)
+  const { referenceGuides } = await import('./guides/reference.ts')
+  const own = readGuides()
+  const reference = referenceGuides(JSON.parse(await readFile(BUILT_OPENAPI, 'utf8')))
+  const guides = [...own, ...reference]
+  const groups = groupsOf(own)
+  const calls = [{ name: 'API reference', entries: reference.map(({ title, path }) => ({ name: title, path })) }]
   const found: object[] = []
   for (const guide of guides) {
     const rendered = renderGuide(guide, guides)
-    await write(join(folder, `${guide.path}.html`), pageOf(guide, rendered, groups))
+    await write(join(folder, `${guide.path}.html`), pageOf(guide, rendered, reference.includes(guide) ? calls : groups))
     for (const file of rendered.files) await copy(file, join(folder, file.slice('docs/'.length)))
     for (const { heading, anchor, text } of rendered.sections) {
       const href = hrefBetween('index', guide.path) + (anchor && `#${anchor}`)

@@ -22,13 +22,6 @@ const NOT_READ =
 const NO_PATHS: Record<string, string[]> = {
   'a package of Go': ['net/http', 'net/mail', 'net/textproto', 'net/url'],
   'a file of the conformance suite of Connect': ['docs/testing_servers.md'],
-  'an address of the service': [
-    'docs/favicon.png',
-    'docs/reference.css',
-    'docs/start.js',
-    'docs/swagger-ui.css',
-    'docs/swagger-ui.js',
-  ],
   'an address of Temporal': ['workflows/*/history', 'workflows/*/query/__temporal_workflow_metadata'],
   'a Deployment of Kubernetes': ['deploy/verdict-api'],
   'a unit': ['workflows/s'],

@@ -55,7 +55,7 @@ export function pageOf(guide: Guide, { html, headings }: RenderedGuide, groups: 
 <header>
 <a class="name" href="${to('index')}">Verdict <span>Guides</span></a>
 <form role="search" data-root="${to('index')}"><input type="search" name="q" placeholder="Search the guides" aria-label="Search the guides" autocomplete="off"><ol hidden></ol></form>
-<nav aria-label="Verdict"><a href="${to('../docs')}">Reference</a><a href="${to('../dashboard')}">Dashboard</a></nav>
+<nav aria-label="Verdict"><a href="${to('reference/index')}">Reference</a><a href="${to('../dashboard')}">Dashboard</a></nav>
 </header>
 <div class="columns">
 <nav class="guides" aria-label="Guides"><details open><summary>All guides</summary>

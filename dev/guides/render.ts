@@ -22,6 +22,9 @@ export interface RenderedGuide {
   files: string[]
 }
 
+/** A part that a reader unfolds. */
+const FOLDED = /^(?:<details(?: open)?><summary>[\w ]+<\/summary>|<\/details>)$/
+
 export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
@@ -73,7 +76,10 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
         const body = token.rows.map((cells) => row(cells, 'td')).join('')
         return `<div class="wide" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`
       },
-      html: ({ text }: Tokens.HTML | Tokens.Tag) => (text.startsWith('<!--') ? '' : escaped(text)),
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => {
+        if (text.startsWith('<!--')) return ''
+        return FOLDED.test(text.trim()) ? text : escaped(text)
+      },
     },
   })
   const tokens = marked.lexer(guide.text)

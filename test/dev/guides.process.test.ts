@@ -29,15 +29,46 @@ const fileOf = (path: string) => (/(^|\/)$/.test(path) ? `${path}index.html` : p
 function isServed(href: string, from: string): boolean {
   const base = new URL(from.replace(/\.html$/, '').replace(/(^|\/)index$/, '$1'), 'https://verdict.test/guides/')
   const { pathname, hash } = new URL(href, base)
-  if (['/docs', '/dashboard'].includes(pathname)) return true
+  if (pathname === '/dashboard') return true
   const path = fileOf(pathname.replace(/^\/guides\//, ''))
   const file = [path, `${path}.html`].map((name) => join(folder, name)).find((name) => existsSync(name))
   return file !== undefined && (hash === '' || readFileSync(file, 'utf8').includes(` id="${hash.slice(1)}"`))
 }
 
-test('every Markdown page of the repository is a page of the guides', () => {
+test('every Markdown page of the repository is a page of the guides, beside those of the reference', () => {
   const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,migrating}/*.md', 'client/{,python/}README.md'])
-  expect(pages.length).toBe(sources.length)
+  expect(pages.filter(({ name }) => !name.startsWith('reference/')).length).toBe(sources.length)
+})
+
+interface Documented {
+  tags: [string]
+  parameters?: { name?: string }[]
+  responses: object
+  'x-codeSamples'?: { label: string }[]
+}
+
+test('the reference has every call with its parameters, errors and samples, and every field of every schema', () => {
+  const { paths, tags, components } = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
+  const pageOf = (name: string) => pages.find((page) => page.name === `reference/${name.toLowerCase()}.html`)!.html
+  const html = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+  const calls = Object.entries<Record<string, Documented>>(paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, operation]) => ({ request: `${verb.toUpperCase()} ${path}`, operation })),
+  )
+  const missing = calls.flatMap(({ request, operation }) => {
+    const page = pageOf(operation.tags[0])
+    const names = (operation.parameters ?? []).flatMap(({ name }) => (name ? [`<code>${name}</code>`] : []))
+    const samples = (operation['x-codeSamples'] ?? []).map(({ label }) => `<summary>${label}</summary>`)
+    const statuses = Object.keys(operation.responses).filter((status) => !status.startsWith('2'))
+    const parts = [request, ...names, ...samples, ...statuses.map((status) => `<td>${status}</td>`)]
+    return parts.filter((part) => !page.includes(part)).map((part) => `${request}: ${part}`)
+  })
+  const schemas = pageOf('schemas')
+  const fields = Object.entries<{ properties?: object }>(components.schemas).flatMap(([name, { properties = {} }]) => [
+    `>${name}</a></h2>`,
+    ...Object.keys(properties).map((field) => `<code>${html(field)}</code>`),
+  ])
+  expect([...missing, ...fields.filter((field) => !schemas.includes(field))]).toEqual([])
+  expect(pages.filter(({ name }) => name.startsWith('reference/')).length).toBe(tags.length + 2)
 })
 
 test('every link, image, script and style of every page leads to a page, a heading or a file', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 
-// A reader of the reference presses "Try it out" and sends the unchanged example to a fresh `npm start`.
+// A reader of the reference sends its unchanged examples to a fresh `npm start`.
 
 let dataDir: string
 let program: RunningProcess

@@ -1,4 +1,3 @@
-import { runInNewContext } from 'node:vm'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -243,44 +242,19 @@ test('the document is served with and without a key, and a wrong key is a 401', 
   }
 })
 
-test('the reference page loads from this server only', async () => {
+test('the reference is found at /docs, also below the prefix of a proxy', async () => {
+  const { status, headers } = await fetch(`${gateway.url}/docs`, { redirect: 'manual' })
+  expect(status).toBe(302)
+  const location = new URL(headers.get('location')!, 'https://example.com/verdict/docs').href
+  expect(location).toBe('https://example.com/verdict/guides/reference/')
   const page = await fetch(`${gateway.url}/docs`)
-  const html = await page.text()
-  expect(page.headers.get('content-type')).toContain('text/html')
-  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';")
-  expect(html).not.toMatch(/https?:|<script>|style=| on\w+=/)
-  const parts = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path!)
-  expect(parts).toHaveLength(7)
-  for (const path of parts) {
-    const part = await fetch(new URL(path, `${gateway.url}/docs`))
-    expect([path, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([path, 200, true])
-  }
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
 })
 
-test('the document names the public URL, and the reference sends its calls to where it was loaded from', async () => {
+test('the document names the public URL', async () => {
   await using behindProxy = await startGateway({ publicUrl: () => 'https://mail.example.com/verdict' })
   const { json } = await ask(behindProxy.url, '/api/v1/openapi.json')
   expect(json.servers).toEqual([{ url: 'https://mail.example.com/verdict', description: 'This server' }])
-  const script = await (await fetch(`${behindProxy.url}/docs/start.js`)).text()
-  for (const [pathname, base] of [
-    ['/docs', '/'],
-    ['/verdict/docs', '/verdict'],
-  ]) {
-    const asked: string[] = []
-    const shown = new Promise((resolve) => {
-      const fetching = async (path: string) => {
-        asked.push(path)
-        return { json: async () => json }
-      }
-      const browser = {
-        matchMedia: () => ({ matches: true, addEventListener: () => {} }),
-        document: { documentElement: { classList: { toggle: () => {} } } },
-      }
-      runInNewContext(script, { ...browser, location: { pathname }, fetch: fetching, SwaggerUIBundle: resolve })
-    })
-    expect(await shown).toMatchObject({ spec: { ...json, servers: [{ url: base }] } })
-    expect(asked).toEqual([`${base === '/' ? '' : base}/api/v1/openapi.json`])
-  }
 })
 
 test('a method without a scope stops the start', async () => {

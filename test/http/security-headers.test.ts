@@ -29,7 +29,7 @@ const REQUESTS: [name: string, path: string, init: RequestInit, status: number][
   ['/readyz', '/readyz', {}, 200],
   ['the OpenAPI document', '/api/v1/openapi.json', {}, 200],
   ['the key set', '/.well-known/jwks.json', {}, 200],
-  ['the reference', '/docs', {}, 200],
+  ['the way to the reference', '/docs', { redirect: 'manual' }, 302],
 ]
 
 test.each(REQUESTS)(

@@ -133,7 +133,7 @@ test('the API answers, is ready and healthy, and serves the dashboard, the guide
   expect(early, api.output()).toMatchObject({ status: 200 })
   const probe = start(onlyStep(image.stage, 'HEALTHCHECK').command.map(onPort))
   expect([await probe.ended, probe.output()]).toEqual([0, ''])
-  for (const path of ['/dashboard/', '/guides/', '/docs', '/docs/swagger-ui.js', '/api/v1/openapi.json']) {
+  for (const path of ['/dashboard/', '/guides/', '/docs', '/guides/reference/emails', '/api/v1/openapi.json']) {
     expect([path, (await answerOf(url + path))?.status]).toEqual([path, 200])
   }
 })

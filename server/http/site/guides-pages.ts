@@ -27,7 +27,10 @@ export interface GuidesPagesParts {
   folder?: string
 }
 
-/** The guides at `/guides`: pages, images and examples. They need no key and load nothing from another origin. */
+/**
+ * The guides at `/guides` and the reference of the API among them, where `/docs` leads: pages, images and examples. They
+ * need no key and load nothing from another origin.
+ */
 export function guidesPages(fastify: FastifyInstance, { visit, folder = BUILT_GUIDES }: GuidesPagesParts): void {
   let files: Map<string, BuiltFile> | undefined
   const read = async () => {
@@ -43,7 +46,11 @@ export function guidesPages(fastify: FastifyInstance, { visit, folder = BUILT_GU
     return 'See /docs.\n'
   })
 
-  // A relative address, so that it holds below any prefix of a proxy.
+  // Relative addresses, so that they hold below any prefix of a proxy.
+  fastify.get('/docs', async (_, reply) => {
+    reply.code(302).header('location', 'guides/reference/')
+    return 'See /guides/reference/.\n'
+  })
   fastify.get('/guides', async (_, reply) => {
     reply.code(302).header('location', 'guides/')
     return 'See /guides/.\n'

@@ -3,7 +3,6 @@ import type { Admit } from '../admission.ts'
 import type { Call } from '../call.ts'
 import { refuseOtherHosts } from '../own-hosts.ts'
 import { dashboardPages } from './dashboard-pages.ts'
-import { docsPages } from './docs-page.ts'
 import { guidesPages } from './guides-pages.ts'
 import { type KeySet, keySetPage } from './key-set.ts'
 import { openApiPage } from './openapi.ts'
@@ -39,7 +38,6 @@ export async function siteRoutes(
     reply.code(state.status === 'ready' ? 200 : 503)
     return state
   })
-  docsPages(fastify)
   guidesPages(fastify, { visit })
   await fastify.register(async (pages) => {
     refuseOtherHosts(pages, checkHost)

@@ -322,7 +322,7 @@ test.each([
   },
 )
 
-test('no cache keeps a response of the API, with or without a secret; it may keep the files of the reference', async () => {
+test('no cache keeps a response of the API, with or without a secret; it may keep the guides', async () => {
   const cacheControl = async (method: string, path: string, body?: object) =>
     (await ask(url, path, { method, body: body && JSON.stringify(body) })).headers.get('cache-control')
   expect(await cacheControl('PUT', '/api/v1/webhook', { url: 'https://shop.test/webhooks' })).toBe('no-store')
@@ -330,7 +330,7 @@ test('no cache keeps a response of the API, with or without a secret; it may kee
   expect(await cacheControl('GET', `/api/v1/emails/${MESSAGE_ID}`)).toBe('no-store')
   expect(await cacheControl('GET', '/api/v1/nope')).toBe('no-store')
   expect(await cacheControl('GET', '/readyz')).toBe('no-store')
-  expect((await fetch(`${url}/docs`)).headers.get('cache-control')).toBe('max-age=3600')
+  expect((await fetch(`${url}/guides/`)).headers.get('cache-control')).toBe('max-age=3600')
 })
 
 test.each(['/healthz', '/readyz', '/docs'])('%s does not count', async (path) => {

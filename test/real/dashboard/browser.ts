@@ -52,13 +52,16 @@ const ANIMATIONS_ENDED = `Promise.all(document.getAnimations()
   .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
   .map(({ finished }) => finished))`
 
-/** What axe finds on the page in light and in dark, in a line for each finding. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/**
+ * What axe finds on the page in light and in dark, in a line for each finding. `scheme`: the attribute of the page with
+ * its scheme, if it has one.
+ */
+export async function axeFindings(page: Page, scheme = 'data-mantine-color-scheme'): Promise<string[]> {
   await page.evaluate(AXE)
   const findings: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
+    if (scheme) await page.locator(`html[${scheme}=${colorScheme}]`).waitFor()
     await page.evaluate(ANIMATIONS_ENDED)
     const { violations } = (await page.evaluate('axe.run()')) as AxeResults
     for (const { id, help, nodes } of violations) {
