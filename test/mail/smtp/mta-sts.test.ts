@@ -21,6 +21,7 @@ test.each<[string, string[], string | undefined]>([
   ['an empty id', ['v=STSv1; id='], undefined],
   ['an id with other characters', ['v=STSv1; id=2016-08-31'], undefined],
   ['an id in another case', ['v=STSv1; ID=1'], undefined],
+  ['an id behind other letters', ['v=STSv1; xid=1', 'id=1'], undefined],
   ['an empty field', ['v=STSv1; ; id=1'], undefined],
   ['a text that is no field', ['v=STSv1; id=1; hello'], undefined],
   ['a thousand records', Array.from({ length: 1_000 }, (_, i) => `v=STSv1; id=${i}`), undefined],
