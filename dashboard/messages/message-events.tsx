@@ -3,7 +3,7 @@ import { Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useSearch } from '@tanstack/react-router'
-import { useEffect, useId, useRef, useState } from 'react'
+import { useEffect, useId, useReducer, useRef, useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { EmailEvent, GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
@@ -21,12 +21,17 @@ import { useMessageEvents } from './use-message-events.ts'
 
 /** Up to this number of events are shown with their time lines. Of more events, the reader opens single ones. */
 const OPEN_EVENTS = 2
+/** Of more events, those that are acknowledged are folded. */
+const FEW = 5
 
 /** The events of a message, and the attempts to deliver each to the endpoint. */
 export function MessageEvents({ email: { messageId, events: outcomes } }: { email: GetEmailResponse }) {
   const list = useMessageEvents(messageId)
   const { event: named } = useSearch({ from: '/$account/messages/$message' })
   const events = list.data && inOrder(list.data.events, outcomes)
+  const [isUnfolded, unfold] = useReducer(() => true, false)
+  const isShown = (event: Event, place: number) => isUnfolded || place < FEW || event.eventId === named
+  const shown = events?.filter(isShown) ?? []
   return (
     <section className={styles.section}>
       <div className={styles.sectionHead}>
@@ -35,23 +40,34 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
       </div>
       {list.error && !events && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {!list.error && !events && <LoadingBlock height={120} />}
-      {events?.map((event) => (
-        <EventEntry
-          key={event.eventId}
-          event={event}
-          isNamed={event.eventId === named}
-          startsOpen={events.length <= OPEN_EVENTS}
-        />
-      ))}
+      {events &&
+        shown.map((event) => (
+          <EventEntry
+            key={event.eventId}
+            event={event}
+            isNamed={event.eventId === named}
+            startsOpen={events.length <= OPEN_EVENTS}
+          />
+        ))}
+      {events && shown.length < events.length && (
+        <button type="button" className={styles.unfold} onClick={unfold}>
+          Show {events.length - shown.length} more events
+        </button>
+      )}
     </section>
   )
 }
 
-/** Outcomes in the order of the recipients, then reports, the oldest first. */
+/**
+ * Outcomes in the order of the recipients, then reports, the oldest first. Of many, first reports and those that an
+ * endpoint has not acknowledged.
+ */
 function inOrder(newestFirst: Event[], outcomes: EmailEvent[]): Event[] {
   const places = new Map(outcomes.map(({ eventId }, place) => [eventId, place]))
   const placeOf = ({ eventId }: Event) => places.get(eventId) ?? places.size
-  return newestFirst.toReversed().sort((a, b) => placeOf(a) - placeOf(b))
+  const events = newestFirst.toReversed().sort((a, b) => placeOf(a) - placeOf(b))
+  const isQuiet = ({ acknowledgedAt, feedback }: Event) => acknowledgedAt !== undefined && feedback === undefined
+  return events.length <= FEW ? events : events.sort((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)))
 }
 
 interface EventEntryProps {

@@ -33,9 +33,9 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
   const { sizeBytes, createdAt, expiresAt } = email
   return [
     ['From', <From key="from" from={from} />],
-    ['To', <OutsideText key="to" text={to.join('\n')} addresses />],
-    ['Cc', cc.length > 0 && <OutsideText key="cc" text={cc.join('\n')} addresses />],
-    ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} addresses />],
+    ['To', <OutsideText key="to" text={few(to, '\n')} addresses />],
+    ['Cc', cc.length > 0 && <OutsideText key="cc" text={few(cc, '\n')} addresses />],
+    ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={few(bcc, '\n')} addresses />],
     ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} addresses />],
     ['Subject', <OutsideText key="subject" text={subject} />],
     ['Built by', raw && 'The sender: a raw message'],
@@ -49,6 +49,10 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
     ['Kept until', <Moment key="kept" at={expiresAt!} />],
   ]
 }
+
+/** Some addresses, or how many there are: each has a row among the recipients. */
+const few = (addresses: string[], between: string) =>
+  addresses.length > 5 ? `${addresses.length} addresses` : addresses.join(between)
 
 function From({ from }: { from: string }) {
   const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')
@@ -162,7 +166,7 @@ function Command({ email }: { email: GetEmailResponse }) {
       <h3>Copy as curl</h3>
       <p className="soft">
         {isRetry ? 'This retries ' : 'This sends a new message to '}
-        <OutsideText text={recipients.join(', ')} addresses />. {isRetry && 'Each recipient can be retried once'}
+        <OutsideText text={few(recipients, ', ')} addresses />. {isRetry && 'Each recipient can be retried once'}
         {isRetry && email.retriedBy.length > 0 && ', and another message has done it for some: see above'}
         {isRetry && '. '}
         <code>VERDICT_API_KEY</code> is a key of this account.

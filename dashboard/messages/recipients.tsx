@@ -1,6 +1,6 @@
 import { IconChevronRight } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useId } from 'react'
+import { useId, useReducer } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { useAccount } from '../account/account.ts'
@@ -10,6 +10,7 @@ import { ReportPills } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Conversation } from './conversation.tsx'
 import { phaseLength } from './conversation-steps.ts'
+import { countsOf, foldedRecipients } from './folded-recipients.ts'
 import styles from './message.module.css'
 import { SuppressionNote } from './suppression-note.tsx'
 
@@ -21,8 +22,8 @@ const KINDS: Record<RecipientKind, string> = {
 }
 
 /**
- * The recipients, one row each. A row opens the conversation with the recipient's server. The only recipient is open,
- * or the first of those who did not get the message.
+ * The recipients, one row each: first those who did not get the message, or about whom something was reported. A row
+ * opens the conversation with the recipient's server. The only recipient is open, or the first who did not get it.
  */
 export function Recipients({ email: { messageId, recipients, feedback } }: { email: GetEmailResponse }) {
   const navigate = useNavigate({ from: '/$account/messages/$message' })
@@ -31,6 +32,8 @@ export function Recipients({ email: { messageId, recipients, feedback } }: { ema
     recipients.length === 1 ? recipients[0] : recipients.find(({ status }) => status !== DeliveryStatus.DELIVERED)
   // The address of the page names the one that a person has opened.
   const open = search.recipient ?? first?.email
+  const { shown, folded } = foldedRecipients(recipients, feedback, open)
+  const [isUnfolded, unfold] = useReducer(() => true, false)
   const toggle = (email: string) =>
     void navigate({
       search: (now) => ({ ...now, recipient: email === open ? 'none' : email }),
@@ -41,7 +44,7 @@ export function Recipients({ email: { messageId, recipients, feedback } }: { ema
     <section className={styles.section}>
       <h2>{recipients.length === 1 ? 'Recipient' : `${recipients.length} recipients`}</h2>
       <ul className={styles.recipients}>
-        {recipients.map((recipient) => (
+        {[...shown, ...(isUnfolded ? folded : [])].map((recipient) => (
           <RecipientRow
             key={`${recipient.kind} ${recipient.email}`}
             messageId={messageId}
@@ -51,6 +54,13 @@ export function Recipients({ email: { messageId, recipients, feedback } }: { ema
             onToggle={() => toggle(recipient.email)}
           />
         ))}
+        {folded.length > 0 && !isUnfolded && (
+          <li>
+            <button type="button" className={styles.unfold} onClick={unfold}>
+              Show {folded.length} more: {countsOf(folded)}
+            </button>
+          </li>
+        )}
       </ul>
     </section>
   )

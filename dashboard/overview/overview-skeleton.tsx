@@ -16,7 +16,7 @@ export function OverviewSkeleton() {
           <div key={place}>
             <Skeleton height={12} width={120} mb={8} />
             <LoadingLines lines={2} />
-            <Skeleton height={180} mt={8} mb={24} />
+            <Skeleton height="var(--plot)" mt={8} mb={24} />
           </div>
         ))}
       </div>

@@ -40,11 +40,10 @@ interface PlotProps {
   onOpen?(index: number): void
 }
 
-export const PLOT_HEIGHT = 180
-
 /** A chart over time. Its cursor moves with those of the other charts on the page. */
 export default function Plot(props: PlotProps) {
-  const { ref, width } = useElementSize()
+  // The style sheet sets the height.
+  const { ref, width, height } = useElementSize()
   const host = useRef<HTMLDivElement>(null)
   const hostRef = useMergedRef(ref, host)
   const scheme = useComputedColorScheme()
@@ -56,15 +55,19 @@ export default function Plot(props: PlotProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the colours of the canvas change with the scheme
   useEffect(() => {
     if (!host.current || width === 0) return
-    const created = new uPlot(optionsOf(latest, width), latest.current.columns as uPlot.AlignedData, host.current)
+    const created = new uPlot(
+      optionsOf(latest, { width, height }),
+      latest.current.columns as uPlot.AlignedData,
+      host.current,
+    )
     plot.current = created
     return () => created.destroy()
   }, [scheme, shape, width === 0, props.stepMs])
 
   useEffect(() => plot.current?.setData(props.columns as uPlot.AlignedData), [props.columns])
   useEffect(() => {
-    if (width > 0) plot.current?.setSize({ width, height: PLOT_HEIGHT })
-  }, [width])
+    if (width > 0) plot.current?.setSize({ width, height })
+  }, [width, height])
 
   return (
     <div
@@ -89,15 +92,14 @@ function colorOf(name: string): string {
   return color
 }
 
-function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options {
+function optionsOf(latest: { current: PlotProps }, size: { width: number; height: number }): uPlot.Options {
   const { lines, stepMs, word, marks = [], leastTop = 4 } = latest.current
   const [ink, grid] = [colorOf('--ink-faint'), colorOf('--line')]
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '12px system-ui' }
   // A bar begins at its period's start, which is where the axis has its time.
   const bars = uPlot.paths.bars!({ size: [0.76, 40], align: 1 })
   return {
-    width,
-    height: PLOT_HEIGHT,
+    ...size,
     legend: { show: false },
     padding: [8, 24, 0, 0],
     cursor: {
