@@ -980,6 +980,13 @@ interface EventFields {
   next_attempt_at?: string
   /** True for a feedback event about another mailbox than that of the recipient: see `Feedback`. */
   member?: boolean
+  /**
+   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or
+   * when the newest attempt got no response.
+   */
+  last_status_code?: number
+  /** What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at. */
+  last_detail?: string
 }
 
 /** One event and its dispatches to the webhook endpoints. */
@@ -1044,6 +1051,13 @@ interface GetEventResponseFields {
    * is running. Absent when no attempt follows.
    */
   next_attempt_at?: string
+  /**
+   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or
+   * when the newest attempt got no response.
+   */
+  last_status_code?: number
+  /** What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at. */
+  last_detail?: string
 }
 
 /**

@@ -98,6 +98,7 @@ const idOf = ({ eventId }: Event) => eventId
 const COLUMNS: Column<Event>[] = [
   { head: 'Status', bare: true, cell: (row) => <Outcome {...row} /> },
   { head: 'Recipient', bare: true, wide: true, cell: (row) => <Recipient {...row} /> },
+  { head: 'Reply', cell: ({ smtp }) => smtp?.code && <code>{[smtp.code, smtp.enhanced].join(' ')}</code> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
   { head: 'Attempts', numbers: true, cell: ({ attempts }) => attempts },
   { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
@@ -124,10 +125,23 @@ function Recipient({ eventId, messageId, recipient }: Event) {
 }
 
 /** An event waits until no further attempt follows. Then its attempts are over, or they were cancelled. */
-function Webhook({ attempts, acknowledgedAt, nextAttemptAt }: Event) {
+function Webhook({ attempts, acknowledgedAt, nextAttemptAt, lastStatusCode, lastDetail }: Event) {
   if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
-  if (nextAttemptAt) return <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
-  return attempts > 0 ? <Pill tone="error" word="Not acknowledged" /> : <span className="faint">Not pushed</span>
+  if (attempts === 0 && !nextAttemptAt) return <span className="faint">Not pushed</span>
+  return (
+    <span className={styles.outcome}>
+      {nextAttemptAt ? (
+        <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
+      ) : (
+        <Pill tone="error" word="Not acknowledged" />
+      )}
+      {lastDetail && (
+        <span className={styles.fault} title={lastDetail}>
+          {lastStatusCode ? `HTTP ${lastStatusCode}` : lastDetail}
+        </span>
+      )}
+    </span>
+  )
 }
 
 function NextAttempt({ at, isFirst }: { at: Timestamp; isFirst: boolean }) {

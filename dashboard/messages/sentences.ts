@@ -8,6 +8,7 @@ export interface Outcome {
   inDoubt?: boolean
   retryable?: boolean
   detail?: string
+  smtp?: { readAs?: string }
 }
 
 /** A sentence to show. `{address}` stands for the recipient's address, `{domain}` for its domain. */
@@ -32,6 +33,12 @@ const IN_DOUBT: Sentence = {
 const OURS: Sentence = {
   what: 'a fault of this service kept it from {address}: nothing was sent there.',
   advice: 'You can send it again to this address. Verdict does not repeat it.',
+}
+
+/** Servers that do not know a sender accept the same mail from the same address a few minutes later. */
+const GREYLISTED: Sentence = {
+  what: 'the mail server of {domain} makes senders wait whom it does not know (greylisting).',
+  advice: 'Send it again in a few minutes: it is usually accepted then. Verdict does not repeat it.',
 }
 
 const REASONS: Record<Reason, Sentence | undefined> = {
@@ -88,9 +95,10 @@ const OF_STATUS: Record<DeliveryStatus, Sentence> = {
 const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it.'
 
 /** The sentence about one recipient. A reason of a later version has the sentence of its status. */
-export function sentenceOf({ status, reason, inDoubt, retryable, detail }: Omit<Outcome, 'email'>): Sentence {
+export function sentenceOf({ status, reason, inDoubt, retryable, detail, smtp }: Omit<Outcome, 'email'>): Sentence {
   if (inDoubt) return IN_DOUBT
   if (status === DeliveryStatus.BOUNCED && detail) return OURS
+  if (reason === Reason.TEMPORARY_FAILURE && smtp?.readAs?.includes('greylisting')) return GREYLISTED
   const known = reason === undefined ? undefined : REASONS[reason]
   const sentence = known ?? OF_STATUS[status]!
   return retryable && !sentence.advice ? { ...sentence, advice: RETRYABLE } : sentence

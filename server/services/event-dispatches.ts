@@ -45,7 +45,9 @@ const SUMMARIES = `
   ),
   by_endpoint as (
     select d.event_id, count(a.number)::int as attempts, min(d.due_at) as next_at,
-      min(a.finished_at) filter (where a.outcome = 'acked') as acknowledged_at,
+      min(a.finished_at) filter (where a.outcome = 'acked') as acknowledged_at, max(a.started_at) as last_at,
+      (array_agg(json_build_object('outcome', a.outcome, 'statusCode', a.status_code, 'code', a.cause,
+        'location', a.location) order by a.started_at desc) filter (where a.number is not null))[1] as last,
       exists (select from webhook_endpoints w where w.id = d.endpoint_id)
         and bool_or(d.state <> 'cancelled') as has_to_acknowledge
     from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
@@ -53,7 +55,8 @@ const SUMMARIES = `
   )
   select event_id as "eventId", sum(attempts)::int as attempts, ${ms('min(next_at)')} as "nextMs",
     case when bool_and(acknowledged_at is not null) filter (where has_to_acknowledge)
-      then ${ms('max(acknowledged_at) filter (where has_to_acknowledge)')} end as "acknowledgedMs"
+      then ${ms('max(acknowledged_at) filter (where has_to_acknowledge)')} end as "acknowledgedMs",
+    (array_agg(last order by last_at desc) filter (where acknowledged_at is null and last is not null))[1] as "lastFailed"
   from by_endpoint group by event_id`
 
 export interface DispatchSummary {
@@ -62,13 +65,15 @@ export interface DispatchSummary {
   acknowledgedMs: number | null
   /** When the next attempt is due; in the past while it runs. */
   nextMs: number | null
+  /** The newest attempt at an endpoint that has not acknowledged the event. */
+  lastFailed: EndedAttempt | null
 }
 
-const NO_ATTEMPTS: DispatchSummary = { attempts: 0, acknowledgedMs: null, nextMs: null }
+const NO_ATTEMPTS: DispatchSummary = { attempts: 0, acknowledgedMs: null, nextMs: null, lastFailed: null }
 
 /**
- * Reads how often each event of an account was posted, since when all endpoints have acknowledged it, and when the next
- * attempt is due. Takes ids in any order.
+ * Reads how often each event of an account was posted, since when all endpoints have acknowledged it, when the next
+ * attempt is due, and how the newest failed. Takes ids in any order.
  */
 export async function summariesOf(
   db: Database,

@@ -5,6 +5,7 @@ import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { events } from '../db/schema.ts'
+import { shownEnd } from './attempt-outcomes.ts'
 import { type DispatchSummary, summariesOf } from './event-dispatches.ts'
 import { type EventEvidence, evidenceOfReport, evidencesOf } from './event-evidence.ts'
 
@@ -23,7 +24,9 @@ export async function fieldsOfEvents(db: Database, accountId: string, rows: read
   return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
 }
 
-function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchSummary, evidence: EventEvidence) {
+function fieldsOf(row: EventRow, summary: DispatchSummary, evidence: EventEvidence) {
+  const { attempts, acknowledgedMs, nextMs, lastFailed } = summary
+  const { statusCode, detail } = lastFailed ? shownEnd(lastFailed) : {}
   return {
     eventId: publicId('evt', row.id),
     messageId: publicId('msg', row.messageId),
@@ -43,6 +46,8 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: DispatchS
     tag: row.tag ?? undefined,
     metadata: row.metadata ?? {},
     member: row.isMember || undefined,
+    lastStatusCode: statusCode,
+    lastDetail: detail,
     smtp: evidenceOfReport(row.evidence),
     ...evidence,
   }

@@ -43,6 +43,12 @@ test.for<[Partial<Outcome>, string]>([
   expect(shown([outcome(change)])).toContain(words)
 })
 
+test('a server that makes strangers wait is told apart from one that has a fault', () => {
+  const outcome = { status: DeliveryStatus.BOUNCED, reason: Reason.TEMPORARY_FAILURE, retryable: true }
+  expect(sentenceOf({ ...outcome, smtp: { readAs: 'sender (greylisting)' } }).what).toContain('greylisting')
+  expect(sentenceOf({ ...outcome, smtp: { readAs: 'session (server trouble)' } }).what).not.toContain('greylisting')
+})
+
 test('every reason of the contract has a sentence of its own', () => {
   const reasons = Object.values(Reason).filter((reason) => typeof reason === 'number' && reason !== Reason.UNSPECIFIED)
   const sentences = reasons.map((reason) => sentenceOf({ status: BOUNCED, reason: reason as Reason }).what)

@@ -96,7 +96,10 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
       request: expect.objectContaining({ body: expect.stringContaining(id) }),
     },
   ])
-  expect(await listed(id)).toMatchObject({ attempts: 1, next_attempt_at: original.next_attempt_at })
+  expect(await listed(id)).toMatchObject({
+    ...{ attempts: 1, next_attempt_at: original.next_attempt_at },
+    ...{ last_status_code: 503, last_detail: original.attempts[0].detail },
+  })
   expect(await listed(id)).not.toHaveProperty('acknowledged_at')
 
   receiver.script = {}
@@ -108,6 +111,7 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
   expect(dispatches[0]).not.toHaveProperty('next_attempt_at')
   expect(event).not.toHaveProperty('next_attempt_at')
   expect(event).toMatchObject({ attempts: 2, acknowledged_at: dispatches[0].attempts[1].finished_at })
+  for (const field of ['last_status_code', 'last_detail']) expect(event).not.toHaveProperty(field)
   expect(await listed(id)).toEqual(event)
 })
 

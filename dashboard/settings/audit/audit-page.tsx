@@ -1,6 +1,8 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ActorKind, type AuditEntry, AuditService } from '../../../gen/verdict/admin/v1/audit_pb.ts'
+import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import { useMay } from '../../account/account.ts'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { Page } from '../../frame/page.tsx'
 import { useCursorList } from '../../lists/cursor-list.ts'
@@ -13,8 +15,19 @@ import { actionWords } from './actions.ts'
 import styles from './audit.module.css'
 import { Change } from './change.tsx'
 
-/** Who changed what in the account. */
+/** Who changed what in the account, for all but readers. */
 export function AuditPage() {
+  if (useMay(Role.MEMBER)) return <AuditLog />
+  return (
+    <Page title="Audit log">
+      <EmptyState title="Readers do not see the audit log">
+        Ask an owner of the account for the role of a member, or for the entry that you look for.
+      </EmptyState>
+    </Page>
+  )
+}
+
+function AuditLog() {
   const { action } = useSearch({ from: '/$account/settings/audit' })
   const navigate = useNavigate({ from: '/$account/settings/audit' })
   // Every page of the log names all actions.

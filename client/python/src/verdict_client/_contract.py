@@ -1434,6 +1434,12 @@ class EventDelivered(TypedDict):
     """
     member: NotRequired[bool]
     """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1491,6 +1497,12 @@ class EventBounced(TypedDict):
     """
     member: NotRequired[bool]
     """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1544,6 +1556,12 @@ class EventRejected(TypedDict):
     """
     member: NotRequired[bool]
     """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1594,6 +1612,12 @@ class EventFeedback(TypedDict):
     """
     member: NotRequired[bool]
     """True for a feedback event about another mailbox than that of the recipient: see `Feedback`."""
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 Event = EventDelivered | EventBounced | EventRejected | EventFeedback
@@ -1643,6 +1667,12 @@ class GetEventResponseDelivered(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1700,6 +1730,12 @@ class GetEventResponseBounced(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1753,6 +1789,12 @@ class GetEventResponseRejected(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 @final
@@ -1806,6 +1848,12 @@ class GetEventResponseFeedback(TypedDict):
     """When the next attempt to push the event is due, the earliest one of its dispatches. In the past while that
     attempt is running. Absent when no attempt follows.
     """
+    last_status_code: NotRequired[int]
+    """HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have,
+    or when the newest attempt got no response.
+    """
+    last_detail: NotRequired[str]
+    """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
 
 
 GetEventResponse = (
