@@ -19,7 +19,7 @@ const MACHINES = ['test/real/patroni.test.ts', 'test/real/temporal-cluster.test.
 
 /** How the product is installed, put behind proxies, backed up and upgraded. */
 const DEPLOYMENT = [
-  'test/real/{image,compose,systemd,kubernetes,autoscaling,envoy,nginx,backup,alerts,guides}.test.ts',
+  'test/real/{image,compose,systemd,kubernetes,autoscaling,envoy,nginx,proxies,backup,alerts,guides}.test.ts',
   'test/real/outgrown-release.test.ts',
 ]
 
