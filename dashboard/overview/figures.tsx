@@ -33,6 +33,10 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
     refetchInterval: REFRESH_BEFORE_MS,
     placeholderData: keepPreviousData,
   })
+  // Who tries the service with the simulator would take its figures for these.
+  const isEmpty = !simulated && now.data?.totals?.sent === 0
+  const tried = useQuery(StatsService.method.getStats, { ...current, simulated: true }, { enabled: isEmpty })
+  const triedEmails = isEmpty ? (tried.data?.totals?.sent ?? 0) : 0
   // The charts below say what is wrong when the statistics cannot be read.
   if (!now.data || !before.data)
     return now.error || before.error ? <div className={styles.place} /> : <FiguresSkeleton />
@@ -60,6 +64,12 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
           </li>
         ))}
       </ul>
+      {triedEmails > 0 && (
+        <Link to="/$account" params={params} search={(now) => ({ ...now, simulated: 'true' })} className="text-link">
+          {triedEmails === 1 ? 'One email' : `${countOf(triedEmails)} emails`} went to the simulator, which is counted
+          apart
+        </Link>
+      )}
       {(reasons.length > 0 || lateBounces > 0) && (
         <ol className={styles.reasons} aria-label="Reasons">
           {lateBounces > 0 && (

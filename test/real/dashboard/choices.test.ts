@@ -39,6 +39,7 @@ test('the overview shows emails to the simulator when asked to', async () => {
   await page.goto(base)
   const figures = page.getByRole('list', { name: 'Figures' })
   await figures.getByRole('link', { name: /^Sent 0/ }).waitFor()
+  await page.getByRole('link', { name: '2 emails went to the simulator, which is counted apart' }).waitFor()
   await page.getByLabel('Simulator').click({ force: true })
   await figures.getByRole('link', { name: /^Sent 2/ }).waitFor()
   expect(parameter('simulated')).toBe('true')
