@@ -39,6 +39,13 @@ const CAUGHT_UP_MS = 60_000
 /** and callers repeat it. A batch whose process was killed keeps its key as long as a batch may take. */
 const REPEATED_MS = longestCallMs(SEND_BUDGET_MS)
 
+// A session of this program that a kill closes while no statement waits over it rejects a promise that nobody has. The
+// next statement opens another one.
+process.on('unhandledRejection', (error) => {
+  if ((error as { code?: string }).code !== 'CONNECTION_CLOSED') throw error
+  console.log(`A session of the run: ${error}`)
+})
+
 async function runPart(kills: number, options: KillOptions): Promise<PartResult> {
   const startedAtMs = performance.now()
   const world = await startKillWorld(options)

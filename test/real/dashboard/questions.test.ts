@@ -139,7 +139,7 @@ question('Does Outlook refuse us?', async () => {
   await refused.waitFor()
   expect(await rows().getByText('Delivered', { exact: true }).count()).toBe(0)
   await click(refused.getByRole('link'))
-  await shows(/refused it for now/)
+  await shows(/refused it for now|makes senders wait/)
   await shows(/\.mail\.protection\.outlook\.com/)
 })
 
