@@ -11,6 +11,8 @@ export function Rail({ onNavigate }: { onNavigate?: () => void }) {
   const { membership, person } = useAccount()
   // The page of a message that was opened as an event belongs to Events.
   const isEvent = useRouterState({ select: ({ location }) => 'event' in location.search })
+  const isRefused = useRouterState({ select: ({ location }) => location.pathname.endsWith('/refused-sends') })
+  const current = isEvent ? '/$account/events' : isRefused ? '/$account/messages' : undefined
   const entries = RAIL_ENTRIES.filter(({ inbox }) => !inbox || person.installation?.inbox)
   return (
     <div className={styles.rail}>
@@ -24,7 +26,7 @@ export function Rail({ onNavigate }: { onNavigate?: () => void }) {
                 params={{ account: membership.accountId }}
                 className={styles.entry}
                 activeOptions={{ exact: isEvent || to.endsWith('$account'), includeSearch: false }}
-                aria-current={isEvent && to === '/$account/events' ? 'page' : undefined}
+                aria-current={to === current ? 'page' : undefined}
                 onClick={onNavigate}
               >
                 <Icon size={18} stroke={1.7} aria-hidden />
