@@ -17,7 +17,7 @@ export function foldedRecipients(
     status === DeliveryStatus.DELIVERED && !feedback.some(({ recipient }) => recipient === email)
   const ordered = [...recipients.filter((one) => !isFine(one)), ...recipients.filter(isFine)]
   const failed = ordered.filter((one) => !isFine(one)).length
-  const most = recipients.length <= FEW ? FEW : Math.min(Math.max(failed, failed === 0 ? FEW : 0), MOST)
+  const most = recipients.length <= FEW || failed === 0 ? FEW : Math.min(failed, MOST)
   const isShown = (one: RecipientOutcome, place: number) => place < most || one.email === open
   return { shown: ordered.filter(isShown), folded: ordered.filter((one, place) => !isShown(one, place)) }
 }

@@ -47,23 +47,23 @@ interface Call {
   operation: Operation
 }
 
-export const REFERENCE = 'reference/index'
 const SCHEMAS = 'schemas'
 
 /** The guides of the reference: its first page, one for each tag, and the schemas. */
 export function referenceGuides(document: Document): Guide[] {
   const tags = document.tags as { name: string; description: string }[]
-  const calls = callsOf(document)
+  const calls = Map.groupBy(callsOf(document), ({ operation }) => operation.tags[0])
   const pages = tags.map(({ name, description }) => {
-    const own = calls.filter(({ operation }) => operation.tags[0] === name)
-    return guide(name.toLowerCase(), name, [description, ...own.map((call) => callText(call, document))])
+    const texts = calls.get(name)!.map((call) => callText(call, document))
+    return guide(name.toLowerCase(), name, [description, ...texts])
   })
   const list = tags.map(({ name }) => {
-    const own = calls.filter(({ operation }) => operation.tags[0] === name)
-    const rows = own.map(({ request, operation: { summary } }) => [
-      request ? code(request) : 'a webhook',
-      `[${summary}](${name.toLowerCase()}.md#${anchorOf(summary)})`,
-    ])
+    const rows = calls
+      .get(name)!
+      .map(({ request, operation: { summary } }) => [
+        request ? code(request) : 'a webhook',
+        `[${summary}](${name.toLowerCase()}.md#${anchorOf(summary)})`,
+      ])
     return `## ${name}\n\n${table(['Request', 'What it does'], rows)}`
   })
   const { description } = document.info as { description: string }
