@@ -5,7 +5,8 @@ import { BUILT_GUIDES, BUILT_OPENAPI, HOME } from '../server/http/site/built-fil
 import { compress, ifInstalled, replaceFolder } from './built-folder.ts'
 
 // `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` and the reference
-// into the pages that the service shows at `/guides`, with an index for their search. The OpenAPI document is built first.
+// into the pages that the service shows at `/guides`, with an index for their search. It reads the built OpenAPI
+// document.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ASSETS = join(ROOT, 'dev/guides/assets')

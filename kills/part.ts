@@ -39,8 +39,8 @@ const CAUGHT_UP_MS = 60_000
 /** and callers repeat it. A batch whose process was killed keeps its key as long as a batch may take. */
 const REPEATED_MS = longestCallMs(SEND_BUDGET_MS)
 
-// A session of this program that a kill closes while no statement waits over it rejects a promise that nobody has. The
-// next statement opens another one.
+// A session of this program that a kill closes between two statements rejects a promise without a handler. The next
+// statement opens another session.
 process.on('unhandledRejection', (error) => {
   if ((error as { code?: string }).code !== 'CONNECTION_CLOSED') throw error
   console.log(`A session of the run: ${error}`)

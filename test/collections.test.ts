@@ -49,6 +49,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/stream/leases.ts': ['open', 'stale'],
     'server/stream/rights.ts': ['onLost', 'watched'],
     'server/stream/tail.ts': ['followers', 'groups'],
+    'server/webhooks/attempt-once.ts': ['running'],
     'server/webhooks/dispatcher.ts': ['openWork'],
   },
   'the accounts and keys that exist': {

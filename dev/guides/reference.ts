@@ -1,7 +1,8 @@
 import type { Document } from '../openapi/document.ts'
 import { anchorOf, type Guide } from './guides.ts'
 
-// The pages of the reference, written as Markdown from the OpenAPI document: one for each tag, and one with all schemas.
+// The pages of the reference, written as Markdown from the OpenAPI document: one for each tag, and one with all
+// schemas.
 
 interface Schema {
   $ref?: string

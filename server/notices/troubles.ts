@@ -7,7 +7,7 @@ import { REFUSING_MINUTES } from '../reputation/refusing-providers.ts'
 
 export type TroubleKind = (typeof TROUBLE_KINDS)[number]
 
-/** What a kind of trouble is about, an endpoint, a domain, a refusing provider or a bad hour, by the prefix of its id. */
+/** What a kind of trouble is about: an endpoint, a domain, a refusing provider or a bad hour, by the id's prefix. */
 export const SUBJECT_PREFIXES: Record<TroubleKind, 'whk' | 'dom' | 'rfp' | 'bad'> = {
   endpoint_failing: 'whk',
   breaker_open: 'dom',

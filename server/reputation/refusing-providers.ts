@@ -91,7 +91,7 @@ interface Blocked {
   domain: string
 }
 
-/** Reads which providers refuse an account, the longest first. `ours`: the addresses and hosts that mail leaves from. */
+/** Reads which providers refuse an account, the longest first. `ours`: addresses and hosts that mail leaves from. */
 export async function readRefusingProviders(
   db: Database,
   { accountId, nowMs, ours }: { accountId: string; nowMs: number; ours: readonly string[] },

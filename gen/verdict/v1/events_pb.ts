@@ -610,8 +610,8 @@ export type Event = Message<"verdict.v1.Event"> & {
   member?: boolean | undefined;
 
   /**
-   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or when
-   * the newest attempt got no response.
+   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or
+   * when the newest attempt got no response.
    *
    * @generated from field: optional uint32 last_status_code = 22 [json_name = "last_status_code"];
    */
@@ -813,8 +813,8 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   nextAttemptAt?: Timestamp | undefined;
 
   /**
-   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or when
-   * the newest attempt got no response.
+   * HTTP status of the newest response of an endpoint that has not acknowledged the event. Absent when all have, or
+   * when the newest attempt got no response.
    *
    * @generated from field: optional uint32 last_status_code = 22 [json_name = "last_status_code"];
    */

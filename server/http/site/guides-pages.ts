@@ -28,8 +28,8 @@ export interface GuidesPagesParts {
 }
 
 /**
- * The guides at `/guides` and the reference of the API among them, where `/docs` leads: pages, images and examples. They
- * need no key and load nothing from another origin.
+ * The guides at `/guides` and the reference of the API among them, where `/docs` leads: pages, images and examples.
+ * They need no key and load nothing from another origin.
  */
 export function guidesPages(fastify: FastifyInstance, { visit, folder = BUILT_GUIDES }: GuidesPagesParts): void {
   let files: Map<string, BuiltFile> | undefined
