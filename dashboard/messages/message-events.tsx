@@ -16,13 +16,12 @@ import { Address } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import { EventPill } from '../status/event-pill.tsx'
+import { FEW } from './folded-recipients.ts'
 import styles from './message.module.css'
 import { useMessageEvents } from './use-message-events.ts'
 
 /** Up to this number of events are shown with their time lines. Of more events, the reader opens single ones. */
 const OPEN_EVENTS = 2
-/** Of more events, those that are acknowledged are folded. */
-const FEW = 5
 
 /** The events of a message, and the attempts to deliver each to the endpoint. */
 export function MessageEvents({ email: { messageId, events: outcomes } }: { email: GetEmailResponse }) {
@@ -40,15 +39,14 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
       </div>
       {list.error && !events && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {!list.error && !events && <LoadingBlock height={120} />}
-      {events &&
-        shown.map((event) => (
-          <EventEntry
-            key={event.eventId}
-            event={event}
-            isNamed={event.eventId === named}
-            startsOpen={events.length <= OPEN_EVENTS}
-          />
-        ))}
+      {shown.map((event) => (
+        <EventEntry
+          key={event.eventId}
+          event={event}
+          isNamed={event.eventId === named}
+          startsOpen={shown.length <= OPEN_EVENTS}
+        />
+      ))}
       {events && shown.length < events.length && (
         <button type="button" className={styles.unfold} onClick={unfold}>
           Show {events.length - shown.length} more events

@@ -9,6 +9,7 @@ import { sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Moment } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
+import { FEW } from './folded-recipients.ts'
 import styles from './message.module.css'
 import type { MessageSearch } from './message-filters.ts'
 import { Receipt } from './receipt.tsx'
@@ -52,7 +53,7 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
 
 /** Some addresses, or how many there are: each has a row among the recipients. */
 const few = (addresses: string[], between: string) =>
-  addresses.length > 5 ? `${addresses.length} addresses` : addresses.join(between)
+  addresses.length > FEW ? `${addresses.length} addresses` : addresses.join(between)
 
 function From({ from }: { from: string }) {
   const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')

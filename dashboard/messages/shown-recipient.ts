@@ -29,10 +29,15 @@ export function shownRecipient(email: ListedEmail, { recipient, inDoubt, feedbac
   )
 }
 
+/** How many recipients ended in each way: `bounced`, `in doubt`. */
+export function countsByOutcome(recipients: readonly Pick<ListedRecipient, 'status' | 'inDoubt'>[]) {
+  const words = recipients.map(({ status, inDoubt }) => shownOutcome(status, inDoubt).word.toLowerCase())
+  return [...Map.groupBy(words, (word) => word)].map(([word, { length }]) => ({ word, length }))
+}
+
 /** How the recipients differ, such as `1 of 3 bounced, 1 in doubt`. Undefined when all ended alike. */
 export function differenceOf(recipients: readonly ListedRecipient[]): string | undefined {
-  const words = recipients.map(({ status, inDoubt }) => shownOutcome(status, inDoubt).word.toLowerCase())
-  const counts = [...Map.groupBy(words, (word) => word)].map(([word, { length }]) => ({ word, length }))
+  const counts = countsByOutcome(recipients)
   if (counts.length === 1) return undefined
   const [first, ...others] = counts.filter(({ word }) => word !== 'delivered')
   const total = `${first!.length} of ${recipients.length} ${first!.word}`

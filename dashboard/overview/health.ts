@@ -127,7 +127,7 @@ const RULES: Rule[] = [
         ],
 ]
 
-/** What the reply names comes first: it is what somebody can do something about. */
+/** Names what the reply refuses before the counts: people act on that. */
 function refusalSentence({ provider, names, emails, blocked }: RefusingProvider): string {
   const what = names === '' ? 'your mail' : `mail of ${isAddress(names) ? `the sending address ${names}` : names}`
   const counts = `It blocked ${countOf(blocked)} of ${countOf(emails)} emails in the last hour.`

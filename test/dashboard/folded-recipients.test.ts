@@ -9,7 +9,7 @@ const { DELIVERED, BOUNCED } = DeliveryStatus
 const recipient = (email: string, status: DeliveryStatus) => create(RecipientOutcomeSchema, { email, status })
 const report = (recipient: string): Feedback => create(FeedbackSchema, { recipient })
 
-test('nobody is lost, who failed comes first, and a page begins with ten rows at most beside the open one', () => {
+test('every recipient is shown or folded, failed ones first, and at most ten rows and the open one are shown', () => {
   const drawn = fc.array(fc.record({ failed: fc.boolean(), reported: fc.boolean() }), { minLength: 1, maxLength: 50 })
   const property = fc.property(drawn, fc.nat(60), (drawn, openAt) => {
     const all = drawn.map(({ failed }, i) => recipient(`u${i}@example.com`, failed ? BOUNCED : DELIVERED))

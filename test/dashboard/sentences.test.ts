@@ -43,7 +43,7 @@ test.for<[Partial<Outcome>, string]>([
   expect(shown([outcome(change)])).toContain(words)
 })
 
-test('a server that makes strangers wait is told apart from one that has a fault', () => {
+test('greylisting has its own sentence, and a fault of the server does not have it', () => {
   const outcome = { status: DeliveryStatus.BOUNCED, reason: Reason.TEMPORARY_FAILURE, retryable: true }
   expect(sentenceOf({ ...outcome, smtp: { readAs: 'sender (greylisting)' } }).what).toContain('greylisting')
   expect(sentenceOf({ ...outcome, smtp: { readAs: 'session (server trouble)' } }).what).not.toContain('greylisting')

@@ -23,7 +23,7 @@ test.each(Object.entries(MEANINGS))('a try that ended as %s before the dot is %j
   expect(outcome).toEqual(kind === 'our_fault' ? { kind, cause: 'why' } : { kind, reason, retryable })
 })
 
-test('a fault of ours without words is told by its name', () => {
+test('the cause of a fault of ours is its detail, or else its kind', () => {
   const failure = { kind: 'failure', phase: 'mail', how: 'left' } as Failure
   expect(judgeFailure(failure, 'mx.example.net').outcome).toEqual({ kind: 'our_fault', cause: 'left' })
 })
