@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { replyOf } from '../../bench/verdicts/labelled.ts'
 import {
   type Outcome,
   piecesOf,
@@ -7,6 +8,7 @@ import {
   sentenceOfReports,
 } from '../../dashboard/messages/sentences.ts'
 import { DeliveryStatus, FeedbackKind, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { ruleFor } from '../../mail/smtp/classify.ts'
 
 const { DELIVERED, BOUNCED, REJECTED } = DeliveryStatus
 const LATER_REASON = 99 as Reason
@@ -46,6 +48,9 @@ test.for<[Partial<Outcome>, string]>([
 test('greylisting has its own sentence, and a fault of the server does not have it', () => {
   const outcome = { status: DeliveryStatus.BOUNCED, reason: Reason.TEMPORARY_FAILURE, retryable: true }
   expect(sentenceOf({ ...outcome, smtp: { readAs: 'sender (greylisting)' } }).what).toContain('greylisting')
+  // The engine's own reading of such a reply, so that a new name of its rule cannot be forgotten here.
+  const { subject, name } = ruleFor({ phase: 'rcpt', reply: replyOf('450 4.2.0 greylisted'), mx: 'mx.example.net' })
+  expect(sentenceOf({ ...outcome, smtp: { readAs: `${subject} (${name})` } }).what).toContain('greylisting')
   expect(sentenceOf({ ...outcome, smtp: { readAs: 'session (server trouble)' } }).what).not.toContain('greylisting')
 })
 
