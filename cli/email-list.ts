@@ -38,7 +38,7 @@ export const emails = (print: Print) =>
     )
     .option('--recipient <address>', 'Only to this recipient')
     .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
-    .option('--bounced-by <provider>', 'Only bounced by this mailbox provider, such as microsoft')
+    .option('--bounced-by <provider>', 'Only bounced by this mailbox provider, such as microsoft, or this mail server')
     .option('--subject <words>', 'Only with all of these words in the subject')
     .addOption(
       new Option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated').argParser(readPair),

@@ -2233,7 +2233,8 @@ export interface ListEmailsQuery {
   recipient_domain?: string
   /**
    * Only emails whose subject has all of these words, in any order. Only whole words match, and case does not matter.
-   * Every character but a letter or a digit separates words.
+   * Every character but a letter or a digit separates words. In scripts that write no spaces between words, and in
+   * Korean, a part of a text matches: a subject with every pair of neighbouring characters that is in the part.
    */
   subject?: string
   /**
@@ -2243,8 +2244,8 @@ export interface ListEmailsQuery {
   metadata?: Record<string, string>
   /**
    * Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
-   * `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give `from`
-   * for a provider that bounces little.
+   * `microsoft`, or the domain or the IP address of a mail exchanger. It reads the bounced emails, which are few, one
+   * by one: give `from` for a provider that bounces little.
    */
   bounced_by?: string
   /**

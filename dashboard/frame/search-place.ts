@@ -5,6 +5,8 @@ const ID = /^(msg|evt)_[0-9a-z]{26}$/i
 /** The beginning of a message's id, and its end where the middle is cut. Until the year 3084 they begin with 0. */
 const CUT_ID = /^msg_(0[0-9a-hjkmnp-tv-z]{5,24})(?:(?:…|\.{2,3})[0-9a-z]*)?$/i
 const DOMAIN = /^(?=.{3,255}$)[^\s@./]+(\.[^\s@./]+)+$/u
+/** An address of a mail server, roughly: the service knows whether it is one. */
+const IP = /^(\d{1,3}(\.\d{1,3}){3}|[\da-f]*:[\da-f:.]*:[\da-f:.]*)$/i
 const PAIR = /^[\w.-]{1,40}=./
 /** Several words, or a number such as that of an order: people write these in subjects rather than in tags. */
 const WORDS = /\s|^[#\d]+$/
@@ -56,7 +58,8 @@ export function readingsOf(text: string, metadataKeys: readonly string[] = []): 
   }
   const begins = beginningOf(at < 0 ? value : value.slice(0, at))
   if (at > 0) return [...begins, ...subject, tag, ...metadata]
-  const bounced = bouncedBy(value)
+  if (IP.test(value)) return [messagesBy('Messages bounced by', { bounced_by: value }), ...subject, tag, ...metadata]
+  const bounced = bouncedBy(value, isDomain)
   const others = [...begins, ...metadata, tenant]
   if (isDomain)
     return [toDomain, ...bounced, messagesBy('Messages from the domain', { domain: value }), ...subject, tag, ...others]
@@ -93,12 +96,15 @@ const PROVIDERS: Record<string, string> = {
   yahoo: 'yahoo',
 }
 
-/** The messages that a provider bounced, for its name or a domain of its mailboxes: `outlook`, `outlook.com`. */
-function bouncedBy(value: string): Reading[] {
+/**
+ * The messages that a provider bounced, for its name or a domain of its mailboxes: `outlook`, `outlook.com`. Any other
+ * domain may be that of a mail server.
+ */
+function bouncedBy(value: string, isDomain: boolean): Reading[] {
   const name = value.toLowerCase().split('.')[0]!
-  if (!Object.hasOwn(PROVIDERS, name)) return []
-  const provider = PROVIDERS[name]!
-  return [messagesBy('Messages bounced by', { bounced_by: provider }, providerName(provider))]
+  const provider = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined
+  if (provider) return [messagesBy('Messages bounced by', { bounced_by: provider }, providerName(provider))]
+  return isDomain ? [messagesBy('Messages bounced by', { bounced_by: value })] : []
 }
 
 const refusedSendsTo = (recipient: string): Reading => ({

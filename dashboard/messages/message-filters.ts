@@ -58,7 +58,7 @@ export const MESSAGE_FILTERS: Filter[] = [
   {
     name: 'bounced_by',
     label: 'Bounced by',
-    placeholder: 'microsoft, or the domain of a mail server',
+    placeholder: 'microsoft, or the domain or IP address of a mail server',
     known: GroupBy.PROVIDER,
     nameOf: providerName,
   },

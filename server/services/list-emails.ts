@@ -24,15 +24,16 @@ import {
   pageOf,
   readDomain,
   readEnum,
+  readExchangers,
   readLimit,
   readMetadataFilter,
-  readProvider,
   readRange,
   readSender,
   readSoughtRecipient,
   readSubjectWords,
   readTagFilter,
   readTenantFilter,
+  type SoughtExchangers,
 } from './listing.ts'
 import { newestWithTerms } from './newest-with-terms.ts'
 import { type ReportRow, reportOf, reportsAbout } from './reports.ts'
@@ -64,7 +65,7 @@ function readFilters(request: ListEmailsRequest) {
     tenantId: readTenantFilter(request.tenantId),
     sandbox: request.sandbox,
     inDoubt: request.inDoubt,
-    bouncedBy: readProvider(request.bouncedBy, 'bounced_by'),
+    bouncedBy: readExchangers(request.bouncedBy, 'bounced_by'),
     kind: readEnum('feedback', request.feedback, feedbackNames),
     terms: readTerms(request),
   }
@@ -152,11 +153,14 @@ const hasReport = (kind: string) => sql<boolean>`
 const MX = sql.raw(`lower(coalesce(r.smtp ->> 'mx', (
   select tried ->> 'mx' from json_array_elements(r.smtp -> 'tried') as tried where tried ->> 'mx' is not null limit 1)))`)
 
-const isBouncedBy = (sites: string[], range: IdRange) =>
-  hasBouncedFor(
-    sql`r.status = 'bounced' and '.' || ${MX} like any(array[${sql.join(sites.map(endingIn), sql`, `)}])`,
-    range,
-  )
+const isBouncedBy = (sought: SoughtExchangers, range: IdRange) =>
+  hasBouncedFor(sql`r.status = 'bounced' and ${'ip' in sought ? isAt(sought.ip) : isOf(sought.sites)}`, range)
+
+/** Whether the exchanger, or one that was tried, has the IP address. */
+const isAt = (ip: string) => sql`(r.smtp ->> 'ip' = ${ip} or exists (
+  select from json_array_elements(r.smtp -> 'tried') as tried where tried ->> 'ip' = ${ip}))`
+
+const isOf = (sites: string[]) => sql`'.' || ${MX} like any(array[${sql.join(sites.map(endingIn), sql`, `)}])`
 
 // A site has no character with a meaning in a pattern: readDomainName refuses all others.
 const endingIn = (site: string) => sql`${`%.${site}`}::text`

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isIPv4, isIPv6, SocketAddress } from 'node:net'
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 import type { SQL } from 'drizzle-orm'
@@ -148,16 +149,22 @@ export function readDomain(text: string | undefined, field = 'domain'): string |
   return domain
 }
 
-/** Returns the sites of the exchangers of a mailbox provider. */
-export function readProvider(text: string | undefined, field: string): string[] | undefined {
+/** The mail exchangers of a provider by their sites, or one exchanger by its IP address. */
+export type SoughtExchangers = { sites: string[] } | { ip: string }
+
+/** Returns the exchangers of a mailbox provider, or the one with an IP address. */
+export function readExchangers(text: string | undefined, field: string): SoughtExchangers | undefined {
   if (text === undefined) return undefined
+  // Of the many ways to write an IPv6 address, evidence has the shortest.
+  if (isIPv6(text)) return { ip: new SocketAddress({ address: text, family: 'ipv6' }).address }
+  if (isIPv4(text)) return { ip: text }
   const provider = isProviderName(text) ? text : readDomainName(text)
   if (provider === undefined)
     throw refuse(
       field,
-      'is not a mailbox provider. Expected a name such as microsoft, or the domain of a mail exchanger',
+      'is not a mailbox provider. Expected a name such as microsoft, or the domain or IP address of a mail exchanger',
     )
-  return sitesOfProvider(provider)
+  return { sites: sitesOfProvider(provider) }
 }
 
 /** Returns a time in Unix milliseconds. */

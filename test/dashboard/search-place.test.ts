@@ -24,6 +24,8 @@ test.for([
   ['a domain', 'Example.com', 'messages?recipient_domain=Example.com'],
   ['a domain in another script', 'bücher.example', 'messages?recipient_domain=b%C3%BCcher.example'],
   ['a mailbox provider', 'outlook', 'messages?bounced_by=microsoft'],
+  ['an IP address', '192.0.2.1', 'messages?bounced_by=192.0.2.1'],
+  ['an IPv6 address', '2001:db8::1', 'messages?bounced_by=2001%3Adb8%3A%3A1'],
   ['a word', 'password-reset', 'messages?tag=password-reset'],
   ['several words', 'order 4102', 'messages?subject=order+4102'],
   ['a number', '4102', 'messages?subject=4102'],
@@ -92,6 +94,7 @@ test('every way to read a text is offered, and names what it looks for', () => {
     'Messages whose subject has ann@outlook.com',
     'Messages with the tag ann@outlook.com',
   ])
+  expect(readings('mx1.example.net')).toContain('Messages bounced by mx1.example.net')
   expect(readings('welcome')).toEqual([
     'Messages with the tag welcome',
     'Messages whose subject has welcome',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
+import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -16,6 +17,7 @@ let now: number
 /** More than the newest emails that a list looks at one by one. */
 const FILLERS = 600
 const MINUTE_MS = 60_000
+const RUNS = 500
 
 interface Stored {
   subject: string
@@ -55,6 +57,9 @@ beforeAll(async () => {
     { subject: 'Your order #4102, shipped', minutesAgo: 1, metadata: { order: '4102' } },
     { subject: 'Ihre Bestellung 4102: ÄRGER & Söhne', minutesAgo: 2, metadata: { order: '04102', 'a.b': 'c=d' } },
     { subject: 'Заказ 4102', minutesAgo: 3, to: 'bob@example.org', tag: 'orders' },
+    { subject: 'ご注文４１０３の発送', minutesAgo: 3.5 },
+    { subject: '주문이 확인되었습니다', minutesAgo: 3.6 },
+    { subject: 'ยืนยันคำสั่งซื้อ', minutesAgo: 3.7 },
     { subject: 'Your foreign order 4102', minutesAgo: 4, account: randomUUID(), metadata: { order: '4102' } },
   ])
   await store(
@@ -100,8 +105,15 @@ test.each([
   ['metadata.order=4102&metadata.campaign=spring', [LATE]],
   ['metadata.order=4102&subject=late', [LATE]],
   ['subject=order%3D4102', [SHIPPED, LATE, AGAIN]],
-  // A digit of Unicode that is no letter or digit of PostgreSQL: it has no term, and does not stand for all emails.
+  ['subject=注文', ['ご注文４１０３の発送']],
+  ['subject=文', ['ご注文４１０３の発送']],
+  ['subject=発送 4103', ['ご注文４１０３の発送']],
+  ['subject=送発', []],
+  ['subject=주문', ['주문이 확인되었습니다']],
+  ['subject=คำสั่ง', ['ยืนยันคำสั่งซื้อ']],
   ['subject=½', []],
+  // A letter of Unicode that PostgreSQL does not know as one: it has no term, and does not stand for all emails.
+  ['subject=𐵐', []],
   ['subject=4102&tag=orders', [ZAKAZ]],
   ['subject=4102&status=bounced', []],
   ['subject=4102&recipient=CY@example.org', [AGAIN]],
@@ -109,6 +121,41 @@ test.each([
   ['metadata.order=4102&recipient_domain=example.org&recipient=cy@example.org', [AGAIN]],
 ])('filter %s', async (query, subjects) => {
   expect(await found(query)).toEqual(subjects)
+})
+
+/** A few characters of each script that writes no spaces between words, and of Korean; the last are two UTF-16 units. */
+const UNSPACED = ['注文確認発送', 'ごのアッセー々', '订单已发货', '주문이확인', 'คำสั่งซื้อ', 'ລາຍການ', 'បញ្ជា', 'မှာယူ', '𠮷𠀋𪚥']
+const unspaced = fc
+  .constantFrom(...UNSPACED)
+  .chain((script) => fc.array(fc.constantFrom(...script), { minLength: 1, maxLength: 12 }))
+const around = fc.constantFrom('', ' ', 'Your order ', ' 4102', 'ABC', '、', ': ')
+
+test('every part of a text without spaces finds it, and no part with a pair that it does not have does', async () => {
+  const draw = fc.tuple(unspaced, around, around, fc.nat(), fc.nat(), unspaced)
+  const texts = fc.sample(draw, RUNS).map(([letters, before, after, from, length, other]) => {
+    const text = letters.join('').normalize('NFKC')
+    const characters = [...text]
+    const start = from % characters.length
+    const part = characters.slice(start, start + 1 + (length % characters.length)).join('')
+    return { subject: before + text + after, part, other: other.join('').normalize('NFKC') }
+  })
+  const { db, account } = api.world
+  const rows = await run<{ subject: string; part: string; other: string; finds: boolean; finds_other: boolean }>(
+    db,
+    `select t.*, message_terms($1::uuid, json_build_object('subject', subject))
+         @> message_terms($1::uuid, json_build_object('subject', part)) as finds,
+       message_terms($1::uuid, json_build_object('subject', subject))
+         @> message_terms($1::uuid, json_build_object('subject', other)) as finds_other
+     from json_to_recordset($2::text::json) as t(subject text, part text, other text)`,
+    [account.id, JSON.stringify(texts)],
+  )
+  expect(rows.filter(({ finds }) => !finds)).toEqual([])
+  const pairs = (text: string) => [...text].flatMap((one, i, all) => (i === 0 ? [one] : [one, all[i - 1] + one]))
+  for (const { subject, other, finds_other } of rows)
+    expect({ subject, other, found: finds_other }).toEqual({
+      ...{ subject, other },
+      found: pairs(other).every((pair) => subject.includes(pair)),
+    })
 })
 
 test.each(['subject=newsletter', 'metadata.campaign=spring', 'subject=4102'])(

@@ -70,7 +70,7 @@ beforeAll(async () => {
   const fresh = await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })
   await report(fresh, 'late_bounce')
   await report(fresh, 'complaint', { id: newId(now + 1) })
-  const atMicrosoft = { mx: 'buecher.mail.protection.OUTLOOK.com', tried: [] }
+  const atMicrosoft = { mx: 'buecher.mail.protection.OUTLOOK.com', ip: '2001:db8::1', tried: [] }
   await store({
     ...{ subject: 'full', agoMs: 2 * HOUR_MS, to: ['Bob@xn--bcher-kva.example'], change: bounced, smtp: atMicrosoft },
   })
@@ -225,6 +225,9 @@ test.each([
   ['bounced_by=microsoft&subject=full', ['full']],
   ['bounced_by=microsoft&subject=spam', []],
   ['bounced_by=other.example', []],
+  ['bounced_by=192.0.2.1', ['spam']],
+  ['bounced_by=2001:DB8:0::1', ['full']],
+  ['bounced_by=192.0.2.2', []],
   ['status=rejected&reason=spam_blocked', []],
   ['recipient=ann@example.net&tag=orders', ['new', 'tenant']],
   ['recipient=ann@example.net&status=bounced&domain=example.test', ['spam', 'both']],

@@ -829,7 +829,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails whose subject has all of these words, in any order. Only whole words match, and case does not matter.
-   * Every character but a letter or a digit separates words.
+   * Every character but a letter or a digit separates words. In scripts that write no spaces between words, and in
+   * Korean, a part of a text matches: a subject with every pair of neighbouring characters that is in the part.
    *
    * @generated from field: optional string subject = 14;
    */
@@ -845,8 +846,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
-   * `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give `from`
-   * for a provider that bounces little.
+   * `microsoft`, or the domain or the IP address of a mail exchanger. It reads the bounced emails, which are few, one by
+   * one: give `from` for a provider that bounces little.
    *
    * @generated from field: optional string bounced_by = 16 [json_name = "bounced_by"];
    */

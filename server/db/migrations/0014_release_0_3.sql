@@ -374,16 +374,35 @@ END $$;--> statement-breakpoint
 -- that is common in one account is not common in the index. Lists find terms by this function, too: words are then
 -- split alike. PL/pgSQL keeps the plan of the query for a session; before PostgreSQL 18 every insert would plan a
 -- function in SQL. A request that PostgreSQL cannot read has no terms: an index must not keep an outcome from being
--- stored.
+-- stored. Scripts without spaces between words, and Korean with its endings, have each character and each pair of
+-- neighbours as terms: any part of such a text is found by its pairs.
 CREATE FUNCTION message_terms(account uuid, request json) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE STRICT COST 1000 AS $$
+DECLARE
+	-- Thai, Lao, Burmese, Khmer; Korean; Japanese and Chinese with all ideographs.
+	unspaced CONSTANT text := '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u1100-\u11FF\uAC00-\uD7FF'
+		|| '\u3005-\u3007\u3040-\u318F\u31F0-\u31FF\u3400-\u9FFF\uF900-\uFAFF\U00020000-\U0003FFFF]+';
+	words text;
+	pairs json;
+	parts text[];
 BEGIN
+	SELECT subject, metadata INTO words, pairs FROM json_to_record(request) AS r(subject text, metadata json);
+	IF octet_length(words) > length(words) THEN
+		words := normalize(words, NFKC);
+		parts := array(
+			SELECT unnest(ARRAY[substr(run[1], i, 1), substr(run[1], i, 2)])
+			FROM regexp_matches(words, unspaced, 'g') AS run, generate_series(1, length(run[1])) AS i
+		);
+		words := regexp_replace(words, unspaced, ' ', 'g');
+	END IF;
 	RETURN array(
 		SELECT hashtextextended(term, uuid_hash_extended(account, 0))
-		FROM json_to_record(request) AS r(subject text, metadata json), LATERAL (
-			SELECT regexp_split_to_table(lower(r.subject), '[^[:alnum:]]+')
+		FROM (
+			SELECT regexp_split_to_table(lower(words), '[^[:alnum:]]+')
 			UNION ALL
-			SELECT key || '=' || value FROM json_each_text(r.metadata)
+			SELECT unnest(parts)
+			UNION ALL
+			SELECT key || '=' || value FROM json_each_text(pairs)
 		) AS t(term)
 		WHERE term <> ''
 	);

@@ -3168,7 +3168,9 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
     subject: NotRequired[str]
     """Only emails whose subject has all of these words, in any order. Only whole words match, and case does not
-    matter. Every character but a letter or a digit separates words.
+    matter. Every character but a letter or a digit separates words. In scripts that write no spaces between
+    words, and in Korean, a part of a text matches: a subject with every pair of neighbouring characters that is
+    in the part.
     """
     metadata: NotRequired[dict[str, str]]
     """Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair
@@ -3176,8 +3178,8 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
     bounced_by: NotRequired[str]
     """Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
-    `microsoft`, or the domain of a mail exchanger. It reads the bounced emails, which are few, one by one: give
-    `from` for a provider that bounces little.
+    `microsoft`, or the domain or the IP address of a mail exchanger. It reads the bounced emails, which are few,
+    one by one: give `from` for a provider that bounces little.
     """
     feedback: NotRequired[FeedbackKind]
     """Only emails about which such a report came back after the outcome. The status of an email that came back stays
