@@ -13,6 +13,7 @@ import { createIdentify } from './access/identify.ts'
 import { createKeyGate } from './access/key-gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { createPeople } from './access/people/people.ts'
+import { RESUME_DOMAIN } from './admin/domains.ts'
 import { createFrames, framePaths } from './admin/frames.ts'
 import { createInboxMessages } from './admin/inbox-messages.ts'
 import type { PeopleServiceParts } from './admin/people.ts'
@@ -149,6 +150,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService(parts)),
       createServiceImplSpec<typeof AccountService>(AccountService, createKeyAccountService(parts)),
     ],
+    peopleOnly: [RESUME_DOMAIN],
     interceptors: [createHeavyCallLimit()],
     gate,
     onRefused: noteParties,

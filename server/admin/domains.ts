@@ -12,6 +12,13 @@ import type { Backend } from '../services/backend.ts'
 import { countRefused } from './count-refused.ts'
 import { readPause, reasonFault, resumeDomain } from './pause.ts'
 
+/** Programs look for it beside the other calls of a domain. */
+export const RESUME_DOMAIN = {
+  path: '/api/v1/domains/{domain_id}/resume',
+  message:
+    'An API key cannot resume a domain. An owner does it on the page of the domain in the dashboard, and the operator with `verdict domains resume`.',
+}
+
 /** What a person sees of a paused domain, and how an owner ends the pause. */
 export function createPausedDomainService({
   db,

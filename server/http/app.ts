@@ -15,6 +15,7 @@ import { createHostCheck, refuseOtherHosts } from './own-hosts.ts'
 import { createRequestLog } from './request-log.ts'
 import { endSpan, traced } from './request-span.ts'
 import { collectPaths, createNotFoundHandler, otherMethods, type Path } from './rest/other-methods.ts'
+import { type PeopleOnly, peopleOnlyRoutes } from './rest/people-only.ts'
 import { type ProtocolParts, restRoutes } from './rest/rest.ts'
 import { type OpenCallBounds, openServices } from './rpc/open-services.ts'
 import { rpcRoutes } from './rpc/rpc.ts'
@@ -55,6 +56,8 @@ export interface AppParts {
   publicUrl?(): string
   /** The names under which the dashboard is served: see `createHostCheck`. By default addresses and localhost alone. */
   ownHosts?(): readonly string[]
+  /** Paths of REST that refuse every key. */
+  peopleOnly?: PeopleOnly[]
   /** The public keys of receipts. */
   keySet: KeySet
   /** Without it no session is accepted, and no call of the dashboard is served. */
@@ -150,6 +153,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const fastify = createFastify({ trustProxy, records, visit })
   const collect = collectPaths(fastify)
   await fastify.register(restRoutes, contract)
+  await fastify.register(peopleOnlyRoutes, { calls: parts.peopleOnly ?? [], admit: contract.admit })
   await fastify.register(siteRoutes, {
     readiness,
     about,

@@ -398,3 +398,12 @@ test('the same over gRPC', async () => {
   await client.deleteDomain({ id }, options)
   await expect(client.getDomain({ id }, options)).rejects.toThrow('There is no such domain in this account.')
 })
+
+test('a key that resumes a domain reads who can, whatever its scopes; without a key it is unknown', async () => {
+  const path = `/api/v1/domains/${(await add('paused.example.com')).json.domain_id}/resume`
+  const refused = await api.call('POST', path, { body: { reason: 'clean list' } })
+  expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope'])
+  expect(refused.json.message).toContain('An owner does it on the page of the domain in the dashboard')
+  expect((await api.call('POST', path, { key: 'sv_live_unknown' })).status).toBe(401)
+  expect((await api.call('GET', path)).status).toBe(405)
+})
