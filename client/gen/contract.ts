@@ -987,6 +987,8 @@ interface EventFields {
   last_status_code?: number
   /** What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at. */
   last_detail?: string
+  /** Subject of the message. Absent when the message is beyond its retention. */
+  subject?: string
 }
 
 /** One event and its dispatches to the webhook endpoints. */
@@ -1058,6 +1060,8 @@ interface GetEventResponseFields {
   last_status_code?: number
   /** What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at. */
   last_detail?: string
+  /** Subject of the message. Absent when the message is beyond its retention. */
+  subject?: string
 }
 
 /**

@@ -15,6 +15,7 @@ import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
 import { Address } from '../outside-text/address.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { EventPill } from '../status/event-pill.tsx'
@@ -97,10 +98,10 @@ const idOf = ({ eventId }: Event) => eventId
 
 const COLUMNS: Column<Event>[] = [
   { head: 'Status', bare: true, cell: (row) => <Outcome {...row} /> },
-  { head: 'Recipient', bare: true, wide: true, cell: (row) => <Recipient {...row} /> },
+  { head: 'To', bare: true, cell: (row) => <Recipient {...row} /> },
+  { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => subject && <OutsideText text={subject} line /> },
   { head: 'Reply', cell: ({ smtp }) => smtp?.code && <code>{[smtp.code, smtp.enhanced].join(' ')}</code> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
-  { head: 'Attempts', numbers: true, cell: ({ attempts }) => attempts },
   { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
 ]
 
@@ -126,15 +127,17 @@ function Recipient({ eventId, messageId, recipient }: Event) {
 
 /** An event waits until no further attempt follows. Then its attempts are over, or they were cancelled. */
 function Webhook({ attempts, acknowledgedAt, nextAttemptAt, lastStatusCode, lastDetail }: Event) {
-  if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
   if (attempts === 0 && !nextAttemptAt) return <span className="faint">Not pushed</span>
   return (
     <span className={styles.outcome}>
-      {nextAttemptAt ? (
+      {acknowledgedAt ? (
+        <Pill tone="delivered" word="Acknowledged" />
+      ) : nextAttemptAt ? (
         <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
       ) : (
         <Pill tone="error" word="Not acknowledged" />
       )}
+      {attempts > 1 && <span className="faint">{attempts} attempts</span>}
       {lastDetail && (
         <span className={styles.fault} title={lastDetail}>
           {lastStatusCode ? `HTTP ${lastStatusCode}` : lastDetail}

@@ -1,7 +1,7 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { EmailService, type GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
 import { ShortId } from '../copy/short-id.tsx'
@@ -13,6 +13,7 @@ import { reasonCode } from '../status/reasons.ts'
 import { ReportPill } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { LaterMessage } from './later-message.tsx'
 import styles from './message.module.css'
 import { MessageEvents } from './message-events.tsx'
 import { MessageFacts } from './message-facts.tsx'
@@ -65,6 +66,8 @@ function Verdict({ email }: { email: GetEmailResponse }) {
   const code = reason === undefined ? undefined : reasonCode(reason)
   const reports = useReports(messageId)
   const isReported = reports.length > 0
+  const isMissed = isReported || status !== DeliveryStatus.DELIVERED
+  const missed = reports[0]?.email ?? about.email
   return (
     <section className={styles.verdict} aria-label="Outcome">
       <LaterReports reports={reports} />
@@ -84,6 +87,7 @@ function Verdict({ email }: { email: GetEmailResponse }) {
         </p>
       )}
       <VerdictStrip email={email} reports={reports} />
+      {isMissed && email.retriedBy.length === 0 && <LaterMessage email={email} recipient={missed} />}
       <SendAgain email={email} />
       <div className={styles.ids}>
         <ShortId id={messageId} label="message id" whole />

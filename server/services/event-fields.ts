@@ -5,11 +5,15 @@ import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import type { events } from '../db/schema.ts'
+import { idsAndBounds, run } from '../db/statement.ts'
 import { shownEnd } from './attempt-outcomes.ts'
 import { type DispatchSummary, summariesOf } from './event-dispatches.ts'
 import { type EventEvidence, evidenceOfReport, evidencesOf } from './event-evidence.ts'
 
 export type EventRow = typeof events.$inferSelect
+
+const SUBJECTS = `
+  select id, request ->> 'subject' as subject from messages where id = any($1::uuid[]) and id between $2 and $3`
 
 /** The events of an account as the contract shows them, in the order of their rows. */
 export async function shownEvents(db: Database, accountId: string, rows: readonly EventRow[]): Promise<Event[]> {
@@ -20,8 +24,22 @@ export async function shownEvents(db: Database, accountId: string, rows: readonl
 /** Reads what the rows of some events lack: their attempts and their evidence. */
 export async function fieldsOfEvents(db: Database, accountId: string, rows: readonly EventRow[]) {
   const ids = rows.map(({ id }) => id)
-  const [summaryOf, evidenceOf] = await Promise.all([summariesOf(db, accountId, ids), evidencesOf(db, rows)])
-  return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
+  const [summaryOf, evidenceOf, subjects] = await Promise.all([
+    summariesOf(db, accountId, ids),
+    evidencesOf(db, rows),
+    subjectsOf(db, rows),
+  ])
+  return (row: EventRow) => ({
+    ...fieldsOf(row, summaryOf(row.id), evidenceOf(row.id)),
+    subject: subjects.get(row.messageId),
+  })
+}
+
+async function subjectsOf(db: Database, rows: readonly EventRow[]): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map()
+  const messageIds = rows.map(({ messageId }) => messageId)
+  const found = await run<{ id: string; subject: string }>(db, SUBJECTS, idsAndBounds(messageIds), { prepare: false })
+  return new Map(found.map(({ id, subject }) => [id, subject]))
 }
 
 function fieldsOf(row: EventRow, summary: DispatchSummary, evidence: EventEvidence) {

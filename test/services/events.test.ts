@@ -46,6 +46,7 @@ test('events are listed newest first with the fields of the contract', async () 
     attempts: 0,
     event: 'email.delivery',
     kind: 'to',
+    subject: 'Hello',
     ...SENT,
     smtp: expect.objectContaining({ code: 250, phase: 'dot', mx: expect.any(String) }),
   })

@@ -86,7 +86,7 @@ test('a late bounce and a complaint are events of their message, and its outcome
   const unsent = { event_id: expect.stringMatching(/^evt_/), attempts: 0, event: 'email.feedback', kind: 'to' }
   const late = { phase: 'late', tls: null, duration_ms: 0 }
   const complained = { feedback: 'complaint', detail: 'abuse', smtp: { ...late, decided_by: 'report' } }
-  expect(complaint).toEqual({ ...common, ...unsent, ...SENT, ...complained })
+  expect(complaint).toEqual({ ...common, ...unsent, ...SENT, subject: 'Hello', ...complained })
   const read = { ...READ, read_as: 'mailbox (unknown)' }
   const bounced = {
     feedback: 'late_bounce',
@@ -94,7 +94,7 @@ test('a late bounce and a complaint are events of their message, and its outcome
     detail: DETAIL,
     smtp: { ...late, ...read },
   }
-  expect(bounce).toEqual({ ...common, ...unsent, ...SENT, ...bounced })
+  expect(bounce).toEqual({ ...common, ...unsent, ...SENT, subject: 'Hello', ...bounced })
   expect(outcome).toMatchObject({ ...common, ...SENT, event: 'email.delivery', smtp: { code: 250 } })
   expect((await api.call('GET', `/api/v1/events/${bounce.event_id}`)).json).toEqual({ ...bounce, dispatches: [] })
   const { feedback, ...after } = (await api.call('GET', `/api/v1/emails/${messageId}`)).json

@@ -241,3 +241,18 @@ test('each list is exported with its filters, a line for each recipient', async 
   ])
   expect(faults).toEqual([])
 })
+
+test('the page of a message leads to a newer one with its subject to the same address', async () => {
+  const bounced = await installation.send({ to: [FULL], subject: 'Reset your password' })
+  const other = await installation.send({ to: [FULL], subject: 'Your password: reset' })
+  const newer = await installation.send({ to: [FULL, DELIVERED], subject: 'Reset your password' })
+  await page.goto(`${list}/${other}`)
+  const main = page.getByRole('main')
+  await main.getByRole('button', { name: 'Send again' }).waitFor()
+  await page.goto(`${list}/${bounced}`)
+  await shows('to the same address: Bounced', main)
+  await main.getByRole('link', { name: 'A newer message with this subject' }).click()
+  await page.waitForURL((url) => url.pathname.endsWith(newer))
+  expect(await main.getByRole('link', { name: 'A newer message with this subject' }).count()).toBe(0)
+  expect(faults).toEqual([])
+})

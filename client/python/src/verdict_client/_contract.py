@@ -1440,6 +1440,8 @@ class EventDelivered(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1503,6 +1505,8 @@ class EventBounced(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1562,6 +1566,8 @@ class EventRejected(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1618,6 +1624,8 @@ class EventFeedback(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 Event = EventDelivered | EventBounced | EventRejected | EventFeedback
@@ -1673,6 +1681,8 @@ class GetEventResponseDelivered(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1736,6 +1746,8 @@ class GetEventResponseBounced(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1795,6 +1807,8 @@ class GetEventResponseRejected(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 @final
@@ -1854,6 +1868,8 @@ class GetEventResponseFeedback(TypedDict):
     """
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
+    subject: NotRequired[str]
+    """Subject of the message. Absent when the message is beyond its retention."""
 
 
 GetEventResponse = (
