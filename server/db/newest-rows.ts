@@ -41,10 +41,14 @@ export interface FoundInTime<Row> {
 /** How long a page is searched for before it says where it stopped. */
 const SEARCH_MS = 1_000
 
-/** After a statement that took less, the next one reads more days. */
-const QUICK_MS = 50
+/** The part of history that the first statement of a search reads, and how long each of its statements should take. */
+const FIRST_SEARCHED_MS = 3_600_000
+const STATEMENT_MS = 100
 
-/** As `newestRows`, where few of very many rows may match: only for `SEARCH_MS`, day by day where days are slow. */
+/**
+ * As `newestRows`, where few of very many rows may match: only for `SEARCH_MS`. The slower the statements are, the less
+ * of history each reads: a day of a large account has emails for seconds.
+ */
 export async function newestRowsInTime<Row>(
   { from, below }: IdRange,
   limit: number,
@@ -53,17 +57,20 @@ export async function newestRowsInTime<Row>(
   const untilMs = performance.now() + SEARCH_MS
   const rows: Row[] = []
   let end = below
-  let days = 1
+  let spanMs = FIRST_SEARCHED_MS
   while (rows.length < limit && end > from) {
     const beganAtMs = performance.now()
     if (beganAtMs > untilMs) return { rows, stoppedAt: end }
-    const start = later(from, firstIdAt(timeOfId(end) - days * DAY_MS))
+    const start = later(from, firstIdAt(timeOfId(end) - spanMs))
     rows.push(...(await read({ from: start, below: end }, limit - rows.length)))
-    days = performance.now() - beganAtMs < QUICK_MS ? Math.min(days * GROWTH, MOST_DAYS) : 1
+    const growth = STATEMENT_MS / (performance.now() - beganAtMs)
+    spanMs = clamp(Math.floor(spanMs * clamp(growth, 1 / GROWTH, GROWTH)), 1, MOST_DAYS * DAY_MS)
     end = start
   }
   return { rows }
 }
+
+const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
 
 interface Bounds {
   /** The smallest id that history can hold. */

@@ -5,6 +5,8 @@ import { type FoundInTime, type IdRange, newestRows, newestRowsInTime, pageRange
 
 const DAY_MS = 86_400_000
 const SEARCH_MS = 1_000
+/** What it takes to look at one email. */
+const EMAIL_MS = 0.014
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 const ALL: IdRange = { from: firstIdAt(NOW - 90 * DAY_MS), below: firstIdAt(NOW + DAY_MS) }
 
@@ -48,6 +50,27 @@ test('a page is bounded by 90 days, by the filters, and by its cursor', () => {
   const [day, week] = [NOW - DAY_MS, NOW - 7 * DAY_MS]
   expect(pageRange({ ...bounds, fromMs: week, toMs: day })).toEqual({ from: firstIdAt(week), below: firstIdAt(day) })
   expect(pageRange({ ...bounds, fromMs: 0, after: firstIdAt(week) })).toEqual({ ...ALL, below: firstIdAt(week) })
+})
+
+test('a page of a search takes about a second, however many emails a day has', async () => {
+  let nowMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  const emailsADay = fc.integer({ min: 0, max: 60 }).map((tenths) => 10 ** (tenths / 10))
+  await fc.assert(
+    fc.asyncProperty(emailsADay, async (perDay) => {
+      const readNothing = async ({ from, below }: IdRange) => {
+        nowMs += 1 + ((timeOfId(below) - timeOfId(from)) / DAY_MS) * perDay * EMAIL_MS
+        return []
+      }
+      let pages = 0
+      for (let below: string | undefined = ALL.below; below !== undefined && pages < 20; pages++) {
+        const beganAtMs = nowMs
+        const { stoppedAt }: FoundInTime<string> = await newestRowsInTime({ from: ALL.from, below }, 20, readNothing)
+        expect(nowMs - beganAtMs).toBeLessThanOrEqual(1.6 * SEARCH_MS)
+        below = stoppedAt
+      }
+    }),
+  )
 })
 
 test('a search stops after a second, and its pages together have every row once', async () => {

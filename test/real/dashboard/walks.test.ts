@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { axeFindings, loaded } from './browser.ts'
@@ -155,4 +157,37 @@ test('a new secret of the endpoint is shown once, and the old one says how long 
   await page.reload()
   await loaded(page)
   expect(await page.getByText(/whsec_/).count()).toBe(0)
+})
+
+test('after an erasure no page shows the address, the search finds nothing, and its message still says what happened', async () => {
+  const address = 'mailbox_does_not_exist+ann@simulator.test'
+  ids = { ...ids, message: await installation.send({ to: address, subject: `Your ticket, ${address}` }) }
+  await open('/messages')
+  await page.getByText(address).first().waitFor()
+  const { dataDir } = installation
+  const verdict = (...command: string[]) =>
+    promisify(execFile)(process.execPath, ['cli/bin.mjs', ...command, address], {
+      env: { ...process.env, DATA_DIR: dataDir },
+    })
+  const exported = JSON.parse((await verdict('export')).stdout)
+  expect(JSON.stringify(exported)).toContain(`Your ticket, ${address}`)
+  await verdict('erase')
+  const shown: string[] = []
+  for (const [name, path] of PAGES) {
+    await open(path)
+    if ((await page.content()).includes('+ann@')) shown.push(name)
+    shown.push(...(await axeFindings(page)).map((finding) => `${name}: ${finding}`))
+  }
+  expect(shown).toEqual([])
+  await open('/messages/:message')
+  const main = page.getByRole('main')
+  await main.getByRole('heading', { level: 1, name: '[erased]' }).waitFor()
+  await main
+    .getByText(/^erased-.+@erased\.invalid$/)
+    .first()
+    .waitFor()
+  await main.getByText('Bounced').first().waitFor()
+  await page.getByRole('searchbox').first().fill(address)
+  await page.getByRole('option', { name: /^Messages to .* 0$/ }).waitFor()
+  expect(faults).toEqual([])
 })
