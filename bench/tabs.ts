@@ -127,6 +127,9 @@ async function record(product: Product, work: () => Promise<void>): Promise<Tape
   await Promise.all([work(), sleep(RECORDED_MS)])
   const calls = (await Promise.all(recorded)).sort((a, b) => a.atMs - b.atMs)
   expectCalls(calls)
+  // The browser never tells the cookie of a call that its page has given up.
+  const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  for (const { headers } of calls) headers.cookie ??= cookie
   return { port: product.port, lengthMs: RECORDED_MS, calls }
 }
 
