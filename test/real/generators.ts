@@ -16,11 +16,14 @@ const OPENAPI_TYPESCRIPT = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0',
 const ORVAL = ['orval@8.38.0', ...COMPILER]
 const OPENAPI_PYTHON_CLIENT = 'openapi-python-client==0.29.1'
 
-const PROGRAMS = resolve('test/real/clients')
+/** The programs of this version. */
+export const PROGRAMS = resolve('test/real/clients')
 const TSC =
   '--noEmit --strict --module nodenext --target es2024 --allowImportingTsExtensions --skipLibCheck --types node'
 
 export interface Workplace {
+  /** The folder of the programs that call the service with a client. */
+  programs: string
   /** An empty folder. */
   folder: string
   /** The path of the OpenAPI document. */
@@ -42,9 +45,9 @@ export const GENERATORS: Record<string, Generator> = {
       ...['--package-name', 'verdict', '--git-host', 'verdict.example'],
     )
     const module = /^module (.*)$/m.exec(await readFile(join(client, 'go.mod'), 'utf8'))![1]!
-    const main = await readFile(join(PROGRAMS, 'main.go'), 'utf8')
+    const main = await readFile(join(workplace.programs, 'main.go'), 'utf8')
     const program = join(client, 'program')
-    await cp(join(PROGRAMS, 'main.go'), join(program, 'main.go'), { recursive: true })
+    await cp(join(workplace.programs, 'main.go'), join(program, 'main.go'), { recursive: true })
     await writeFile(join(program, 'main.go'), main.replace('verdict.example/client', module))
     // The generated tests need more packages than the client.
     await rm(join(client, 'test'), { recursive: true, force: true })
@@ -56,16 +59,22 @@ export const GENERATORS: Record<string, Generator> = {
     const client = await openApiGenerator(workplace, 'java')
     const goals = ['compile', 'dependency:copy-dependencies', '-DincludeScope=runtime']
     await workplace.run(client, 'mvn', '--quiet', '--batch-mode', ...goals)
-    return workplace.run(client, 'java', '-cp', 'target/classes:target/dependency/*', join(PROGRAMS, 'Main.java'))
+    return workplace.run(
+      client,
+      'java',
+      '-cp',
+      'target/classes:target/dependency/*',
+      join(workplace.programs, 'Main.java'),
+    )
   },
   async 'openapi-generator Python'(workplace) {
     const client = await openApiGenerator(workplace, 'python')
     const bin = await python(workplace, client)
-    return workplace.run(client, `${bin}/python`, join(PROGRAMS, 'main.py'))
+    return workplace.run(client, `${bin}/python`, join(workplace.programs, 'main.py'))
   },
   async 'openapi-generator PHP'(workplace) {
     const client = await openApiGenerator(workplace, 'php')
-    return workplace.run(client, 'php', join(PROGRAMS, 'main.php'))
+    return workplace.run(client, 'php', join(workplace.programs, 'main.php'))
   },
   async 'oapi-codegen'(workplace) {
     return goProgram(workplace, OAPI_CODEGEN, OAPI_RUNTIME, 'oapi-codegen.go', (bin, client) =>
@@ -102,7 +111,7 @@ export const GENERATORS: Record<string, Generator> = {
     const bin = await python(workplace, OPENAPI_PYTHON_CLIENT)
     await run(folder, `${bin}/openapi-python-client`, 'generate', '--path', document, '--output-path', client)
     await run(folder, `${bin}/pip`, 'install', '--quiet', client)
-    return run(folder, `${bin}/python`, join(PROGRAMS, 'openapi-python-client.py'))
+    return run(folder, `${bin}/python`, join(workplace.programs, 'openapi-python-client.py'))
   },
 }
 
@@ -128,7 +137,7 @@ async function goProgram(
   generate: (bin: string, client: string) => Promise<string>,
 ): Promise<string> {
   const client = join(workplace.folder, program.replace('.go', ''))
-  await cp(join(PROGRAMS, program), join(client, 'main.go'), { recursive: true })
+  await cp(join(workplace.programs, program), join(client, 'main.go'), { recursive: true })
   const bin = join(client, 'bin')
   const go = await goIn(workplace, client, `GOBIN=${bin}`)
   await go('install', generator)
@@ -157,9 +166,9 @@ async function python({ folder, run }: Workplace, requirement: string): Promise<
   return bin
 }
 
-async function npmProject({ folder, run }: Workplace, name: string, packages: string[], program: string) {
+async function npmProject({ folder, programs, run }: Workplace, name: string, packages: string[], program: string) {
   const client = join(folder, name)
-  await cp(join(PROGRAMS, program), join(client, program), { recursive: true })
+  await cp(join(programs, program), join(client, program), { recursive: true })
   await writeFile(join(client, 'package.json'), '{"type":"module"}')
   await run(client, 'npm', 'install', '--no-audit', '--no-fund', ...packages)
   return { client, bin: (command: string) => join(client, 'node_modules/.bin', command) }

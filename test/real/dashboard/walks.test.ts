@@ -171,7 +171,7 @@ test('after an erasure no page shows the address, the search finds nothing, and 
     })
   const exported = JSON.parse((await verdict('export')).stdout)
   expect(JSON.stringify(exported)).toContain(`Your ticket, ${address}`)
-  await verdict('erase')
+  await verdict('erase', '--yes')
   const shown: string[] = []
   for (const [name, path] of PAGES) {
     await open(path)
@@ -187,7 +187,7 @@ test('after an erasure no page shows the address, the search finds nothing, and 
     .first()
     .waitFor()
   await main.getByText('Bounced').first().waitFor()
-  await page.getByRole('searchbox').first().fill(address)
+  await page.locator('[data-search-box]').fill(address)
   await page.getByRole('option', { name: /^Messages to .* 0$/ }).waitFor()
   expect(faults).toEqual([])
 })
