@@ -155,7 +155,7 @@ export type SoughtExchangers = { sites: string[] } | { ip: string }
 /** Returns the exchangers of a mailbox provider, or the one with an IP address. */
 export function readExchangers(text: string | undefined, field: string): SoughtExchangers | undefined {
   if (text === undefined) return undefined
-  // Of the many ways to write an IPv6 address, evidence has the shortest.
+  // Evidence has the shortest of the many ways to write an IPv6 address.
   if (isIPv6(text)) return { ip: new SocketAddress({ address: text, family: 'ipv6' }).address }
   if (isIPv4(text)) return { ip: text }
   const provider = isProviderName(text) ? text : readDomainName(text)

@@ -73,7 +73,7 @@ test.for(Object.entries(GENERATORS))(
   },
 )
 
-// What openapi-generator made of the document of 0.2 for Go and Java refuses each member that the document does not have.
+// What openapi-generator made of the document of 0.2 for Go and Java refuses members that the document lacks.
 test.for(['openapi-generator Python', 'openapi-typescript'])(
   'a client made by %s of the last release, with a program of that time, works as it did',
   { timeout: DOWNLOAD_AND_COMPILE_MS },

@@ -123,7 +123,7 @@ test.each([
   expect(await found(query)).toEqual(subjects)
 })
 
-/** A few characters of each script that writes no spaces between words, and of Korean; the last are two UTF-16 units. */
+/** A few characters of each script without spaces between words, and of Korean; the last are two UTF-16 units. */
 const UNSPACED = [
   '注文確認発送',
   'ごのアッセー々',

@@ -846,8 +846,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails that this mailbox provider bounced for a recipient: a `key` of the statistics by provider, such as
-   * `microsoft`, or the domain or the IP address of a mail exchanger. It reads the bounced emails, which are few, one by
-   * one: give `from` for a provider that bounces little.
+   * `microsoft`, or the domain or the IP address of a mail exchanger. It reads the bounced emails, which are few, one
+   * by one: give `from` for a provider that bounces little.
    *
    * @generated from field: optional string bounced_by = 16 [json_name = "bounced_by"];
    */
