@@ -119,7 +119,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     reads: createEventReads(db, clock),
     clock,
     sealer,
-    show: (accountId, rows) => shownEvents(db, accountId, rows),
+    show: (accountId, rows) => shownEvents(db, accountId, rows, { withSubjects: false }),
     report: (error) => log.warn({ err: error }, 'event streams have ended: their reader failed'),
   })
   const leases = createStreamLeases(db, (error) => log.warn({ err: error }, 'stream leases could not be stored'))

@@ -987,7 +987,10 @@ interface EventFields {
   last_status_code?: number
   /** What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at. */
   last_detail?: string
-  /** Subject of the message. Absent when the message is beyond its retention. */
+  /**
+   * Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would have
+   * to read the content of each message for it.
+   */
   subject?: string
 }
 

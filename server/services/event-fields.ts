@@ -15,19 +15,34 @@ export type EventRow = typeof events.$inferSelect
 const SUBJECTS = `
   select id, request ->> 'subject' as subject from messages where id = any($1::uuid[]) and id between $2 and $3`
 
+interface Shown {
+  /** PostgreSQL reads the whole stored content of a message for its subject: no stream of all events can have it. */
+  withSubjects: boolean
+}
+
 /** The events of an account as the contract shows them, in the order of their rows. */
-export async function shownEvents(db: Database, accountId: string, rows: readonly EventRow[]): Promise<Event[]> {
-  const fieldsOf = await fieldsOfEvents(db, accountId, rows)
+export async function shownEvents(
+  db: Database,
+  accountId: string,
+  rows: readonly EventRow[],
+  shown: Shown,
+): Promise<Event[]> {
+  const fieldsOf = await fieldsOfEvents(db, accountId, rows, shown)
   return rows.map((row) => create(EventSchema, fieldsOf(row)))
 }
 
-/** Reads what the rows of some events lack: their attempts and their evidence. */
-export async function fieldsOfEvents(db: Database, accountId: string, rows: readonly EventRow[]) {
+/** Reads what the rows of some events lack: their attempts, their evidence and the subject of their message. */
+export async function fieldsOfEvents(
+  db: Database,
+  accountId: string,
+  rows: readonly EventRow[],
+  { withSubjects }: Shown,
+) {
   const ids = rows.map(({ id }) => id)
   const [summaryOf, evidenceOf, subjects] = await Promise.all([
     summariesOf(db, accountId, ids),
     evidencesOf(db, rows),
-    subjectsOf(db, rows),
+    withSubjects ? subjectsOf(db, rows) : new Map<string, string>(),
   ])
   return (row: EventRow) => ({
     ...fieldsOf(row, summaryOf(row.id), evidenceOf(row.id)),

@@ -74,7 +74,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       return read(async (db) => {
         const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
         const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
-        return { events: await shownEvents(db, accountId, page), ...more }
+        return { events: await shownEvents(db, accountId, page, { withSubjects: true }), ...more }
       })
     },
 
@@ -83,7 +83,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       const row = await readEvent(accountId, eventId)
       const showsUrls = person !== undefined || (scopes?.has('webhooks.read') ?? false)
       const [fieldsOf, dispatches] = await Promise.all([
-        fieldsOfEvents(db, accountId, [row]),
+        fieldsOfEvents(db, accountId, [row], { withSubjects: true }),
         storedEventOf({ eventId: row.id, messageId: row.messageId }).then((stored) => {
           const request = stored && { body: payloadOf(stored).toString(), eventId: row.id }
           return dispatchesOf(db, accountId, row.id, { workflowLink, request, showsUrls })

@@ -625,7 +625,8 @@ export type Event = Message<"verdict.v1.Event"> & {
   lastDetail?: string | undefined;
 
   /**
-   * Subject of the message. Absent when the message is beyond its retention.
+   * Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would have
+   * to read the content of each message for it.
    *
    * @generated from field: optional string subject = 24;
    */

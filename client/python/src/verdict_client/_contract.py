@@ -1441,7 +1441,9 @@ class EventDelivered(TypedDict):
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
     subject: NotRequired[str]
-    """Subject of the message. Absent when the message is beyond its retention."""
+    """Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would
+    have to read the content of each message for it.
+    """
 
 
 @final
@@ -1506,7 +1508,9 @@ class EventBounced(TypedDict):
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
     subject: NotRequired[str]
-    """Subject of the message. Absent when the message is beyond its retention."""
+    """Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would
+    have to read the content of each message for it.
+    """
 
 
 @final
@@ -1567,7 +1571,9 @@ class EventRejected(TypedDict):
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
     subject: NotRequired[str]
-    """Subject of the message. Absent when the message is beyond its retention."""
+    """Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would
+    have to read the content of each message for it.
+    """
 
 
 @final
@@ -1625,7 +1631,9 @@ class EventFeedback(TypedDict):
     last_detail: NotRequired[str]
     """What happened to the newest attempt at an endpoint that has not acknowledged the event, and what to look at."""
     subject: NotRequired[str]
-    """Subject of the message. Absent when the message is beyond its retention."""
+    """Subject of the message. Absent when the message is beyond its retention, and in streams of events, which would
+    have to read the content of each message for it.
+    """
 
 
 Event = EventDelivered | EventBounced | EventRejected | EventFeedback
