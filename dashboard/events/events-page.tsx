@@ -98,8 +98,7 @@ const idOf = ({ eventId }: Event) => eventId
 
 const COLUMNS: Column<Event>[] = [
   { head: 'Status', bare: true, cell: (row) => <Outcome {...row} /> },
-  { head: 'To', bare: true, cell: (row) => <Recipient {...row} /> },
-  { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => subject && <OutsideText text={subject} line /> },
+  { head: 'Message', bare: true, wide: true, cell: (row) => <Message {...row} /> },
   { head: 'Reply', cell: ({ smtp }) => smtp?.code && <code>{[smtp.code, smtp.enhanced].join(' ')}</code> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
   { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
@@ -115,13 +114,20 @@ function Outcome({ sandbox, ...event }: Event) {
 }
 
 /** The message's page shows the event with its attempts. */
-function Recipient({ eventId, messageId, recipient }: Event) {
+function Message({ eventId, messageId, recipient, subject }: Event) {
   const { membership } = useAccount()
   const params = { account: membership.accountId, message: messageId }
   return (
-    <RowLink to="/$account/messages/$message" params={params} search={{ recipient, event: eventId }}>
-      <Address email={recipient} />
-    </RowLink>
+    <div className={styles.message}>
+      <RowLink to="/$account/messages/$message" params={params} search={{ recipient, event: eventId }}>
+        <Address email={recipient} />
+      </RowLink>
+      {subject && (
+        <div className={styles.subject}>
+          <OutsideText text={subject} line />
+        </div>
+      )}
+    </div>
   )
 }
 

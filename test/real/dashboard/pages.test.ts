@@ -19,6 +19,8 @@ beforeAll(async () => {
   owner = await signUp(page, setUpLink)
   const message = await send({ to: 'mailbox_full@simulator.test' })
   await send({ to: 'delivered@simulator.test' })
+  const long = 'policy_block+a-local-part-as-long-as-one-may-well-be@simulator.test'
+  await send({ to: long, subject: 'A subject that does not fit into a row of any list beside all that else it has' })
   const domain = await firstDomain(installation)
   const replay = await storeReplay(installation, owner.account)
   ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
@@ -67,8 +69,8 @@ describe.each(PAGES)('%s', (_, path) => {
 /** The sum of the shifts of a layout that people do not notice. */
 const MOST_SHIFT = 0.05
 
-test.each(PAGES.flatMap(([name, path]) => [1280, 360].map((width) => [name, width, path] as const)))(
-  '%s has its place at %d pixels before its content is loaded',
+test.each(PAGES.flatMap(([name, path]) => [1280, 1024, 360].map((width) => [name, width, path] as const)))(
+  '%s is as wide as a window of %d pixels, and has its place before its content is loaded',
   async (_, width, path) => {
     const page = await context.newPage()
     await page.addInitScript(OBSERVE_SHIFT)
@@ -77,6 +79,7 @@ test.each(PAGES.flatMap(([name, path]) => [1280, 360].map((width) => [name, widt
     await loaded(page)
     await page.waitForLoadState('networkidle')
     expect(await page.evaluate('window.shift')).toBeLessThan(MOST_SHIFT)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
     await page.close()
   },
 )

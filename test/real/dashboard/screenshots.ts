@@ -7,7 +7,7 @@ import { signUp } from './owner.ts'
 import { PAGES, pathOf } from './pages.ts'
 import { startSample } from './sample.ts'
 
-// `npm run screenshots`: every page in light and in dark, wide and narrow, into screenshots/, and for the README and
+// `npm run screenshots`: every page in light and in dark, at three widths, into screenshots/, and for the README and
 // the guides three pages into docs/images/: one of the sample, and two of the demo's week.
 
 const FOLDER = 'screenshots'
@@ -18,6 +18,7 @@ const OF_DEMO = {
   message: '/messages?reason=mailbox_full',
 }
 const NARROW = { width: 360, height: 740 }
+const MIDDLE = { width: 1024, height: 768 }
 const WIDE = { width: 1280, height: 800 }
 
 await Promise.all([mkdir(FOLDER, { recursive: true }), mkdir(IMAGES, { recursive: true })])
@@ -33,19 +34,20 @@ const inbox = await firstInInbox(installation, page, account)
 const ids = { message, domain, inbox, replay: await storeReplay(installation, account) }
 
 for (const [name, path] of PAGES) {
-  await page.setViewportSize(WIDE)
   await page.goto(`${ready.url}/dashboard/${account}${pathOf(path, ids)}`)
   await loaded(page)
   await page.waitForLoadState('networkidle')
   const file = name.toLowerCase().replaceAll(' ', '-')
   for (const colorScheme of ['dark', 'light'] as const) {
+    await page.setViewportSize(WIDE)
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
-    await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.png`), fullPage: true })
     if (OF_SAMPLE.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
+    for (const size of [WIDE, MIDDLE, NARROW]) {
+      await page.setViewportSize(size)
+      await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.${size.width}.png`), fullPage: true })
+    }
   }
-  await page.setViewportSize(NARROW)
-  await page.screenshot({ path: join(FOLDER, `${file}.narrow.png`), fullPage: true })
   console.log(`${name} is in ${FOLDER}/${file}.*.png`)
 }
 
