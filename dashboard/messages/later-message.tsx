@@ -1,4 +1,3 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Link } from '@tanstack/react-router'
 import { EmailService, type GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
@@ -25,7 +24,7 @@ export function LaterMessage({ email, recipient }: LaterMessageProps) {
   const isSearched = /[\p{L}\p{N}]/u.test(subject) && [...subject].length <= MOST_CHARACTERS
   const { data } = useQuery(
     EmailService.method.listEmails,
-    { recipient, subject, sandbox, from: timestampFromMs(timestampMs(createdAt!)), limit: LOOKED_AT },
+    { recipient, subject, sandbox, from: createdAt, limit: LOOKED_AT },
     { enabled: isSearched },
   )
   const later = data?.emails.find((one) => one.subject === subject && one.messageId > messageId)
