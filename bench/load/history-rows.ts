@@ -103,7 +103,9 @@ export function rowsOf(table: Table, owners: Owners, day: Day): string {
         select id, account_id, status, reason, sandbox, tenant_id, 'eu', domain, tag, 2318, sha256(id::text::bytea),
           ${time}, ${time} + interval '400 ms',
           json_build_object('from', 'Shop <hello@' || domain || '>', 'to', json_build_array(email), 'subject',
-            case i % 10 when 4 then 'ご注文' || i || 'の商品を発送いたしました' else 'Your order ' || i || ' has been shipped' end, 'headers', json_build_array(), 'attachments', json_build_array(),
+            case i % 10 when 4 then 'ご注文' || i || 'の商品を発送いたしました'
+              else 'Your order ' || i || ' has been shipped' end,
+            'headers', json_build_array(), 'attachments', json_build_array(),
             'metadata', json_build_object('order', i::text, 'customer', 'customer-' || i % 5000), 'tag', tag)
         ${from}`
     case 'recipients':

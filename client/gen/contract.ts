@@ -2240,8 +2240,8 @@ export interface ListEmailsQuery {
   recipient_domain?: string
   /**
    * Only emails whose subject has all of these words, in any order. Only whole words match, and case does not matter.
-   * Every character but a letter or a digit separates words. In scripts that write no spaces between words, and in
-   * Korean, a part of a text matches: a subject with every pair of neighbouring characters that is in the part.
+   * Every character but a letter or a digit separates words. In Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer
+   * any part of a text matches: all characters that are neighbours in the part must be neighbours in the subject.
    */
   subject?: string
   /**

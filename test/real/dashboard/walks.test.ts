@@ -7,7 +7,8 @@ import { firstDomain, firstInInbox, type Installation, startInstallation, storeR
 import { type Owner, signUp } from './owner.ts'
 import { type Ids, PAGES, pathOf } from './pages.ts'
 
-// Walks through all pages: by the roles other than the owner, with a screen reader, and the rotation of keys.
+// Walks through all pages: by the roles other than the owner, with a screen reader, after an erasure; and the rotation
+// of keys.
 
 let installation: Installation
 let owner: Owner

@@ -3192,9 +3192,9 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
     subject: NotRequired[str]
     """Only emails whose subject has all of these words, in any order. Only whole words match, and case does not
-    matter. Every character but a letter or a digit separates words. In scripts that write no spaces between
-    words, and in Korean, a part of a text matches: a subject with every pair of neighbouring characters that is
-    in the part.
+    matter. Every character but a letter or a digit separates words. In Japanese, Chinese, Korean, Thai, Lao,
+    Burmese and Khmer any part of a text matches: all characters that are neighbours in the part must be
+    neighbours in the subject.
     """
     metadata: NotRequired[dict[str, str]]
     """Only emails with all of these pairs in their `metadata`. Key and value are compared exactly. In a URL a pair
