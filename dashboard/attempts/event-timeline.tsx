@@ -161,7 +161,8 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
       )}
       {responseExcerpt && tone !== 'delivered' && isLatest && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the block scrolls, and a keyboard has to reach it
-        <section tabIndex={0} className={styles.response}>
+        <section tabIndex={0} className={styles.response} aria-label="Response">
+          <span className="faint">Response: </span>
           <OutsideText text={responseExcerpt} mono />
           {responseCut && <span className="faint"> The rest is not stored.</span>}
         </section>

@@ -3,7 +3,7 @@ import { Button, Switch } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconDownload, IconRefresh } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Domain, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
@@ -16,7 +16,7 @@ import { Page } from '../frame/page.tsx'
 import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
-import { DOMAIN_STATES, isLocal } from './domain-states.ts'
+import { isLocal, shownDomain } from './domain-states.ts'
 import styles from './domains.module.css'
 import { Sending } from './pause.tsx'
 import { Records } from './records.tsx'
@@ -50,13 +50,22 @@ export function DomainPage() {
   )
 }
 
+function AllDomains() {
+  const { membership } = useAccount()
+  return (
+    <Link to="/$account/domains" params={{ account: membership.accountId }} className="text-link">
+      All domains
+    </Link>
+  )
+}
+
 function DomainView({ domain }: { domain: Domain }) {
   const mayChange = useMay(Role.MEMBER)
   const show = useShowDomain()
   const id = domain.domainId
   const check = useMutation(DomainService.method.verifyDomain, { onSuccess: show })
   const update = useMutation(DomainService.method.updateDomain, { onSuccess: show })
-  const { sentence, ...state } = DOMAIN_STATES[domain.status]!
+  const { sentence, ...state } = shownDomain(domain)
   const actions = mayChange && (
     <Button
       size="sm"
@@ -68,7 +77,7 @@ function DomainView({ domain }: { domain: Domain }) {
     </Button>
   )
   return (
-    <Page title={domain.domain} actions={actions}>
+    <Page title={domain.domain} above={<AllDomains />} actions={actions}>
       <ReaderNote />
       <p className={styles.state}>
         <Pill {...state} large /> <span>{sentence}</span>
@@ -80,7 +89,9 @@ function DomainView({ domain }: { domain: Domain }) {
         <h2>DNS records</h2>
         <div className={styles.sectionHead}>
           <p className="soft">
-            Create these at the provider that hosts the DNS of {domain.domain}, or import the file there.
+            {isLocal(domain.records)
+              ? 'This installation has no public address yet. These records are for a trial on this machine.'
+              : `Create these at the provider that hosts the DNS of ${domain.domain}, or import the file there.`}
           </p>
           <Button
             variant="default"
@@ -91,11 +102,6 @@ function DomainView({ domain }: { domain: Domain }) {
             Zone file
           </Button>
         </div>
-        {isLocal(domain.records) && (
-          <p className={styles.advice} role="note">
-            This installation has no public address yet. These records are for a trial on this machine.
-          </p>
-        )}
         <Records domain={domain} isChecking={check.isPending} />
       </section>
       <section className={styles.section}>

@@ -1,4 +1,4 @@
-import { type DomainRecord, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { type Domain, type DomainRecord, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
@@ -36,6 +36,19 @@ export const DOMAIN_STATES: Record<DomainStatus, Shown> = {
   },
 }
 
+/** A domain that the operator vouches for is verified without a check of its records. */
+export const isVouchedFor = ({ status, records }: Pick<Domain, 'status' | 'records'>) =>
+  status === DomainStatus.VERIFIED && !records.some(({ lastCheckedAt }) => lastCheckedAt)
+
+/** How a domain is shown. */
+export const shownDomain = (domain: Domain): Shown =>
+  isVouchedFor(domain)
+    ? {
+        ...DOMAIN_STATES[domain.status]!,
+        sentence: 'You can send from this domain: the operator of this installation vouches for it.',
+      }
+    : DOMAIN_STATES[domain.status]!
+
 /** How each state of a record is shown. */
 export const RECORD_STATES: Record<RecordStatus, Omit<Shown, 'sentence'>> = {
   [RecordStatus.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
@@ -45,8 +58,12 @@ export const RECORD_STATES: Record<RecordStatus, Omit<Shown, 'sentence'>> = {
 }
 
 /** A record that a new domain does not have yet is no fault: its owner is about to create it. */
-export function stateOfRecord({ status, observed }: Pick<DomainRecord, 'status' | 'observed'>, domain: DomainStatus) {
-  const isAwaited = domain === DomainStatus.PENDING && status === RecordStatus.FAILED && observed.length === 0
+export function stateOfRecord(
+  { status, observed }: Pick<DomainRecord, 'status' | 'observed'>,
+  domain: Pick<Domain, 'status' | 'records'>,
+) {
+  if (isVouchedFor(domain)) return { tone: 'neutral', word: 'Not needed' } as const
+  const isAwaited = domain.status === DomainStatus.PENDING && status === RecordStatus.FAILED && observed.length === 0
   return isAwaited ? ({ tone: 'waiting', word: 'Not there yet' } as const) : RECORD_STATES[status]!
 }
 

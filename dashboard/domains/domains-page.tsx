@@ -15,7 +15,7 @@ import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { AddDomain } from './add-domain.tsx'
-import { BREAKER_STATES, DOMAIN_STATES } from './domain-states.ts'
+import { BREAKER_STATES, DOMAIN_STATES, isVouchedFor } from './domain-states.ts'
 
 const REFRESH_MS = 15_000
 
@@ -64,10 +64,10 @@ function DomainLink({ domainId, domain }: Domain) {
   )
 }
 
-/** A domain that the operator vouches for is verified without a check of its records. */
-function foundOf({ records, status }: Domain): string {
-  const isChecked = records.some(({ lastCheckedAt }) => lastCheckedAt)
-  if (!isChecked) return status === DomainStatus.VERIFIED ? 'Not needed' : 'Not checked'
+function foundOf(domain: Domain): string {
+  const { records } = domain
+  if (isVouchedFor(domain)) return 'Not needed'
+  if (!records.some(({ lastCheckedAt }) => lastCheckedAt)) return 'Not checked'
   const found = records.filter(({ status }) => status === RecordStatus.VERIFIED).length
   return `${found} of ${records.length}`
 }

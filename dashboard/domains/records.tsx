@@ -53,8 +53,8 @@ function Host({ host, domain }: { host: string; domain: string }) {
         </div>
       ))}
       <div>
-        <Copied text={host} label="whole host" />
-        <p className="faint">whole</p>
+        <Copied text={host} label="full host name" />
+        <p className="faint">full name</p>
       </div>
     </div>
   )
@@ -86,7 +86,7 @@ function Value({ record, value, observed, error, status }: DomainRecord) {
 const CHECKING = { tone: 'waiting', word: 'Checking' } as const
 
 function State({ record, domain, isChecking }: RecordsProps & { record: DomainRecord }) {
-  const state = isChecking ? CHECKING : stateOfRecord(record, domain.status)
+  const state = isChecking ? CHECKING : stateOfRecord(record, domain)
   return (
     <div className={styles.cell} aria-live="polite">
       <Pill tone={state.tone} word={state.word} />

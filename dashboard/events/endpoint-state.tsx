@@ -49,7 +49,10 @@ export function EndpointState(props: EndpointStateProps) {
   return (
     <div className={styles.endpoint}>
       {failure ? (
-        <Pill tone={failure} word={`Endpoint${name} fails`} />
+        <Pill
+          tone={failure}
+          word={consecutiveFailures === 1 ? `Last attempt${name && ` at${name}`} failed` : `Endpoint${name} fails`}
+        />
       ) : waiting > 0 ? (
         <Pill tone="waiting" word="Waiting" />
       ) : (
@@ -59,13 +62,10 @@ export function EndpointState(props: EndpointStateProps) {
         {waitingWords(waiting)}
         {oldestWaitingAt && (
           <>
-            , the oldest of an event from <Ago at={oldestWaitingAt} />.
+            , the oldest for an event of <Ago at={oldestWaitingAt} />.
           </>
         )}{' '}
-        {consecutiveFailures > 0 &&
-          (consecutiveFailures === 1
-            ? 'The last attempt failed. '
-            : `The last ${countOf(consecutiveFailures)} attempts failed. `)}
+        {consecutiveFailures > 1 && `The last ${countOf(consecutiveFailures)} attempts failed. `}
         {failure && (
           <>
             <Link to="/$account/settings/webhook" params={params} className="text-link">

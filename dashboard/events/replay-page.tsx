@@ -54,8 +54,8 @@ export function ReplayPage() {
       <ReaderNote />
       <Stack gap="md" className={styles.replay}>
         <p className="soft">
-          Every matching event goes to your current endpoint again, the oldest first, with the bytes it had. No email is
-          sent again. Your endpoint should accept an event twice: its id stays the same.
+          Every matching event goes to your current endpoint again, the oldest first, with the same body and the same
+          id. No email is sent again. Your endpoint gets events that it may have already.
         </p>
         <LeftOut />
         <RangePicker
@@ -122,7 +122,7 @@ function Matching({ count, more, isComplete, perSecond }: EventCount & { perSeco
         {more && 'More than '}
         {countOf(count)} {count === 1 ? 'event matches' : 'events match'}.
       </strong>{' '}
-      <span className="soft">That takes at least {lengthOf(Math.ceil(count / perSecond) * 1_000)} at this pace.</span>
+      <span className="soft">That takes at least {lengthOf((count / perSecond) * 1_000)} at this pace.</span>
     </>
   )
 }
@@ -132,8 +132,8 @@ function PastReplays() {
   if (!data?.replays.length) return null
   return (
     <section className={styles.past}>
-      <h2>Past replays</h2>
-      <Rows label="Past replays" columns={COLUMNS} rows={data.replays} idOf={({ replayId }) => replayId} />
+      <h2>Replays</h2>
+      <Rows label="Replays" columns={COLUMNS} rows={data.replays} idOf={({ replayId }) => replayId} />
     </section>
   )
 }

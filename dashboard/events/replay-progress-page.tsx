@@ -80,8 +80,7 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
       </p>
       {state === ReplayState.RUNNING && dispatched < total && (
         <p className="soft">
-          An event can be stored a few seconds after its time. So the replay waits 20 seconds before it sends the newest
-          events, and leaves none out.
+          The newest events follow 20 seconds later, because some may still be on their way to the store.
         </p>
       )}
       {givenUp > 0 && <GivenUp replay={replay} />}

@@ -48,7 +48,7 @@ function MessageView({ message }: { message: GetInboxMessageResponse }) {
         <Fact term="Size">{sizeOf(sizeBytes)}</Fact>
         <Fact term="Verdict">
           <a className="text-link" href={`/dashboard/${membership.accountId}/messages/${messageId}`}>
-            See what the send returned
+            What the send returned
           </a>
         </Fact>
       </dl>

@@ -41,8 +41,8 @@ export function InboxPage() {
   return (
     <Page title="Inbox" actions={clear}>
       <p className={`soft ${styles.words}`}>
-        Messages that the simulator accepted: those to delivered@, complaint@ and late_bounce@simulator.test. They are
-        in memory, the newest 500 up to 64 MiB, until the server restarts.
+        Messages to delivered@simulator.test, complaint@simulator.test and late_bounce@simulator.test. The newest 500,
+        at most 64 MiB, are kept in memory until the server restarts.
       </p>
       {inbox.error && !inbox.data ? (
         <ErrorState error={inbox.error} retry={() => void inbox.refetch()} />

@@ -84,6 +84,8 @@ export const theme = createTheme({
     InputWrapper: { styles: { label: { marginBottom: 4, lineHeight: '20px' }, description: { lineHeight: '16px' } } },
     Checkbox: { defaultProps: { iconColor: 'var(--mantine-primary-color-contrast)' } },
     Radio: { defaultProps: { iconColor: 'var(--mantine-primary-color-contrast)' } },
+    // Mantine's white thumb would not be seen on the pale track of the dark scheme.
+    Switch: { styles: { thumb: { '--switch-thumb-bg': 'var(--mantine-primary-color-contrast)' } } },
     CloseButton: { defaultProps: { 'aria-label': 'Close' } },
   },
 })

@@ -105,10 +105,13 @@ function Tries({ tried }: { tried: TriedHost[] }) {
 }
 
 function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientOutcome }) {
-  const { totalMs, restMs } = spanOf(smtp)
+  const span = spanOf(smtp)
+  // A rest of a few milliseconds is no step, and then no part of the sum.
+  const restMs = span.restMs < 5 ? 0 : span.restMs
+  const totalMs = span.totalMs - span.restMs + restMs
   return (
     <ol className={styles.phases}>
-      {restMs >= 5 && (
+      {restMs > 0 && (
         <li className={styles.step}>
           <div className={styles.line}>
             <span className={styles.ours}>Checks, and waiting for a connection</span>
@@ -132,7 +135,7 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
       ))}
       <li className={styles.step}>
         <div className={`${styles.line} ${styles.total}`}>
-          <span>Together</span>
+          <span>Total</span>
           <span />
           <span className={styles.length}>{phaseLength(totalMs)}</span>
         </div>

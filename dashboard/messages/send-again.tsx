@@ -42,7 +42,7 @@ export function SendAgain({ email }: { email: GetEmailResponse }) {
   }
   if (!maySend || email.sandbox || candidates.length + doubtful.length === 0) return null
   const fault = repeatFault(email)
-  if (fault) return <p className="soft">It cannot be sent again from here. {fault}</p>
+  if (fault) return <p className="soft">Only your application can send it again. {fault}</p>
   return (
     <div>
       <Button variant="default" size="sm" leftSection={<IconSend size={16} aria-hidden />} onClick={open}>

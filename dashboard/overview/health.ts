@@ -67,11 +67,14 @@ const RULES: Rule[] = [
     const tone = toneOf(endpoint)
     if (!tone) return []
     const { failedSince, lastAcknowledgedAt } = endpoint
-    const failed = failedSince === 1 ? 'the last attempt failed' : `the last ${countOf(failedSince)} attempts failed`
+    const failed =
+      failedSince === 1
+        ? `The last attempt at your webhook endpoint${name} failed.`
+        : `Your webhook endpoint${name} fails: the last ${countOf(failedSince)} attempts failed.`
     const since = lastAcknowledgedAt
       ? `It last acknowledged an event ${relativeTime(timestampMs(lastAcknowledgedAt), nowMs)}.`
       : 'It has never acknowledged an event.'
-    return [{ tone, sentence: `Your webhook endpoint${name} fails: ${failed}. ${since}`, page: 'events' }]
+    return [{ tone, sentence: `${failed} ${since}`, page: 'events' }]
   }),
   forEachEndpoint((endpoint, nowMs, name) => {
     if (!endpoint.oldestWaiting || toneOf(endpoint) === 'error') return []

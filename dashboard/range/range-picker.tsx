@@ -15,10 +15,12 @@ interface RangePickerProps {
   onChange(next: RangeSearch): void
   /** The label of the button that removes the range. Without it the page always has a range. */
   all?: string
+  /** How long the rows of the page are kept, in milliseconds. Longer presets are left out. */
+  keptMs?: number
 }
 
 /** The range of a page: one of the presets, or two times. */
-export function RangePicker({ value, onChange, all }: RangePickerProps) {
+export function RangePicker({ value, onChange, all, keptMs = Number.POSITIVE_INFINITY }: RangePickerProps) {
   const own = ownWords(value)
   const [opened, { toggle, close }] = useDisclosure()
   const choose = (next: RangeSearch) => onChange({ range: undefined, from: undefined, to: undefined, ...next })
@@ -31,7 +33,7 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
           <span className={styles.short}>All</span>
         </button>
       )}
-      {PRESETS.map(([name, label]) => (
+      {PRESETS.filter(([, , lengthMs]) => lengthMs < keptMs).map(([name, label]) => (
         <button
           key={name}
           type="button"
@@ -45,10 +47,10 @@ export function RangePicker({ value, onChange, all }: RangePickerProps) {
       <Popover opened={opened} onChange={(next) => !next && close()} position="bottom-end" trapFocus>
         <Popover.Target>
           <button type="button" aria-pressed={own !== undefined} onClick={toggle} className={styles.own}>
-            {own ?? 'Own range'}
+            {own ?? 'Custom range'}
           </button>
         </Popover.Target>
-        <Popover.Dropdown aria-label="Own range">
+        <Popover.Dropdown aria-label="Custom range">
           <Suspense fallback={<LoadingBlock height={380} />}>
             <OwnRange
               value={value}

@@ -23,6 +23,7 @@ import { errorCode, errorWord, REFUSED_FILTERS, requestOf } from './refused-filt
 import styles from './refused-sends.module.css'
 
 const method = EmailService.method.listRefusedSends
+const KEPT_MS = 7 * 24 * 60 * 60_000
 
 /** Sends that ended with an error before there was an email, newest first. */
 export function RefusedSendsPage() {
@@ -50,6 +51,7 @@ export function RefusedSendsPage() {
           <RangePicker
             value={search}
             all="All 7 days"
+            keptMs={KEPT_MS}
             onChange={(next) => void navigate({ search: (current) => ({ ...current, ...next }), replace: true })}
           />
         </div>

@@ -33,8 +33,8 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
       <section className={styles.section}>
         <h2>Requests</h2>
         <p className="soft">
-          Tier {limits.tier}. A batch counts as one request. Above the limit, calls fail with{' '}
-          <code>rate_limit_exceeded</code> and say when to try again.
+          The tier of this account is “{limits.tier}”. A batch counts as one request. Calls above the limit fail, and
+          say when to try again.
         </p>
         <Facts facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
       </section>
@@ -51,7 +51,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
       </section>
       <MonthSection month={limits.month!} />
       <section className={styles.section}>
-        <h2>One message</h2>
+        <h2>Sizes and counts</h2>
         <p className="soft">A larger request is refused as a whole, before anything is sent.</p>
         <Facts facts={messageFacts(limits)} />
       </section>
@@ -67,7 +67,7 @@ function Volumes({ volumes }: { volumes: DomainVolume[] }) {
     { head: 'Domain', bare: true, wide: true, cell: ({ domain }) => domain },
     { head: 'Sent today', numbers: true, cell: ({ sentToday }) => countOf(sentToday) },
     { head: 'Allowed today', numbers: true, cell: (row) => data && (isVerified(row) ? allowed(row) : 'None') },
-    { head: 'Used', cell: (row) => data && (isVerified(row) ? <Used {...row} /> : <Note>Not verified</Note>) },
+    { head: 'Warm-up used', cell: (row) => data && (isVerified(row) ? <Used {...row} /> : <Note>Not verified</Note>) },
   ]
   return <Rows label="Volume of domains today" columns={columns} rows={volumes} idOf={(row) => row.domain} />
 }
@@ -77,7 +77,7 @@ const allowed = ({ dailyLimit }: DomainVolume) => (dailyLimit === undefined ? 'N
 const Note = ({ children }: { children: string }) => <span className="faint">{children}</span>
 
 function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
-  if (dailyLimit === undefined) return <Note>No warm-up</Note>
+  if (dailyLimit === undefined) return <Note>Not in warm-up</Note>
   const percent = dailyLimit === 0 ? 100 : Math.min(100, (sentToday / dailyLimit) * 100)
   return (
     <Progress.Root size="sm" w={120} aria-label={`Used by ${domain}`}>
@@ -88,18 +88,18 @@ function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
 
 function messageFacts({ sizes, counts }: GetLimitsResponse): [string, string][] {
   return [
-    ['Request', sizeOf(sizes!.requestBytes)],
-    ['html', sizeOf(sizes!.htmlBytes)],
-    ['text', sizeOf(sizes!.textBytes)],
-    ['Attachments together', sizeOf(sizes!.attachmentsBytes)],
-    ['Attachments', countOf(counts!.attachments)],
-    ['Recipients', countOf(counts!.recipients)],
+    ['A request', sizeOf(sizes!.requestBytes)],
+    ['HTML of a message', sizeOf(sizes!.htmlBytes)],
+    ['Text of a message', sizeOf(sizes!.textBytes)],
+    ['All attachments of a message', sizeOf(sizes!.attachmentsBytes)],
+    ['Attachments of a message', countOf(counts!.attachments)],
+    ['Recipients of a message', countOf(counts!.recipients)],
     ['Subject', `${countOf(sizes!.subjectCharacters)} characters`],
     ['Custom headers', countOf(counts!.headers)],
     ['Value of a header', `${countOf(sizes!.headerValueCharacters)} characters`],
-    ['tenant_id', `${countOf(sizes!.tenantIdCharacters)} characters`],
+    ['Tenant', `${countOf(sizes!.tenantIdCharacters)} characters`],
     ['Messages in a batch', countOf(counts!.batchEmails)],
-    ['Addresses in an import', countOf(counts!.importAddresses)],
+    ['Addresses in one API call of an import', countOf(counts!.importAddresses)],
   ]
 }
 

@@ -90,12 +90,12 @@ function FileChoice({ refusal, columns, states, onChoose, change }: FileChoicePr
   return (
     <Stack gap="sm" align="flex-start">
       <p className="soft">
-        A text file with one address in each line, a CSV file with a column of addresses, or JSON, as other services
-        export it. At most 1,000,000 lines. You see what the import would do before it begins. An address that is
-        already suppressed stays as it is.
+        A text file with one address per line, a CSV file with a column of addresses, or JSON, as other services export
+        it. At most 1,000,000 lines. You see what the import would do before it begins. An address that is already
+        suppressed stays as it is.
       </p>
       <TextInput
-        label="Tenant"
+        label="Tenant (optional)"
         description="Only sends of this tenant are refused. Leave it empty for all sends of the account."
         value={tenantId}
         onChange={(event) => setTenantId(event.currentTarget.value)}

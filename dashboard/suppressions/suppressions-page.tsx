@@ -155,10 +155,10 @@ const REMOVE: Column<SuppressionEntry> = {
 function AddressCell({ email, detail, reason, evidence }: SuppressionEntry) {
   return (
     <div className={styles.address}>
-      <Address email={email} />
+      <Address email={email} wrap />
       {detail && (
-        <div className={styles.detail}>
-          <OutsideText text={withoutAddress(detail, email)} line />
+        <div className={`${styles.detail} ${styles.reply}`}>
+          <OutsideText text={withoutAddress(detail, email)} />
         </div>
       )}
       {evidence && reason === SuppressionReason.BOUNCE && (

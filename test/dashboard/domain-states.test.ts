@@ -1,3 +1,5 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
 import {
   DOMAIN_STATES,
@@ -6,7 +8,13 @@ import {
   RECORD_STATES,
   stateOfRecord,
 } from '../../dashboard/domains/domain-states.ts'
-import { DomainStatus, DomainStatusSchema, RecordStatus, RecordStatusSchema } from '../../gen/verdict/v1/domains_pb.ts'
+import {
+  DomainRecordSchema,
+  DomainStatus,
+  DomainStatusSchema,
+  RecordStatus,
+  RecordStatusSchema,
+} from '../../gen/verdict/v1/domains_pb.ts'
 
 test.each([
   ['example.com', 'example.com', ['@']],
@@ -41,10 +49,19 @@ test('every state of a domain and of a record has its words', () => {
   for (const { number } of RecordStatusSchema.values) expect(RECORD_STATES).toHaveProperty(String(number))
 })
 
+function shown(status: DomainStatus, observed: string[], { isChecked = true } = {}) {
+  const lastCheckedAt = isChecked ? timestampFromMs(Date.UTC(2026, 0, 1)) : undefined
+  const records = [create(DomainRecordSchema, { status: RecordStatus.FAILED, observed, lastCheckedAt })]
+  return stateOfRecord(records[0]!, { status, records }).word
+}
+
 test('a record that a new domain does not have yet is no fault; a wrong one is, and one that has gone', () => {
-  const shown = (observed: string[], domain: DomainStatus) =>
-    stateOfRecord({ status: RecordStatus.FAILED, observed }, domain).word
-  expect(shown([], DomainStatus.PENDING)).toBe('Not there yet')
-  expect(shown(['v=spf1 -all'], DomainStatus.PENDING)).toBe('Missing or wrong')
-  expect(shown([], DomainStatus.VERIFIED)).toBe('Missing or wrong')
+  expect(shown(DomainStatus.PENDING, [])).toBe('Not there yet')
+  expect(shown(DomainStatus.PENDING, ['v=spf1 -all'])).toBe('Missing or wrong')
+  expect(shown(DomainStatus.VERIFIED, [])).toBe('Missing or wrong')
+})
+
+test('a domain that the operator vouches for needs no record', () => {
+  expect(shown(DomainStatus.VERIFIED, [], { isChecked: false })).toBe('Not needed')
+  expect(shown(DomainStatus.PENDING, [], { isChecked: false })).toBe('Not there yet')
 })

@@ -47,7 +47,7 @@ test('the overview names an endpoint that fails from its first failure on', () =
   expect(shown(1, 60_000)).toMatchObject([
     {
       tone: 'warning',
-      sentence: 'Your webhook endpoint fails: the last attempt failed. It last acknowledged an event 1 min ago.',
+      sentence: 'The last attempt at your webhook endpoint failed. It last acknowledged an event 1 min ago.',
     },
   ])
 })

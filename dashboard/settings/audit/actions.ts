@@ -24,7 +24,7 @@ const WORDS: Record<string, string> = {
   'address.erase': 'Erased an address, now',
   'person.invite': 'Invited',
   'person.withdraw_invitation': 'Withdrew the invitation of',
-  'person.join': 'Joined as',
+  'person.join': 'Joined the account:',
   'person.rename': 'Changed the name of',
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',

@@ -13,7 +13,7 @@ export function Change({ entry: { action, target, ...entry } }: { entry: AuditEn
   const fields = changedFields(action, before, after)
   return (
     <div>
-      {entryWords(action, after)} <OutsideText text={target} />
+      {entryWords(action, after)} <OutsideText text={target} addresses={target.includes('@')} />
       {fields.length > 0 && (
         <div className={styles.fields}>
           {fields.map((field, at) => (

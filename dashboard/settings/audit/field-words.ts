@@ -1,3 +1,6 @@
+import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import { ROLE_WORDS } from '../../account/account.ts'
+import { EVENT_KINDS } from '../../events/event-kinds.ts'
 import { countOf } from '../../numbers/quantities.ts'
 import { minuteOf } from '../../time/times.ts'
 
@@ -5,6 +8,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** Fields whose names are not words. Others are shown with spaces: `already_suppressed` is "already suppressed". */
 const NAMES: Record<string, string> = {
+  url: 'URL',
   already_suppressed: 'already suppressed',
   invalid: 'not an address',
   test: 'test key',
@@ -15,6 +19,12 @@ const NAMES: Record<string, string> = {
   per_second: 'at most per second',
   total: 'events in total',
   failures: 'times',
+}
+
+/** Values that the pages name by other words. */
+const WORDS: Record<string, Record<string, string>> = {
+  role: Object.fromEntries(Object.entries(Role).map(([name, role]) => [name.toLowerCase(), ROLE_WORDS[role]])),
+  events: Object.fromEntries(EVENT_KINDS.map(({ kind, events }) => [kind, events])),
 }
 
 /** The field of an action that the words of its entry already say. */
@@ -47,6 +57,7 @@ const nameWords = (name: string) =>
   NAMES[name] ?? name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll('_', ' ')
 
 function valueWords(name: string, value: unknown): string | undefined {
+  if (typeof value === 'string' && WORDS[name]?.[value]) return WORDS[name][value]
   if (value === null || value === undefined || value === '') return undefined
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'number') return countOf(value)

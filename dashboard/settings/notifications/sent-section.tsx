@@ -34,7 +34,7 @@ export function SentSection() {
         idOf={idOf}
         empty={
           <EmptyState title="Nothing was sent yet">
-            When an endpoint fails, a breaker opens or a domain lapses, the notifications about it appear here.
+            When one of the troubles above begins or ends, the notifications about it appear here.
           </EmptyState>
         }
       />

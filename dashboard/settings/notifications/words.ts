@@ -21,12 +21,12 @@ export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
   [
     TroubleKind.PROVIDER_REFUSES,
     'A mailbox provider refuses your mail',
-    'Of 20 emails or more within an hour it blocked half or more by policy.',
+    'Within an hour it blocked at least half of your emails by its policy, and there were at least 20.',
   ],
   [
     TroubleKind.PROVIDER_BAD_HOUR,
     'A mailbox provider refuses addresses that exist',
-    'It refuses many addresses as unknown that took mail before. They are suppressed for seven days at most.',
+    'It refuses many addresses that took mail before. They are suppressed for at most seven days.',
   ],
 ]
 

@@ -51,7 +51,7 @@ export function PeoplePage() {
       ) : list.data ? (
         <People list={list.data} />
       ) : (
-        <LoadingRows columns={columnsOf(person.personId, isOwner)} rows={3} />
+        <LoadingRows columns={columnsOf(person.personId, [])} rows={3} />
       )}
       {open === 'invite' && <InviteDialog onClose={close} />}
       {open === 'rename' && (
@@ -70,8 +70,11 @@ function People({ list }: { list: ListPeopleResponse }) {
   const isOwner = useMay(Role.OWNER)
   const { person: reader } = useAccount()
   const [leaving, setLeaving] = useState<Person>()
-  const columns = columnsOf(reader.personId, isOwner)
-  if (isOwner) columns.push(removeColumn(setLeaving))
+  const owners = list.people.filter(({ role }) => role === Role.OWNER)
+  // The service refuses to leave an account without an owner.
+  const changeable = isOwner ? list.people.filter((person) => owners.length > 1 || person !== owners[0]) : []
+  const columns = columnsOf(reader.personId, changeable)
+  if (isOwner) columns.push(removeColumn(changeable, setLeaving))
   return (
     <>
       <Rows label="People" columns={columns} rows={list.people} idOf={(person) => person.personId} />
@@ -81,11 +84,11 @@ function People({ list }: { list: ListPeopleResponse }) {
   )
 }
 
-const columnsOf = (you: string, isOwner: boolean): Column<Person>[] => [
+const columnsOf = (you: string, changeable: Person[]): Column<Person>[] => [
   { head: 'Person', bare: true, wide: true, cell: (person) => <PersonName person={person} you={you} /> },
   {
     head: 'Role',
-    cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
+    cell: (person) => (changeable.includes(person) ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
   },
   { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
   { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} /> },
@@ -102,15 +105,18 @@ function PersonName({ person, you }: { person: Person; you: string }) {
   )
 }
 
-function removeColumn(onRemove: (person: Person) => void): Column<Person> {
+function removeColumn(changeable: Person[], onRemove: (person: Person) => void): Column<Person> {
   return {
     head: 'Actions',
     quiet: true,
-    cell: (person) => (
-      <Button variant="default" size="xs" onClick={() => onRemove(person)} aria-label={`Remove ${person.name}`}>
-        Remove
-      </Button>
-    ),
+    cell: (person) =>
+      changeable.includes(person) ? (
+        <Button variant="default" size="xs" onClick={() => onRemove(person)} aria-label={`Remove ${person.name}`}>
+          Remove
+        </Button>
+      ) : (
+        <span className="faint">The only owner</span>
+      ),
   }
 }
 

@@ -13,7 +13,7 @@ export function SecondFactorSection({ isOn }: { isOn: boolean }) {
     <section className={styles.section}>
       <h2>Second factor</h2>
       <p className="soft">
-        Signing in then needs your password and a code from an authenticator app, so that a stolen password is not
+        With it, signing in needs your password and a code from an authenticator app, so that a stolen password is not
         enough. Turning it on or off ends your sessions in every other browser.
       </p>
       <div className={styles.line}>

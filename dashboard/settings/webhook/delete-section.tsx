@@ -22,7 +22,7 @@ export function DeleteSection({ endpoint, isOnly }: { endpoint: Endpoint; isOnly
       <h2>Delete</h2>
       <p className="soft">
         {isOnly
-          ? 'Later events are stored and pushed nowhere. You can replay them to a later endpoint.'
+          ? 'Later events are still stored, but not pushed. You can replay them to a new endpoint.'
           : 'No later event is pushed to it. You can replay them to another endpoint.'}
       </p>
       <Button variant="default" onClick={() => setAsking(true)}>

@@ -73,7 +73,7 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
     >
       <Stack gap="md">
         <UrlField
-          description="https with a public host, port 443 or 8443; inside the ranges that the operator allows, http, private addresses and other ports too."
+          description="It begins with https://, and has a public host and port 443 or 8443. The operator of this installation can allow others."
           placeholder="https://hooks.example.com/email"
           value={url}
           onChange={setUrl}
@@ -82,14 +82,8 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
         />
         <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
           <Stack gap="xs" mt={8}>
-            {EVENT_KINDS.map(({ kind, sentence }) => (
-              <Checkbox
-                key={kind}
-                value={kind}
-                label={<code>{kind}</code>}
-                description={sentence}
-                disabled={readOnly}
-              />
+            {EVENT_KINDS.map(({ kind, label, sentence }) => (
+              <Checkbox key={kind} value={kind} label={label} description={sentence} disabled={readOnly} />
             ))}
           </Stack>
         </Checkbox.Group>
@@ -100,7 +94,7 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
           error={faults.get('statuses')}
           description="Only events of recipients with one of these are pushed."
         >
-          <Group gap="lg" mt={8}>
+          <Group gap="8px 24px" mt={8}>
             {STATUSES.map((status) => (
               <Checkbox
                 key={status}
@@ -127,7 +121,7 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
               [
                 ['Tags', 'tags', tags, setTags],
                 ['Tenants', 'tenant_ids', tenantIds, setTenantIds],
-                ['Domains of From', 'domains', domains, setDomains],
+                ['Sender domains', 'domains', domains, setDomains],
               ] as const
             ).map(([label, field, values, setValues]) => (
               <TagsInput

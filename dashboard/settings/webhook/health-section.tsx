@@ -28,8 +28,8 @@ export function HealthSection({ endpoint }: { endpoint: Endpoint }) {
           <dd>{countOf(health.waiting)}</dd>
         </div>
         <div>
-          <dt>Oldest waits since</dt>
-          <dd>{health.oldestWaitingAt ? <Ago at={health.oldestWaitingAt} /> : 'None waits'}</dd>
+          <dt>Oldest waiting event</dt>
+          <dd>{health.oldestWaitingAt ? <Ago at={health.oldestWaitingAt} /> : 'None'}</dd>
         </div>
       </dl>
       <DeliveryViews endpointId={endpoint.endpointId} />
@@ -45,10 +45,11 @@ export function HealthLine({ health }: { health: WebhookHealth }) {
       <>
         <Pill tone={failure} word="Failing" />
         <span>
-          {countOf(failures)} {failures === 1 ? 'attempt has' : 'attempts have'} failed since the last acknowledged one
+          {countOf(failures)} {failures === 1 ? 'attempt has' : 'attempts have'} failed since an event was last
+          acknowledged
           {lastFailureAt && (
             <>
-              , the last <Ago at={lastFailureAt} />
+              , most recently <Ago at={lastFailureAt} />
             </>
           )}
           .

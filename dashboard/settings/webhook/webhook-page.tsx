@@ -92,7 +92,8 @@ function Endpoints({ endpoints, onSecret }: SecretProps & { endpoints: Endpoint[
       )}
       {mayChange && endpoints.length < MAX_ENDPOINTS && (
         <section className={styles.section}>
-          {!isAdding && <p className="soft">Another service needs other events, or the same ones? Give it its own.</p>}
+          {!isAdding && <h2>Another endpoint</h2>}
+          {!isAdding && <p className="soft">Each endpoint has its own URL, secret and choice of events.</p>}
           <Button variant="default" onClick={() => setAdding(!isAdding)}>
             {isAdding ? 'Cancel' : 'Add endpoint'}
           </Button>

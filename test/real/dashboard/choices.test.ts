@@ -79,7 +79,7 @@ test('filters and a range are saved under a name and opened again', async () => 
 
 test('two days of the calendar are a range, in which the messages of today are', async () => {
   await page.goto(`${base}/messages`)
-  await button('Own range').click()
+  await button('Custom range').click()
   const today = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric' }).format(new Date())
   await page.getByLabel(today, { exact: true }).click()
   expect(await axeFindings(page)).toEqual([])

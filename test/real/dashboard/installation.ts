@@ -67,7 +67,7 @@ export async function storeReplay({ sql }: Installation, account: string): Promi
   const filter = { to: new Date().toISOString() }
   await sql`
     insert into range_replays (id, account_id, filter, per_second, state, total, dispatched, done_until, created_by)
-    values (${id}, ${parsePublicId('acc', account)!}, ${sql.json(filter)}, 1, 'running', 300, 240, ${id},
+    values (${id}, ${parsePublicId('acc', account)!}, ${sql.json(filter)}, 50, 'running', 300, 240, ${id},
       'owner@example.test')`
   return publicId('rpl', id)
 }

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { loaded } from './browser.ts'
 import { runDemo } from './demo.ts'
 import { firstDomain, firstInInbox, startInstallation, storeReplay } from './installation.ts'
@@ -45,10 +46,20 @@ for (const [name, path] of PAGES) {
     if (OF_SAMPLE.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.${colorScheme}.png`) })
     for (const size of [WIDE, MIDDLE, NARROW]) {
       await page.setViewportSize(size)
-      await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.${size.width}.png`), fullPage: true })
+      await painted(page)
+      await page.screenshot({
+        path: join(FOLDER, `${file}.${colorScheme}.${size.width}.png`),
+        fullPage: true,
+        animations: 'disabled',
+      })
     }
   }
   console.log(`${name} is in ${FOLDER}/${file}.*.png`)
+}
+
+/** Waits until the browser has drawn the page in its new size. */
+async function painted(page: Page): Promise<void> {
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
 }
 
 const demo = `/dashboard/${await runDemo(installation)}`
