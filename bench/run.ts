@@ -31,6 +31,7 @@ const NAMES = [
   'endpoint',
   'telemetry',
   'storm',
+  'retries',
   'fair',
   'doors',
   'temporal-away',

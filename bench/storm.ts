@@ -24,6 +24,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using receiver = await startReceiver()
   await using retries = await startRetries([DOWN, ...OTHERS].map(receiver.url), SCHEDULE)
+  await retries.startWorker()
   const [down, ...others] = retries.accountIds
   const eventsOfOthers = (seconds: number) => ({
     accountIds: others,

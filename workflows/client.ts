@@ -56,7 +56,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
-    const { workflowId, kind, endpointId, endpointHost, attempt, dueMs, deadlineMs } = group
+    const { workflowId, kind, endpointId, endpointHost, attempt, dueMs, deadlinesMs } = group
     const dispatchIds = group.dispatchIds.map((id) => publicId('dsp', id))
     const events = group.eventIds.map((id) => publicId('evt', id))
     const messages = group.messageIds.map((id) => publicId('msg', id))
@@ -72,6 +72,8 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
         return lastResponse ? [[id, { status: 'waiting', lastResponse }] as const] : []
       }),
     )
+    const deadlineMs = Math.max(...deadlinesMs)
+    const deadlines = dispatchIds.flatMap((id, i) => (deadlinesMs[i]! < deadlineMs ? [[id, deadlinesMs[i]!]] : []))
     const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
     const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
       client.start<typeof deliverWebhooks>('deliverWebhooks', {
@@ -94,6 +96,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
             endpoint: publicId('whk', endpointId),
             scheduleMs: [...scheduleMs],
             deadlineMs,
+            deadlines: Object.fromEntries(deadlines),
           },
         ],
       })

@@ -40,6 +40,8 @@ export interface DeliverWebhooksInput {
   scheduleMs: number[]
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
+  /** Earlier deadlines, by the public ids of the dispatches. A workflow that release 0.2 began has none. */
+  deadlines?: Record<string, number>
   rounds: Round[]
   /** What the dispatches carry. A workflow that release 0.2 began has none: it completes however its dispatches end. */
   subjects?: DispatchSubjects
@@ -80,7 +82,7 @@ const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
  * exhausted: red in Temporal's UI means an event that its endpoint did not get. Everything else completes.
  */
 export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<DispatchEnds> {
-  const { endpoint, scheduleMs, deadlineMs, subjects } = input
+  const { endpoint, scheduleMs, deadlineMs, deadlines = {}, subjects } = input
   const progress = new Map(Object.entries(input.progress ?? {}))
   const summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
   let { rounds, lastAnswer } = input
@@ -106,8 +108,9 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
 
   try {
     for (let next = earliest(rounds); next !== undefined; next = earliest(rounds)) {
+      const over = overIn(next)
       if (cancelled.size > 0) await endCancelled()
-      else if (next.attempt > scheduleMs.length || Math.max(next.dueMs, Date.now()) > deadlineMs) await exhaust(next)
+      else if (over.length > 0) await exhaust(next, over)
       else if (isLong()) await continueAsNew<typeof deliverWebhooks>(nextRun())
       else if (next.dueMs > Date.now()) await waitFor(next)
       else await attempt(next)
@@ -176,9 +179,16 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     await end(cancelledRounds, 'cancelled')
   }
 
-  async function exhaust(round: Round): Promise<void> {
-    rounds = rounds.filter((other) => other !== round)
-    await end([round], 'exhausted')
+  /** The dispatches of a round that get no further attempt. */
+  function overIn({ dispatchIds, attempt, dueMs }: Round): string[] {
+    if (attempt > scheduleMs.length) return dispatchIds
+    const beginsMs = Math.max(dueMs, Date.now())
+    return dispatchIds.filter((id) => beginsMs > (deadlines[id] ?? deadlineMs))
+  }
+
+  async function exhaust(round: Round, dispatchIds: string[]): Promise<void> {
+    rounds = only(rounds, (id) => !dispatchIds.includes(id))
+    await end([{ ...round, dispatchIds }], 'exhausted')
   }
 
   async function end(endedRounds: Round[], as: 'exhausted' | 'cancelled'): Promise<void> {

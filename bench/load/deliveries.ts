@@ -56,7 +56,7 @@ export async function startDeliveries(address: string): Promise<Deliveries> {
       previousResults: [],
       attempt: 2,
       dueMs: Date.now() + DELAY_MS,
-      deadlineMs: Date.now() + DAY_MS,
+      deadlinesMs: [Date.now() + DAY_MS],
     })
   }
 

@@ -25,6 +25,10 @@ export interface Retries extends AsyncDisposable {
   /** The account of each URL (UUIDs). */
   accountIds: string[]
   createEvents(streams: Stream[]): Promise<CreatedEvents>
+  /** Starts the worker: until then, events whose first attempt failed wait. */
+  startWorker(): Promise<void>
+  /** Failed dispatches that wait for the start of their workflow. */
+  countUnstarted(): Promise<number>
   /** Resolves when every dispatch has ended. */
   untilDrained(): Promise<void>
   /** How many dispatches ended acknowledged, and how many otherwise. */
@@ -32,7 +36,7 @@ export interface Retries extends AsyncDisposable {
   workflows(): Promise<number>
 }
 
-/** Starts first attempts, and the worker and Temporal for those that fail. Each URL is the endpoint of an account. */
+/** Starts first attempts, and Temporal for those that fail. Each URL is the endpoint of an account. */
 export async function startRetries(urls: readonly string[], delays: string): Promise<Retries> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
@@ -41,12 +45,13 @@ export async function startRetries(urls: readonly string[], delays: string): Pro
   const accountIds = await createEndpoints(storage, urls)
   const temporal = parts.use(await startTemporal())
   const events = parts.use(await startFirstAttempts({ ...storage, nextDelayMs: schedule(delays)[1] }))
-  await startRetryWorker(storage, { temporalAddress: temporal.address, schedule: delays }, parts)
   const dispatches = watchDispatches(database.url, parts)
   const started = parts.move()
+  const webhooks = { temporalAddress: temporal.address, schedule: delays }
   return {
     accountIds,
     createEvents: events.ask,
+    startWorker: () => startRetryWorker(storage, webhooks, started),
     ...dispatches,
     workflows: temporal.workflows,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
@@ -57,8 +62,11 @@ export function watchDispatches(databaseUrl: string, parts: AsyncDisposableStack
   const sql = postgres(databaseUrl, { max: 1 })
   parts.defer(() => sql.end())
   const countOpen = async () => Number((await sql`select count(*) from open_dispatches`)[0]!.count)
+  const countUnstarted = async () =>
+    Number((await sql`select count(*) from open_dispatches where attempt > 1 and handed_over_at is null`)[0]!.count)
   return {
     countOpen,
+    countUnstarted,
     untilDrained: () => until('every dispatch has ended', async () => (await countOpen()) === 0, 180_000),
     async countEnds() {
       const [row] = await sql`

@@ -7,7 +7,7 @@ export interface PendingDispatch {
   dueMs: number
 }
 
-/** The first dispatch of a group waits for the last one. */
+/** The first dispatch of a group waits for the last one, unless both are due: then nobody waits. */
 const MAX_SPREAD_MS = 2_000
 /**
  * How long a dispatch waits after a failure for others to join its group. The next attempt is a while away. First
@@ -23,9 +23,10 @@ interface GroupLimits {
 }
 
 /**
- * Groups the dispatches that one workflow takes on: those of one endpoint, with the same next attempt, that failed at
- * about the same time. `rows` are sorted by endpoint, attempt and due time. Leaves out groups that other dispatches
- * may still join.
+ * Groups the dispatches that one workflow takes on: those of one endpoint, with the same next attempt, that are due at
+ * about the same time, or already. So the more dispatches wait for a start, the larger the groups are. The rows of an
+ * endpoint and attempt are together, in the order of their due times. Leaves out groups that other dispatches may
+ * still join.
  */
 export function groupDispatches<Row extends PendingDispatch>(
   rows: readonly Row[],
@@ -35,7 +36,7 @@ export function groupDispatches<Row extends PendingDispatch>(
   const groups: Row[][] = []
   for (const row of rows) {
     const group = groups.at(-1)
-    if (group && group.length < maxGroup && belongTogether(row, group[0]!)) group.push(row)
+    if (group && group.length < maxGroup && belongTogether(row, group[0]!, nowMs)) group.push(row)
     else groups.push([row])
   }
   return groups.filter((group) => {
@@ -45,8 +46,7 @@ export function groupDispatches<Row extends PendingDispatch>(
   })
 }
 
-function belongTogether(row: PendingDispatch, first: PendingDispatch): boolean {
-  return (
-    row.endpointId === first.endpointId && row.attempt === first.attempt && row.dueMs - first.dueMs <= MAX_SPREAD_MS
-  )
+function belongTogether(row: PendingDispatch, first: PendingDispatch, nowMs: number): boolean {
+  const isAlike = row.endpointId === first.endpointId && row.attempt === first.attempt
+  return isAlike && (row.dueMs <= nowMs || row.dueMs - first.dueMs <= MAX_SPREAD_MS)
 }

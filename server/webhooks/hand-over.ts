@@ -10,8 +10,10 @@ import { workflowIdOf } from './workflow-ids.ts'
 import type { Group, Workflows } from './workflows.ts'
 
 const EVERY_MS = 500
-/** The most rows that one pass assigns, and the most workflows that it starts or looks for. */
-const ROWS_PER_PASS = 2_000
+/**
+ * The most workflows that wait for their start, and that one pass starts. Dispatches beyond them are assigned later, in
+ * larger groups.
+ */
 const WORKFLOWS_PER_PASS = 100
 const STARTS_AT_A_TIME = 10
 
@@ -73,17 +75,29 @@ export const CANCEL_ORPHANS = `
   )
   ${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}`
 
-const TIMES = `
-  (extract(epoch from due_at) * 1000)::float8 as "dueMs",
-  (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"`
+const timesOf = (row: string) => `
+  (extract(epoch from ${row}.due_at) * 1000)::float8 as "dueMs",
+  (extract(epoch from ${row}.deadline_at) * 1000)::float8 as "deadlineMs"`
 
+// The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
 export const UNASSIGNED = `
-  select id, event_id as "eventId", endpoint_id as "endpointId", attempt, ${TIMES},
+  with unstarted as (
+    select count(distinct workflow_id) as workflows from open_dispatches
+    where workflow_id is not null and handed_over_at is null
+  ),
+  longest_due as materialized (
+    select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
+    where workflow_id is null and lease_until is null
+    group by endpoint_id, attempt
+    order by min(due_at) limit (select greatest(0, ${WORKFLOWS_PER_PASS} - workflows) from unstarted)
+  )
+  select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')},
     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
-  from open_dispatches
-  where workflow_id is null and lease_until is null
-  order by endpoint_id, attempt, due_at limit ${ROWS_PER_PASS}
-  for update skip locked`
+  from longest_due l
+  join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
+  where d.workflow_id is null and d.lease_until is null
+  order by l.due_at, d.endpoint_id, d.attempt, d.due_at limit $1
+  for update of d skip locked`
 
 export const ASSIGN = `
   with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text))
@@ -92,9 +106,10 @@ export const ASSIGN = `
 /** Groups the dispatches that wait, and commits the ids of the workflows that will take them onto their rows. */
 async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts): Promise<void> {
   await db.$client.begin(async (transaction) => {
-    const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED)
+    const most = WORKFLOWS_PER_PASS * maxGroup
+    const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED, [most])
     if (rows.length === 0) return
-    const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup })
+    const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
     const assignments = groups.flatMap((group) => {
       const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
       const { endpointId } = group[0]!
@@ -115,7 +130,7 @@ export const ASSIGNED = `
     limit ${WORKFLOWS_PER_PASS}
   )
   select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
-    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode", a.cause
+    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${timesOf('d')}, w.url, a.outcome, a.status_code as "statusCode", a.cause
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
   left join webhook_endpoints w on w.id = d.endpoint_id
@@ -180,7 +195,7 @@ function groupOf(rows: AssignedRow[]): Group {
     endpointHost: url === null ? '' : new URL(url).host,
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
-    deadlineMs: Math.max(...rows.map((row) => row.deadlineMs)),
+    deadlinesMs: rows.map((row) => row.deadlineMs),
     previousResults: rows.map(({ outcome, statusCode, cause }) =>
       outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined, cause: cause ?? undefined },
     ),

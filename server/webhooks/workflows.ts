@@ -15,8 +15,8 @@ export interface Group {
   attempt: number
   /** When that attempt is due: the latest time of the group. Unix milliseconds. */
   dueMs: number
-  /** No attempt begins after it. Unix milliseconds. */
-  deadlineMs: number
+  /** No attempt of a dispatch begins after its deadline, Unix milliseconds. In the order of the dispatches. */
+  deadlinesMs: number[]
   /** How the previous attempt of each dispatch ended, in their order; undefined for one that had none. */
   previousResults: ({ outcome: StoredOutcome; statusCode?: number; cause?: string } | undefined)[]
   /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */

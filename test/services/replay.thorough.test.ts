@@ -94,7 +94,7 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
       endpointHost: '127.0.0.1:9',
       attempt: 1,
       dueMs: atMs,
-      deadlineMs: atMs + 86_400_000,
+      deadlinesMs: [atMs + 86_400_000],
     },
   ])
   // Two clocks on a busy machine. A first attempt is due at once.

@@ -83,6 +83,41 @@ test('failures of one endpoint go into groups of 50, and the id of each group is
   })
 })
 
+test('while starts are slow, events that fail one by one go into larger groups, and those that are due for longest first', async () => {
+  const accounts = Array.from({ length: 130 }, account)
+  // One event every ten seconds for each endpoint. The last endpoints have the oldest events.
+  const failures = accounts.flatMap((accountId, i) =>
+    Array.from({ length: 6 }, (_, n) => ({ event: newEvent(accountId), due: -i - 10 * n })),
+  )
+  await storeEndpoints(
+    database,
+    failures.map(({ event }) => event),
+  )
+  for (const [due, some] of Map.groupBy(failures, (failure) => failure.due))
+    await storeDispatches(
+      database,
+      some.map(({ event }) => event),
+      { attempt: 2, due },
+    )
+  const temporal = Promise.withResolvers<void>()
+  const { started } = loop({
+    async start(group) {
+      started.push(group)
+      await temporal.promise
+    },
+  })
+  await eventually(() => expect(started).toHaveLength(10))
+  const rows = await openDispatches(
+    database,
+    failures.map(({ event }) => event),
+  )
+  expect(new Set(rows.map(({ workflowId }) => workflowId)).size).toBe(100 + 1)
+  expect(new Set(started.map(({ accountId }) => accounts.indexOf(accountId) >= 30))).toEqual(new Set([true]))
+  temporal.resolve()
+  await eventually(() => expect(started).toHaveLength(130))
+  expect(new Set(started.map(({ dispatchIds }) => dispatchIds.length))).toEqual(new Set([6]))
+})
+
 test('a failed attempt waits a second for others to join; a first attempt does not wait', async () => {
   const accountId = account()
   const late = some(1, accountId)

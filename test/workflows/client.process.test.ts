@@ -41,7 +41,7 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
     endpointHost: 'hooks.example.com',
     attempt: 2,
     dueMs: Date.now() + 60_000,
-    deadlineMs: Date.now() + 86_400_000,
+    deadlinesMs: ids.map(() => Date.now() + 86_400_000),
   }
 }
 

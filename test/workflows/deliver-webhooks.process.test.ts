@@ -66,10 +66,10 @@ test('a workflow begins with the attempt it is given, when that is due', async (
 })
 
 test('an attempt that would begin after the window is not made', async () => {
-  const deadlineMs = Date.now() + LATER_MS / 2
+  const deadlinesMs = [Date.now() + LATER_MS / 2]
   const { handle, calls, ended } = await world.deliver(() => http(503), {
     scheduleMs: [0, 100, LATER_MS, 100],
-    deadlineMs,
+    deadlinesMs,
   })
   await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls.map(({ number }) => number)).toEqual([1, 2])
@@ -79,10 +79,22 @@ test('an attempt that would begin after the window is not made', async () => {
 test('no attempt begins after the deadline, even when the worker starts late', async () => {
   const { handle, calls } = await world.deliver(() => acked, {
     dueMs: Date.now() - 2_000,
-    deadlineMs: Date.now() - 1_000,
+    deadlinesMs: [Date.now() - 1_000],
   })
   await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls).toEqual([])
+})
+
+test('each dispatch of a group has its own deadline', async () => {
+  const { handle, calls, ended } = await world.deliver(() => acked, {
+    dispatches: 3,
+    dueMs: Date.now() - 2_000,
+    deadlinesMs: [Date.now() + LATER_MS, Date.now() - 1_000, Date.now() + LATER_MS],
+  })
+  const details = [{ ...none, acknowledged: 2, exhausted: 1 }]
+  await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details } })
+  expect(calls.map(({ index }) => index).toSorted()).toEqual([0, 2])
+  expect(ended).toEqual({ 1: 'exhausted' })
 })
 
 test('a dispatch that was over before its attempt is neither acknowledged nor exhausted', async () => {

@@ -135,6 +135,7 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
   const input = text(started.input.payloads[0])
   expect(Object.keys(input).toSorted()).toEqual([
     'deadlineMs',
+    'deadlines',
     'endpoint',
     'lastAnswer',
     'progress',

@@ -121,7 +121,7 @@ export async function createWorkflowWorld(address: string, workflowBundle: Bundl
       endpointHost: `${workflowId}.example.com`,
       attempt: 1,
       dueMs: Date.now(),
-      deadlineMs: Date.now() + 86_400_000,
+      deadlinesMs: dispatchIds.map(() => Date.now() + 86_400_000),
       ...plan,
     })
     return delivery

@@ -197,7 +197,7 @@ export function groupsOf(rows: readonly Row[], accountId: string, endpoints: rea
       endpointHost: new URL(url).host,
       attempt: 1,
       dueMs: atMs,
-      deadlineMs: atMs + WINDOW_MS,
+      deadlinesMs: rows.map(() => atMs + WINDOW_MS),
       previousResults: [],
       traceparent,
     }
