@@ -16,6 +16,7 @@ import { accountOption, chooseAccount } from './accounts.ts'
 import { command, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
+import { countInArchive, eraseInArchive, withOptionalArchive } from './history-archive.ts'
 import { operator } from './operator.ts'
 
 export const erase = (print: Print) =>
@@ -43,13 +44,14 @@ export const erase = (print: Print) =>
         const parts = { db, clock, authorOf: operator, progress: reporter() }
         if (dryRun) {
           const key = (await readErasureKey(db, sealer)) ?? Buffer.alloc(32)
-          const counts = await countMentions(parts, {
-            accountId,
-            wanted: wantedAddress(email, createErasedForm(key)),
-          })
+          const search = { accountId, wanted: wantedAddress(email, createErasedForm(key)) }
+          const counts = await countMentions(parts, search)
+          const archived = await withOptionalArchive((parts) => countInArchive(parts, search))
+          const json = { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
+          const inArchive = archived ? [archived.text] : []
           return print({
-            json: { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson },
-            text: [describe(counts, 'mention'), ...(isPerson ? [personHint(email)] : [])].join('\n'),
+            json: { ...json, ...(archived && { archive: archived.json }) },
+            text: [describe(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
           })
         }
         if (!yes) await confirm(email, account)
@@ -58,11 +60,17 @@ export const erase = (print: Print) =>
           if (error instanceof ErasureRuns) throw new Failure('unavailable', RUNS)
           throw error instanceof LeaseLost ? new Failure('unavailable', TAKEN_OVER) : error
         })
+        const archived = await withOptionalArchive((parts) => eraseInArchive(parts, { wanted, accountId })).catch(
+          (error: Error) => {
+            throw new Failure('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
+          },
+        )
         const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
         const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
-        const lines = [...resumed, describe(counts, 'changed'), `The address now reads ${wanted.erased}.`]
+        const inArchive = archived ? [archived.text] : []
+        const lines = [...resumed, describe(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
         print({
-          json: { ...json, resumed: isResumed },
+          json: { ...json, resumed: isResumed, ...(archived && { archive: archived.json }) },
           text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
         })
       })
@@ -73,11 +81,13 @@ export const searchDatabase: typeof withDatabase = (search) =>
   withDatabase(search, { statementMs: SEARCH_MS, connections: 2 })
 
 const RUNS =
-  `Another erasure is running on this database, or was killed less than ${LEASE_S} s ago. ` +
-  'Wait until it has ended, and run this again.'
+  `Another erasure is running on this database, or was killed less than ${LEASE_S} s ago, or history is archived. ` +
+  'Wait until that has ended, and run this again.'
 const TAKEN_OVER =
   `This erasure did not reach the database for ${LEASE_S} s, and another one may have begun. ` +
   'Run this again to continue.'
+
+const ARCHIVE_LEFT = 'The address is erased from the database, but not yet from the archive'
 
 export function readAddress(text: string): string {
   const email = matchingFormOf(text)
@@ -87,7 +97,7 @@ export function readAddress(text: string): string {
 }
 
 /** An erasure cannot be undone. Without a terminal it needs `--yes`. */
-async function confirm(email: string, account: string | undefined): Promise<void> {
+export async function confirm(email: string, account: string | undefined): Promise<void> {
   if (!process.stdin.isTTY) throw new Failure('usage', 'An erasure cannot be undone. Confirm it with --yes.')
   const asked = createInterface({ input: process.stdin, output: process.stderr })
   const where = account === undefined ? 'every account' : `the account ${account}`

@@ -35,6 +35,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     cell: async () => (await import('./cell.ts')).cell,
     shaping: async () => (await import('./shaping.ts')).shaping,
     secrets: async () => (await import('./secrets.ts')).secrets,
+    archive: async () => (await import('./archive.ts')).archive,
     erase: async () => (await import('./erase.ts')).erase,
     export: async () => (await import('./export.ts')).exportAddress,
     doctor: async () => (await import('./doctor.ts')).doctor,

@@ -39,6 +39,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/receipts': [...SHARED, 'mail'],
   'server/domains': [...AUDITED, 'mail', 'server/directory'],
   'server/erasure': [...AUDITED, 'mail', 'server/reputation'],
+  'server/archive': [...SHARED, 'server/erasure', 'package.json'],
   'server/ledger': [...SHARED, 'server/reputation'],
   // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
   'server/inbound': [...SHARED, 'mail', 'server/domains', 'server/ledger', 'server/reputation'],

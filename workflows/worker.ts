@@ -11,6 +11,7 @@ import { publicId } from '../server/db/ids.ts'
 import { firstKeptHour } from '../server/db/retention.ts'
 import type { Domain } from '../server/domains/domains.ts'
 import { createDomainVerification, isCheckDue } from '../server/domains/verification.ts'
+import { createArchiveHistory } from '../server/process/archive-history.ts'
 import { domainChecks } from '../server/process/domain-checks.ts'
 import { type Program, runProcess } from '../server/process/program.ts'
 import { createProcessAttempts } from '../server/process/webhook-attempts.ts'
@@ -158,13 +159,14 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
     onError: (error: unknown) =>
       log.error({ err: error }, 'a domain could not be checked: it is tried again in a minute'),
   }
+  const archiveHistory = createArchiveHistory(program)
   const report = (error: unknown) => log.warn({ err: error }, 'a replay could not start a workflow: the hand-over does')
   return createActivities({
     attemptOnce: attempts.attemptOnce,
     replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: task('retention', async () => {
-      const dropped = await enforceRetention(program)
+      const dropped = await enforceRetention(program, await archiveHistory(stopping))
       metrics.partitionsDropped.add({}, dropped.length)
       return dropped
     }),
@@ -175,8 +177,11 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
 }
 
 /** What the daily retention does. Returns the names of the tables that it dropped. */
-async function enforceRetention({ config, db, clock }: Program): Promise<string[]> {
-  const dropped = await dropExpired(config.databaseUrl)
+async function enforceRetention(
+  { config, db, clock }: Program,
+  mayDrop: (table: string) => boolean,
+): Promise<string[]> {
+  const dropped = await dropExpired(config.databaseUrl, mayDrop)
   await removeContents(config.databaseUrl, config.contentRetentionDays)
   await rollUpDays(db, firstKeptHour(clock.now()))
   await rollUpGroups(db, firstKeptHour(clock.now()))

@@ -115,6 +115,17 @@ export const SECTIONS: readonly Section[] = [
           'the newest back-up in the doctor, the metrics and an alert.',
       },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
+      historyArchive: {
+        meaning:
+          'A folder or a bucket for [history that is older than 90 days](archive.md). The worker writes each day there ' +
+          'when it is 88 days old. The region, keys and endpoint of a bucket come from the variables of Amazon: ' +
+          '`AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL_S3`. Keep it in `DATA_REGION`.',
+      },
+      historyArchiveRequired: {
+        meaning:
+          '`true` keeps every day in PostgreSQL until the archive has it. Otherwise a day that could not be written is ' +
+          'dropped when it is 97 days old, or from 90 days on when the disk of the database is 85 % full.',
+      },
       contentRetentionDays: {
         meaning:
           'For how many days stored `html` and `text` are kept; 90 is as long as the message itself. The worker removes ' +

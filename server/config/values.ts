@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { isAbsolute } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { readDatabaseUrl, readReplicaUrls } from './database-url.ts'
 
@@ -37,6 +38,19 @@ export const share: ReadVariable<number> = (text) => {
 }
 
 export const yesOrNo: ReadVariable<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
+
+/** A folder of this machine, or a bucket and what all names of its files begin with: nothing, or a path with a final slash. */
+export type ArchivePlace = { folder: string } | { bucket: string; prefix: string }
+
+const ARCHIVE = 'must be an absolute path of a folder, or s3://bucket or s3://bucket/folder'
+
+export const archivePlace: ReadVariable<ArchivePlace> = (text) => {
+  if (isAbsolute(text)) return { folder: text }
+  const [, bucket, path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(text) ?? []
+  if (bucket === undefined) throw new Error(ARCHIVE)
+  const prefix = path.replace(/^\/+|\/+$/g, '')
+  return { bucket, prefix: prefix && `${prefix}/` }
+}
 
 export function matching(pattern: RegExp, why: string): ReadVariable<string> {
   return (text) => {

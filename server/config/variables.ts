@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { DEFAULT_LIMITS, longestCallMs } from './limits.ts'
 import { type FileLimits, limitsFile } from './limits-file.ts'
 import { RETRY_SCHEDULE } from './retry-schedule.ts'
+import type { ArchivePlace } from './values.ts'
 import * as values from './values.ts'
 
 /** The value of each variable. */
@@ -90,6 +91,10 @@ export interface Variables {
   storeContent: boolean
   /** How long stored content is kept. */
   contentRetentionDays: number
+  /** Where days of history go before they are dropped; undefined means that they are dropped after 90 days. */
+  historyArchive: ArchivePlace | undefined
+  /** Whether no day is dropped that the archive does not have. */
+  historyArchiveRequired: boolean
   /** Whether people can read the messages that the simulator accepted. Never in production. */
   simulatorInbox: boolean
   dataRegion: string
@@ -368,6 +373,18 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.wholeNumber(1, 90),
     example: '30',
     default: () => 90,
+  },
+  historyArchive: {
+    name: 'HISTORY_ARCHIVE',
+    read: values.archivePlace,
+    example: 's3://verdict-history/eu',
+    default: none,
+  },
+  historyArchiveRequired: {
+    name: 'HISTORY_ARCHIVE_REQUIRED',
+    read: values.yesOrNo,
+    example: 'true',
+    default: () => false,
   },
   simulatorInbox: { name: 'SIMULATOR_INBOX', read: values.yesOrNo, example: 'true', default: () => false },
   dataRegion: {

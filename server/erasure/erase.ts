@@ -41,8 +41,8 @@ export interface ErasureResult {
 }
 
 const UNDEFINED_TABLE = '42P01'
-/** One erasure runs at a time. */
-const LEASE = 'erasure'
+/** One erasure runs at a time, and none while a day of history is written into the archive. */
+export const ERASURE_LEASE = 'erasure'
 
 export class ErasureRuns extends Error {}
 
@@ -51,7 +51,7 @@ export class ErasureRuns extends Error {}
  * Each commit proves that no other erasure has begun meanwhile; after that it throws LeaseLost.
  */
 export async function erase(parts: ErasureParts, erasure: Erasure): Promise<ErasureResult> {
-  const lease = await takeLease(parts.db, LEASE)
+  const lease = await takeLease(parts.db, ERASURE_LEASE)
   if (!lease) throw new ErasureRuns('another erasure is running')
   try {
     const state = await begin(parts, erasure, lease)

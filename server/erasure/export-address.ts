@@ -6,14 +6,21 @@ import { readAnswer } from './places.ts'
 
 const ROWS = `select row_to_json(t)::text as json from %part t where t.ctid = any($1::tid[])`
 
+interface ExportOptions {
+  now: Date
+  /** The rows of the archive, as JSON. */
+  archived?: AsyncIterable<string>
+  progress?: ErasureParts['progress']
+}
+
 /**
  * Yields everything that the database holds about an address, as the text of one JSON object: the address, the time,
- * and a list of rows for each table, as the table has them.
+ * and a list of rows for each table, as the table has them. The rows of an archive follow, if there is one.
  */
 export async function* exportOf(
   db: Database,
   erasure: Erasure,
-  { now, progress }: { now: Date; progress?: ErasureParts['progress'] },
+  { now, archived, progress }: ExportOptions,
 ): AsyncGenerator<string> {
   yield `{"address":${JSON.stringify(erasure.wanted.address)},"exported_at":"${now.toISOString()}","tables":{`
   let current: AddressPlace | undefined
@@ -27,7 +34,17 @@ export async function* exportOf(
       current = part.place
     }
   }
-  yield `${current ? '\n]' : ''}}}\n`
+  yield `${current ? '\n]' : ''}}`
+  if (archived) {
+    yield ',"archive":['
+    let isFirst = true
+    for await (const row of archived) {
+      yield `${isFirst ? '' : ','}\n${row}`
+      isFirst = false
+    }
+    yield '\n]'
+  }
+  yield '}\n'
 }
 
 /** A column with the answer of a batch is shown as the batch's JSON, and secrets of the account are left out. */

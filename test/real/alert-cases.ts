@@ -97,6 +97,7 @@ export const CASES: Record<string, AlertCase> = {
   VerdictProcessDown: { series: { [`up{${API}}`]: always(0) }, labels: { job: 'verdict-api', instance: 'a' } },
   VerdictCertificateOld: { series: { [`verdict_certificate_expiry_timestamp_seconds{${API}}`]: always(9 * DAY) } },
   VerdictHistoryShort: { series: { [`verdict_history_ahead_seconds{${API}}`]: always(4 * DAY) } },
+  VerdictArchiveStuck: { series: { [`verdict_archive_unwritten_days{${WORKER}}`]: always(2) } },
   VerdictRetentionStuck: { series: { [`verdict_history_age_seconds{${API}}`]: always(95 * DAY) } },
   VerdictTaskFails: {
     series: { [`verdict_task_runs_total{${API},task="sweep",result="ok"}`]: always(5) },

@@ -75,6 +75,12 @@ export const BACKGROUND = {
     help: 'Days of history that were dropped after 90 days, counted by table.',
     process: 'worker',
   },
+  archiveUnwrittenDays: {
+    kind: 'gauge',
+    name: 'verdict_archive_unwritten_days',
+    help: 'Days of history that are over 88 days old and that HISTORY_ARCHIVE does not have, as the last daily run left them. Absent without an archive.',
+    process: 'worker',
+  },
   breakerChanges: {
     kind: 'counter',
     name: 'verdict_breaker_changes_total',

@@ -1,0 +1,34 @@
+import { type ArchiveSearch, eraseIn, mentionsIn, type SearchParts } from '../server/archive/addresses.ts'
+import { withArchive } from '../server/archive/open.ts'
+import { Failure } from './command.ts'
+import { variables } from './environment.ts'
+
+/** Opens the archive that `HISTORY_ARCHIVE` names. Throws a Failure without one. */
+export async function openArchive<T>(use: (parts: SearchParts) => Promise<T>): Promise<T> {
+  const opened = await withOptionalArchive(async (parts) => ({ result: await use(parts) }))
+  if (!opened) throw new Failure('configuration', 'HISTORY_ARCHIVE is not set. Example: s3://verdict-history/eu')
+  return opened.result
+}
+
+/** The same, but returns undefined when there is none. */
+export async function withOptionalArchive<T>(use: (parts: SearchParts) => Promise<T>): Promise<T | undefined> {
+  const { historyArchive } = variables('historyArchive')
+  return historyArchive && withArchive(historyArchive, use)
+}
+
+/** Erases an address in the archive, and describes what changed. */
+export async function eraseInArchive(parts: SearchParts, search: ArchiveSearch) {
+  return described(await eraseIn(parts, search), 'changed')
+}
+
+/** Describes what an erasure would change in the archive. */
+export async function countInArchive(parts: SearchParts, search: ArchiveSearch) {
+  const days: Record<string, number> = {}
+  for await (const { day, rows } of mentionsIn(parts, search)) days[day] = (days[day] ?? 0) + rows.length
+  return described(days, 'mention the address')
+}
+
+function described(days: Record<string, number>, what: string) {
+  const rows = Object.values(days).reduce((sum, count) => sum + count, 0)
+  return { json: { rows, days }, text: `In the archive ${rows} rows of ${Object.keys(days).length} days ${what}.` }
+}

@@ -1,0 +1,163 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { publicId } from '../db/ids.ts'
+import { type AddressPlace, type Fields, mentions, PLACES, replaced } from '../erasure/places.ts'
+import type { Wanted } from '../erasure/spellings.ts'
+import { type ArchiveParts, factsOf, putManifest } from './archive-day.ts'
+import { type ArchivedTable, daysOf, fileOf, readManifest } from './days.ts'
+import { type DuckDb, digestOf, quoted, rowsOf } from './duckdb.ts'
+
+// An address is found and replaced in the archive as in the database: `PLACES` says where it may be, and how.
+
+export type SearchParts = Omit<ArchiveParts, 'db'>
+
+export interface ArchiveSearch {
+  wanted: Wanted
+  /** UUID; all accounts when undefined. */
+  accountId?: string
+}
+
+/** The rows of a file of the archive that mention an address. */
+export interface ArchivedMentions {
+  day: string
+  place: AddressPlace
+  rows: { number: number; row: Fields; json: string }[]
+}
+
+/** Yields the rows of the whole archive that mention the address, by day and table. */
+export async function* mentionsIn(parts: SearchParts, search: ArchiveSearch): AsyncGenerator<ArchivedMentions> {
+  for (const day of await daysOf(parts.store)) {
+    const { tables } = await readManifest(parts.store, day)
+    for (const place of PLACES) {
+      if (tables[place.table as ArchivedTable] === undefined) continue
+      const rows = await withFile(parts, fileOf(day, place.table as ArchivedTable), (file) =>
+        find(parts.duckdb, { file, place, search }),
+      )
+      if (rows.length > 0) yield { day, place, rows }
+    }
+  }
+}
+
+/** Yields the rows of the whole archive that mention the address, as JSON with their day and table. */
+export async function* exportOfArchive(parts: SearchParts, search: ArchiveSearch): AsyncGenerator<string> {
+  for await (const { day, place, rows } of mentionsIn(parts, search))
+    for (const { json } of rows) yield `{"day":"${day}","table":"${place.table}","row":${json}}`
+}
+
+/**
+ * Replaces the address in the whole archive. Returns how many rows of each day changed. Each changed file takes the
+ * place of the one before; old versions that a bucket keeps remain. The manifest comes first: the next run repairs what
+ * a crash leaves between the two.
+ */
+export async function eraseIn(parts: SearchParts, search: ArchiveSearch): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for await (const found of mentionsIn(parts, search)) {
+    await rewrite(parts, found, search.wanted)
+    counts[found.day] = (counts[found.day] ?? 0) + found.rows.length
+  }
+  return counts
+}
+
+async function withFile<T>(
+  { store, folder }: SearchParts,
+  name: string,
+  use: (file: string) => Promise<T>,
+): Promise<T> {
+  const file = join(folder, 'archived.parquet')
+  try {
+    await store.get(name, file)
+    return await use(file)
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+interface SearchedFile {
+  file: string
+  place: AddressPlace
+  search: ArchiveSearch
+}
+
+async function find({ connection }: DuckDb, { file, place, search }: SearchedFile): Promise<ArchivedMentions['rows']> {
+  const { wanted, accountId } = search
+  const columns = await archivedColumns({ connection } as DuckDb, file, place)
+  const text = columns.map((column) => `coalesce("${column}"::varchar, '')`).join(` || chr(10) || `)
+  const has = wanted.needles.map((needle) => `contains(text, lower(${quoted(needle)}))`).join(' or ')
+  const ofAccount = accountId === undefined ? '' : `and account_id = ${quoted(publicId('acc', accountId))}`
+  const reader = await connection.runAndReadAll(`
+    select file_row_number::double, to_json(columns_of)::varchar, to_json(t)::varchar from (
+      select *, lower(${text}) as text, struct_pack(${columns.map((column) => `"${column}" := "${column}"::varchar`)}) as columns_of
+      from read_parquet(${quoted(file)}, file_row_number = true)
+    ) t where (${has}) ${ofAccount}`)
+  return (reader.getRowsJS() as [number, string, string][]).flatMap(([number, texts, all]) => {
+    const row = Object.fromEntries(
+      Object.entries(JSON.parse(texts) as Record<string, string | null>).map(([column, value]) => [
+        column,
+        value !== null && isJson(place, column) ? JSON.parse(value) : value,
+      ]),
+    )
+    const { file_row_number: _, text: __, columns_of: ___, ...json } = JSON.parse(all)
+    return mentions(place, row, wanted) ? [{ number, row, json: JSON.stringify(json) }] : []
+  })
+}
+
+/** The columns with addresses that the file has: an earlier release may have written it. */
+async function archivedColumns({ connection }: DuckDb, file: string, place: AddressPlace): Promise<string[]> {
+  const reader = await connection.runAndReadAll(`describe select * from ${rowsOf(file)}`)
+  const names = reader.getRowsJS().map(([name]) => name as string)
+  return Object.keys(place.columns).filter((column) => names.includes(column))
+}
+
+const isJson = ({ columns }: AddressPlace, column: string) => ['json', 'request'].includes(columns[column]!)
+
+async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMentions, wanted: Wanted): Promise<void> {
+  const { store, duckdb, folder } = parts
+  const table = place.table as ArchivedTable
+  const [changes, file] = [join(folder, 'changes.json'), join(folder, 'erased.parquet')]
+  const columns = Object.keys(rows[0]!.row)
+  const lines = rows.map(({ number, row }) => {
+    const kept = replaced(place, row, wanted)
+    const erased = place.erase?.(row, wanted, kept) ?? kept
+    const texts = columns.map((column) => [column, textOf(erased[column])])
+    return JSON.stringify({ number, ...Object.fromEntries(texts) })
+  })
+  try {
+    await writeFile(changes, lines.join('\n'))
+    await withFile(parts, fileOf(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
+    const facts = { ...(await digestOf(duckdb, rowsOf(file))), ...(await factsOf(file)) }
+    const manifest = await readManifest(store, day)
+    await putManifest(parts, { ...manifest, tables: { ...manifest.tables, [table]: facts } })
+    await store.put(fileOf(day, table), file)
+  } finally {
+    await rm(changes, { force: true })
+    await rm(file, { force: true })
+  }
+}
+
+const textOf = (value: unknown) => (value === null || typeof value === 'string' ? value : JSON.stringify(value))
+
+interface ChangedFile {
+  from: string
+  /** The new values of the changed rows, a line of JSON for each. */
+  changes: string
+  columns: string[]
+  file: string
+}
+
+async function writeChanged({ connection }: DuckDb, { from, changes, columns, file }: ChangedFile): Promise<void> {
+  const types = ['number', ...columns].map((name) => `${quoted(name)}: '${name === 'number' ? 'BIGINT' : 'VARCHAR'}'`)
+  const values = columns.map(
+    (name) => `case when c.number is null then t."${name}"::varchar else c."${name}" end as "${name}"`,
+  )
+  const reader = await connection.runAndReadAll(`describe select * from ${rowsOf(from)}`)
+  const typed = reader.getRowsJS().map(([name, type]) => `"${name}"::${type} as "${name}"`)
+  await connection.run(`
+    copy (
+      select ${typed} from (
+        select t.* replace (${values}) from read_parquet(${quoted(from)}, file_row_number = true) t
+        left join read_json(${quoted(changes)}, format = 'newline_delimited', columns = {${types}}) c
+          on c.number = t.file_row_number
+        order by t.file_row_number
+      )
+    ) to ${quoted(file)} (format parquet, compression zstd)`)
+}

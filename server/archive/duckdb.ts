@@ -1,0 +1,94 @@
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import type { ArchivedColumn } from './columns.ts'
+
+// Parquet files are written and read by DuckDB, in one thread and bounded memory: the rest goes to its folder.
+
+const MEMORY = '1GB'
+
+export interface DuckDb extends Disposable {
+  connection: DuckDBConnection
+}
+
+export async function startDuckDb(folder: string): Promise<DuckDb> {
+  const instance = await DuckDBInstance.create(':memory:', {
+    threads: '1',
+    memory_limit: MEMORY,
+    temp_directory: `${folder}/duckdb`,
+    // A file is read where we say, and nothing is fetched.
+    autoinstall_known_extensions: 'false',
+  })
+  const connection = await instance.connect()
+  for (const macro of PUBLIC_IDS) await connection.run(macro)
+  await connection.run(`set timezone = 'UTC'`)
+  return {
+    connection,
+    [Symbol.dispose]() {
+      connection.closeSync()
+      instance.closeSync()
+    },
+  }
+}
+
+const CHARACTERS = `'0123456789abcdefghjkmnpqrstvwxyz'`
+const character = (number: string) => `substr(${CHARACTERS}, ${number} + 1, 1)`
+
+/** `publicId` of db/ids.ts, as macros: the first two characters are eight bits, and each four of the others 20. */
+const PUBLIC_IDS = [
+  `create macro two(n) as ${character('(n >> 5)')} || ${character('(n & 31)')}`,
+  `create macro four(n) as two(n >> 10) || two(n & 1023)`,
+  `create macro bits(hex, start, digits) as ('0x' || substr(hex, start, digits))::integer`,
+  `create macro characters(hex) as
+    two(bits(hex, 1, 2)) || ${[3, 8, 13, 18, 23, 28].map((start) => `four(bits(hex, ${start}, 5))`).join(' || ')}`,
+  `create macro public_id(prefix, uuid) as prefix || '_' || characters(replace(uuid, '-', ''))`,
+]
+
+export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+const FORMAT = 'format parquet, compression zstd'
+
+interface WrittenFile {
+  /** CSV as PostgreSQL writes it. */
+  csv: string
+  columns: readonly ArchivedColumn[]
+  /** Neighbours of one account are alike, which compresses best, and a reader mostly wants one account. */
+  order: string
+  file: string
+}
+
+/** The longest line of CSV: the request of a message, without its content, and what its checks said. */
+const MAX_LINE = 64 * 1_048_576
+
+/** Writes the rows of a CSV file as Parquet. Returns their digest, from before they were written. */
+export async function writeParquet(duckdb: DuckDb, { csv, columns, order, file }: WrittenFile): Promise<Digest> {
+  const types = columns.map(({ name }) => `${quoted(name)}: 'VARCHAR'`)
+  const values = columns.map(({ name, type, prefix }) =>
+    prefix === undefined ? `"${name}"::${type} as "${name}"` : `public_id('${prefix}', "${name}") as "${name}"`,
+  )
+  const rows = `read_csv(${quoted(csv)}, header = true, columns = {${types}}, delim = ',', quote = '"', escape = '"',
+    nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE},
+    buffer_size = ${2 * MAX_LINE})`
+  const { connection } = duckdb
+  await connection.run(`create or replace temp table day as select ${values} from ${rows}`)
+  const digest = await digestOf(duckdb, 'day')
+  await connection.run(`copy (from day order by ${order}) to ${quoted(file)} (${FORMAT})`)
+  await connection.run('drop table day')
+  return digest
+}
+
+export interface Digest {
+  rows: number
+  /** The sum of the hashes of all rows, in whatever order they are. */
+  digest: string
+}
+
+/** Counts the rows of a table or a Parquet file, and adds up their hashes. It reads every value. */
+export async function digestOf({ connection }: DuckDb, rows: string): Promise<Digest> {
+  const reader = await connection.runAndReadAll(
+    `select count(*)::double as rows, coalesce(sum(hash(t)), 0)::varchar as digest from ${rows} t`,
+  )
+  const [[count, digest]] = reader.getRowsJS() as [[number, string]]
+  return { rows: count, digest }
+}
+
+/** SQL: the rows of a Parquet file. */
+export const rowsOf = (file: string) => `read_parquet(${quoted(file)})`

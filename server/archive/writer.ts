@@ -1,0 +1,44 @@
+import { setPriority } from 'node:os'
+import { readVariables } from '../config/config.ts'
+import { connect } from '../db/connect.ts'
+import { archiveDay } from './archive-day.ts'
+import { daysOf } from './days.ts'
+import { oldDays } from './due-days.ts'
+import { withArchive } from './open.ts'
+import type { DayReport } from './write-old-days.ts'
+
+// The process of `writeOldDays`. Its environment is that of the worker.
+
+const LOWEST_PRIORITY = 19
+
+setPriority(LOWEST_PRIORITY)
+// The worker is gone.
+const end = () => process.exit(1)
+process.on('disconnect', end)
+const reading = readVariables(process.env, ['databaseUrl', 'historyArchive'])
+if ('faults' in reading) throw new Error(reading.faults.map(({ name, why }) => `${name} ${why}`).join('; '))
+const { databaseUrl, historyArchive } = reading.variables
+const db = connect(databaseUrl, { connections: 2 })
+try {
+  await withArchive(historyArchive!, async (parts) => {
+    const written = await daysOf(parts.store)
+    for (const day of (await oldDays(db)).filter((day) => !written.includes(day))) process.send!(await write(day))
+
+    async function write(day: string): Promise<DayReport> {
+      try {
+        const tables = Object.values((await archiveDay({ db, ...parts }, day)).tables)
+        const sum = (field: 'rows' | 'bytes') => tables.reduce((total, facts) => total + facts[field], 0)
+        return { day, rows: sum('rows'), bytes: sum('bytes') }
+      } catch (error) {
+        return { day, fault: error instanceof Error ? error.message : String(error) }
+      }
+    }
+  })
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+} finally {
+  await db.$client.end({ timeout: 1 })
+  process.off('disconnect', end)
+  process.disconnect?.()
+}

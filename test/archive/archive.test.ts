@@ -1,0 +1,137 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operator } from '../../cli/operator.ts'
+import { eraseIn, mentionsIn } from '../../server/archive/addresses.ts'
+import { archiveDay, checkFile } from '../../server/archive/archive-day.ts'
+import { daysOf, fileOf, readManifest, TABLES } from '../../server/archive/days.ts'
+import { rowsOf } from '../../server/archive/duckdb.ts'
+import { withArchive } from '../../server/archive/open.ts'
+import { publicId } from '../../server/db/ids.ts'
+import { takeLease } from '../../server/db/leases.ts'
+import { run } from '../../server/db/statement.ts'
+import { erase } from '../../server/erasure/erase.ts'
+import { wantedAddress } from '../../server/erasure/spellings.ts'
+import { createErasedForm } from '../../server/reputation/erased-form.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+// A day of real sends, written into a folder and read by DuckDB.
+
+let api: Api
+let folder: string
+beforeAll(async () => {
+  api = await startApi()
+  folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
+  api.world.exchanger.script = { rcpt: '550 5.1.1 <ann@example.net> unknown, "quoted"' }
+  const emails = [
+    { to: 'Ann <ann@example.net>', subject: 'Ann, "quotes" and ß, ,', metadata: { order: '17' } },
+    { to: 'bob@example.net', subject: 'Yours', text: 'secret content', tag: 'for ann@example.net' },
+  ]
+  for (const email of emails) expect((await api.send(email)).json).not.toHaveProperty('error')
+})
+afterAll(async () => {
+  await api.stop()
+  await rm(folder, { recursive: true })
+})
+
+const WANTED = wantedAddress('ann@example.net', createErasedForm(new Uint8Array(32)))
+const today = () => new Date().toISOString().slice(0, 10)
+const place = () => ({ folder })
+const rows = async (query: (file: (table: (typeof TABLES)[number]) => string) => string) =>
+  withArchive(place(), async ({ duckdb }) => {
+    const file = (table: (typeof TABLES)[number]) => rowsOf(join(folder, fileOf(today(), table)))
+    return (await duckdb.connection.runAndReadAll(query(file))).getRowObjectsJson()
+  })
+
+test('a day is written with all rows of all tables of history, and read back with the same digest', async () => {
+  const manifest = await withArchive(place(), (parts) => archiveDay({ db: api.world.db, ...parts }, today()))
+  expect(Object.keys(manifest.tables)).toEqual(TABLES)
+  for (const table of TABLES) {
+    const [stored] = await run<{ rows: number }>(api.world.db, `select count(*)::int as rows from ${table}`)
+    expect(manifest.tables[table]!.rows).toBe(stored!.rows)
+  }
+  await withArchive(place(), async (parts) => {
+    expect(await daysOf(parts.store)).toEqual([today()])
+    for (const table of TABLES)
+      await checkFile(parts, { day: today(), table, facts: (await readManifest(parts.store, today())).tables[table]! })
+  })
+})
+
+test('an archived row has public ids, JSON, times and texts as they were, and no content', async () => {
+  const stored = await run<{ id: string; request: { subject: string } }>(
+    api.world.db,
+    'select id, request from messages order by id',
+  )
+  const archived = await rows((file) => `select * from ${file('messages')} order by id`)
+  expect(archived.map(({ id }) => id)).toEqual(stored.map(({ id }) => publicId('msg', id)))
+  expect(archived.map(({ request }) => JSON.parse(request as string).subject)).toEqual(
+    stored.map(({ request }) => request.subject),
+  )
+  expect(JSON.stringify(archived)).not.toContain('secret content')
+  expect(archived[1]!.tag).toBe('for ann@example.net')
+  expect(archived[0]!.tag).toBeNull()
+  const [reply] = await rows(
+    (file) => `select smtp ->> '$.reply' as reply from ${file('recipients')} where email = 'ann@example.net'`,
+  )
+  expect(reply!.reply).toContain('"quoted"')
+})
+
+test('while an erasure runs no day is written', async () => {
+  const lease = await takeLease(api.world.db, 'erasure')
+  const writing = withArchive(place(), (parts) => archiveDay({ db: api.world.db, ...parts }, today()))
+  await expect(writing).rejects.toThrow('an erasure is running')
+  await lease!.free()
+})
+
+test('an address is found and erased in the archive as in the database, and the day stays whole', async () => {
+  const wanted = WANTED
+  const before = await withArchive(place(), async (parts) => {
+    const found: Record<string, number> = {}
+    for await (const { place, rows } of mentionsIn(parts, { wanted })) found[place.table] = rows.length
+    return found
+  })
+  expect(before).toEqual({ messages: 2, recipients: 2, events: 2 })
+  const counts = await withArchive(place(), (parts) => eraseIn(parts, { wanted }))
+  expect(counts).toEqual({ [today()]: 6 })
+  const text = JSON.stringify(
+    await Promise.all(TABLES.map((table) => rows((file) => `select * from ${file(table)}`))),
+  ).toLowerCase()
+  expect(text).not.toContain('ann')
+  expect(text).toContain(wanted.erased)
+  expect(text).toContain('bob@example.net')
+  await withArchive(place(), async (parts) => {
+    for await (const found of mentionsIn(parts, { wanted })) expect(found).toBeUndefined()
+    const { tables } = await readManifest(parts.store, today())
+    for (const table of TABLES) await checkFile(parts, { day: today(), table, facts: tables[table]! })
+  })
+})
+
+test('erased in the archive or in the database before the day is written: the rows are the same', async () => {
+  const { db, clock } = api.world
+  const parsed = (value: unknown) => (/^[{[]/.test(String(value)) ? JSON.parse(String(value)) : value)
+  const all = async () => {
+    const tables = await Promise.all(TABLES.map((table) => rows((file) => `select * from ${file(table)}`)))
+    return tables.map((found) => found.map((row) => Object.values(row).map(parsed)))
+  }
+  const inArchive = await all()
+  await erase({ db, clock, authorOf: operator, waitMs: 0 }, { wanted: WANTED })
+  await withArchive(place(), (parts) => archiveDay({ db, ...parts }, today()))
+  expect(await all()).toEqual(inArchive)
+})
+
+test('a file that another one has replaced is found', async () => {
+  await withArchive(place(), async (parts) => {
+    const { tables } = await readManifest(parts.store, today())
+    await writeFile(join(folder, fileOf(today(), 'events')), 'no Parquet')
+    const check = checkFile(parts, { day: today(), table: 'events', facts: tables.events! })
+    await expect(check).rejects.toThrow(`${fileOf(today(), 'events')} is not the file that was written`)
+  })
+})
+
+test('a day without a manifest, or with a half-written file, is no day of the archive', async () => {
+  await mkdir(join(folder, 'day=2020-01-01'))
+  await writeFile(join(folder, 'day=2020-01-01', '.manifest.json.unfinished'), '{')
+  await writeFile(join(folder, 'day=2020-01-01', 'messages.parquet'), 'half')
+  expect(await withArchive(place(), ({ store }) => daysOf(store))).toEqual([today()])
+})
