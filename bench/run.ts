@@ -45,6 +45,7 @@ const NAMES = [
   'processes',
   'soak',
   'disk',
+  'archive',
   'parquet',
   'verdicts',
   'places',

@@ -10,6 +10,10 @@ import type { DayReport } from './write-old-days.ts'
 // The process of `writeOldDays`. Its environment is that of the worker.
 
 const LOWEST_PRIORITY = 19
+/** A day may have a hundred million rows, and its connection is idle while DuckDB works. */
+const STATEMENT_MS = 3_600_000
+/** No day begins later: the daily run is to end within an hour, and the next one goes on. */
+const BEGIN_WITHIN_MS = 2_400_000
 
 setPriority(LOWEST_PRIORITY)
 // The worker is gone.
@@ -18,11 +22,12 @@ process.on('disconnect', end)
 const reading = readVariables(process.env, ['databaseUrl', 'historyArchive'])
 if ('faults' in reading) throw new Error(reading.faults.map(({ name, why }) => `${name} ${why}`).join('; '))
 const { databaseUrl, historyArchive } = reading.variables
-const db = connect(databaseUrl, { connections: 2 })
+const db = connect(databaseUrl, { connections: 2, statementMs: STATEMENT_MS })
 try {
   await withArchive(historyArchive!, async (parts) => {
     const written = await daysOf(parts.store)
-    for (const day of (await oldDays(db)).filter((day) => !written.includes(day))) process.send!(await write(day))
+    const isInTime = () => performance.now() < BEGIN_WITHIN_MS
+    for (const day of await oldDays(db)) if (!written.includes(day) && isInTime()) process.send!(await write(day))
 
     async function write(day: string): Promise<DayReport> {
       try {
