@@ -83,6 +83,7 @@ const PLACEHOLDERS: Record<string, string> = {
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
   ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}`,
   PUBLIC_URL: 'https://none.invalid',
+  DATA_REGION: 'none',
   TEMPORAL_ADDRESS: '127.0.0.1:1',
 }
 

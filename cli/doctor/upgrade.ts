@@ -11,6 +11,7 @@ import { readSessionReleases } from '../../server/db/session-releases.ts'
 import { wayOutOf } from '../database.ts'
 import { type Check, type Finding, failed, firstOf, type Group, ok, onTables, warning } from './check.ts'
 import { CLUSTER_CHECKS } from './cluster.ts'
+import { DATABASE_CHECKS } from './database.ts'
 import { TRANSACTION_CHECKS } from './transactions.ts'
 
 const migrations: Check = {
@@ -56,10 +57,14 @@ export function releasesFinding(
   return warning(seen, 'Start the new release in their place, one process after the other.')
 }
 
+const OF_THE_DATABASE = ['database', 'writable']
 const OF_THE_CLUSTER = ['locks', 'space', 'backup']
 
 export const UPGRADE_GROUPS: readonly Group[] = [
-  { title: `Upgrade to ${packageJson.version}`, checks: [migrations, releases] },
+  {
+    title: `Upgrade to ${packageJson.version}`,
+    checks: [...DATABASE_CHECKS.filter(({ name }) => OF_THE_DATABASE.includes(name)), migrations, releases],
+  },
   {
     title: 'PostgreSQL server',
     checks: [...CLUSTER_CHECKS.filter(({ name }) => OF_THE_CLUSTER.includes(name)), ...TRANSACTION_CHECKS],

@@ -67,3 +67,10 @@ test('a database with migrations that this release does not know is refused, wit
     seen: 'The database was made by an unreleased version of Verdict',
   })
 })
+
+test('an unreachable database fails, and no other variable of production is needed', async () => {
+  const patient = createPatient({ DATABASE_URL: 'postgres://127.0.0.1:1/none', NODE_ENV: 'production' }, undefined)
+  const results = await examine(patient, UPGRADE_GROUPS).finally(() => patient.close())
+  const states = Object.fromEntries(results.map(({ name, state }) => [name, state]))
+  expect(states).toMatchObject({ database: 'failed', migrations: 'skipped', releases: 'skipped' })
+})
