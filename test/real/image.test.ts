@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
 import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
 import { endWithUs } from '../harness/end-with-us.ts'
@@ -116,7 +117,10 @@ test('the database driver in the image is the corrected one', async () => {
   expect(await readFile(join(image.folder, driver), 'utf8')).toBe(await readFile(driver, 'utf8'))
 })
 
-test('the migrations run, and end with 0', async () => {
+test('the migrations run after their check, and end with 0', async () => {
+  const job = parse(await readFile('deploy/kubernetes/base/migrate.yaml', 'utf8'))
+  const check = start(job.spec.template.spec.initContainers[0].command)
+  expect([await check.ended, check.output()]).toEqual([0, expect.stringContaining('migrations    all applied')])
   const migrate = start(['node', 'server/db/migrate.ts'])
   expect([await migrate.ended, migrate.output()]).toEqual([0, 'migrations applied\n'])
 })
