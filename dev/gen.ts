@@ -8,13 +8,14 @@ import { configurationGuide } from './configuration/print.ts'
 import { doctorPage } from './doctor-page.ts'
 import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
+import { prometheusRule } from './prometheus-rule.ts'
 import { pythonOf } from './python/contract.ts'
 import { synchronousFiles } from './python/synchronous.ts'
 import { statementsPage } from './sql/print.ts'
 
 // `npm run gen` generates code and documents from the contract, and the synchronous half of the Python client from the
 // other. It prints the guide to the configuration, the page of metrics, the doctor's checks and the SQL statements from
-// their tables. With `--check` it only reports files that are stale.
+// their tables, and the alerts for the Prometheus operator. With `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
@@ -25,6 +26,8 @@ const CONFIGURATION = join(ROOT, 'docs/configuration.md')
 const STATEMENTS = join(ROOT, 'docs/statements.sql')
 const METRICS = join(ROOT, 'docs/metrics.md')
 const DOCTOR = join(ROOT, 'docs/doctor.md')
+const RULES = join(ROOT, 'deploy/prometheus/rules.yaml')
+const ALERTS = join(ROOT, 'deploy/kubernetes/components/monitoring/alerts.yaml')
 
 const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
 try {
@@ -42,6 +45,7 @@ async function generate(): Promise<number> {
   await writeFile(STATEMENTS, statementsPage())
   await writeFile(METRICS, metricsPage())
   await writeFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))
+  await writeFile(ALERTS, prometheusRule(await readFile(RULES, 'utf8')))
   return 0
 }
 
@@ -57,6 +61,7 @@ async function check(): Promise<number> {
     ...((await isFile(STATEMENTS, statementsPage())) ? [] : [STATEMENTS]),
     ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
     ...((await isFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))) ? [] : [DOCTOR]),
+    ...((await isFile(ALERTS, prometheusRule(await readFile(RULES, 'utf8')))) ? [] : [ALERTS]),
   ]
   for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1

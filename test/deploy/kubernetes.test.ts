@@ -1,7 +1,11 @@
-import { globSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { DEFINITIONS } from '../../server/telemetry/metrics.ts'
+import { snippets } from '../docs/snippets.ts'
 import { onlyStep, readDockerfile } from './dockerfile.ts'
 import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
 import { environmentFile } from './units.ts'
@@ -13,8 +17,9 @@ type Manifest = any
 
 const FOLDER = 'deploy/kubernetes'
 const SMTP = parse(read(`${FOLDER}/components/smtp/kustomization.yaml`))
+const OWN = parse(snippets(read('docs/installing.md')).find(({ text }) => text.includes('secretGenerator:'))!.text)
 const manifests: Manifest[] = [
-  ...globSync(`${FOLDER}/{secret.example,{base,components/{smtp,autoscaling}}/!(kustomization)}.yaml`).flatMap((file) =>
+  ...globSync(`${FOLDER}/{base,components/{smtp,autoscaling}}/!(kustomization).yaml`).flatMap((file) =>
     parseAllDocuments(read(file), { version: '1.1' }).map((document) => document.toJS()),
   ),
   configMap('verdict', environmentFile(`${FOLDER}/base/verdict.env`)),
@@ -27,8 +32,11 @@ const of = (kind: string, name: string): Manifest =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
 const WORKLOADS = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
 const pods = WORKLOADS.map(({ metadata, spec }) => [metadata.name, spec.template] as [string, Manifest])
-/** What a Secret of type kubernetes.io/tls has. */
-const TLS_SECRET = { 'tls.crt': '', 'tls.key': '' }
+/** What the Secret of the guide and a Secret of type kubernetes.io/tls have. */
+const SECRETS: Record<string, string[]> = {
+  verdict: OWN.secretGenerator[0].files.map((file: string) => basename(file)),
+  'verdict-tls': ['tls.crt', 'tls.key'],
+}
 const running = pods.filter(([name]) => name !== 'verdict-migrate')
 
 /** What kustomize generates from it. */
@@ -51,6 +59,20 @@ test('the API, the worker and the migrations run the commands of npm', () => {
   })
 })
 
+test.each([
+  ['when all is well', 0, 0],
+  ['with warnings', 4, 0],
+  ['when a check fails', 1, 1],
+])('the check before the migrations %s: exit code %i becomes %i', (_, code, status) => {
+  const folder = mkdtempSync(join(tmpdir(), 'verdict-check-'))
+  writeFileSync(join(folder, 'verdict'), `#!/bin/sh\n[ "$*" = "upgrade check" ] || exit 9\nexit ${code}\n`)
+  chmodSync(join(folder, 'verdict'), 0o755)
+  const [program, ...args] = of('Job', 'verdict-migrate').spec.template.spec.initContainers[0].command
+  const ended = spawnSync(program, args, { env: { PATH: `${folder}:${process.env.PATH}` } })
+  rmSync(folder, { recursive: true })
+  expect(ended.status).toBe(status)
+})
+
 test.each(running)('%s has a valid configuration, and the time to drain after preStop', (_, { spec }) => {
   const [container] = spec.containers
   const config = configOf(environmentOf(container))
@@ -61,9 +83,6 @@ test.each(running)('%s has a valid configuration, and the time to drain after pr
 test.each(pods)(
   '%s runs a fixed version as the user of the image, without rights, on a read-only root',
   (_, { spec }) => {
-    const [container] = spec.containers
-    expect(isFixed(container.image)).toBe(true)
-    expect(container.image.split(':')[1]).toBe(VERSION)
     const [user, group] = onlyStep(readDockerfile().at(-1)!, 'USER').values[0]!.split(':').map(Number)
     expect(spec.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -72,11 +91,15 @@ test.each(pods)(
       fsGroup: group,
     })
     expect(spec.securityContext.seccompProfile).toEqual({ type: 'RuntimeDefault' })
-    expect(container.securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    })
+    for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+      expect(isFixed(container.image)).toBe(true)
+      expect(container.image.split(':')[1]).toBe(VERSION)
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+    }
     expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
   },
 )
@@ -88,8 +111,7 @@ test.each(pods)('the secrets of %s are files that the Secret has', (_, { spec })
   const secrets = spec.volumes.filter(({ secret }: Manifest) => secret)
   const known = secrets.flatMap(({ name, secret }: Manifest) => {
     const { mountPath } = volumeMounts.find((mount: Manifest) => mount.name === name)
-    const { stringData } = of('Secret', secret.secretName) ?? { stringData: TLS_SECRET }
-    return Object.keys(stringData).map((key) => `${mountPath}/${key}`)
+    return SECRETS[secret.secretName]!.map((key) => `${mountPath}/${key}`)
   })
   for (const [, path] of files) expect(known).toContain(path)
   for (const { secret } of secrets) expect(secret.defaultMode).toBe(0o440)
