@@ -108,6 +108,13 @@ export const PARTS: readonly Part[] = [
     rooms: ['deploy/', 'docs/', 'server/db/', 'server/process/', 'server/telemetry/', 'Dockerfile', 'compose.yaml'],
   },
   {
+    name: 'archive',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'archive'),
+    each: 'release',
+    checks: 'the archive of history in a bucket of a real S3 server',
+    rooms: ['server/archive/', 'server/erasure/', 'server/db/'],
+  },
+  {
     name: 'clients',
     ...vitest('npm run test:real --', 'vitest.real.config.ts', 'clients'),
     each: 'release',

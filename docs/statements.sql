@@ -1778,14 +1778,25 @@ cancelled as (
 
 -- unassigned-dispatches
 -- Reads dispatches that have no workflow yet.
-select id, event_id as "eventId", endpoint_id as "endpointId", attempt,
-(extract(epoch from due_at) * 1000)::float8 as "dueMs",
-(extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
+with unstarted as (
+  select count(distinct workflow_id) as workflows from open_dispatches
+  where workflow_id is not null and handed_over_at is null
+),
+longest_due as materialized (
+  select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
+  where workflow_id is null and lease_until is null
+  group by endpoint_id, attempt
+  order by min(due_at) limit (select greatest(0, 100 - workflows) from unstarted)
+)
+select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt,
+(extract(epoch from d.due_at) * 1000)::float8 as "dueMs",
+(extract(epoch from d.deadline_at) * 1000)::float8 as "deadlineMs",
   (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
-from open_dispatches
-where workflow_id is null and lease_until is null
-order by endpoint_id, attempt, due_at limit 2000
-for update skip locked;
+from longest_due l
+join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
+where d.workflow_id is null and d.lease_until is null
+order by l.due_at, d.endpoint_id, d.attempt, d.due_at limit $1
+for update of d skip locked;
 
 -- assign-dispatches
 -- Stores which workflows take dispatches on.
@@ -1802,8 +1813,8 @@ with unstarted as materialized (
 )
 select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
   d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent,
-(extract(epoch from due_at) * 1000)::float8 as "dueMs",
-(extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs", w.url, a.outcome, a.status_code as "statusCode",
+(extract(epoch from d.due_at) * 1000)::float8 as "dueMs",
+(extract(epoch from d.deadline_at) * 1000)::float8 as "deadlineMs", w.url, a.outcome, a.status_code as "statusCode",
   a.cause
 from unstarted u
 join open_dispatches d on d.workflow_id = u.workflow_id

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -75,6 +75,21 @@ test('an archived row has public ids, JSON, times and texts as they were, and no
     (file) => `select smtp ->> '$.reply' as reply from ${file('recipients')} where email = 'ann@example.net'`,
   )
   expect(reply!.reply).toContain('"quoted"')
+})
+
+test('the questions of the guide have answers', async () => {
+  const guide = await readFile('docs/archive.md', 'utf8')
+  const [mails, providers, reply] = [...guide.matchAll(/^```sql\n(.*?);\n```$/gms)].map(([, sql]) => sql!)
+  const ask = (sql: string) => rows(() => sql.replaceAll('/srv/history', folder))
+  const thisYear = mails!.replaceAll(/2026-01-01/g, '2000-01-01').replaceAll(/2027-01-01/g, '2100-01-01')
+  expect(await ask(thisYear.replace('ann@example.com', 'ann@example.net'))).toMatchObject([
+    { subject: 'Ann, "quotes" and ß, ,', status: 'bounced', reason: 'mailbox_does_not_exist' },
+  ])
+  expect(await ask(providers!)).toMatchObject([{ month: today().slice(0, 7), emails: '2', bounced: '2' }])
+  const [{ id }] = (await rows((file) => `select id from ${file('messages')} order by id`)) as [{ id: string }]
+  expect(await ask(reply!.replace(/msg_\w+/, id))).toMatchObject([
+    { email: 'ann@example.net', code: '550', reply: expect.stringContaining('unknown') },
+  ])
 })
 
 test('while an erasure runs no day is written', async () => {
