@@ -11,7 +11,7 @@ const EVENTS = 100_000
 const PER_SECOND = 1_000
 const OTHERS_PER_SECOND = 50
 const ALONE_S = 20
-/** Events of the others are made for so long at a time, until all retries are started. */
+/** How long events of the others are made at a time, until all retries are started. */
 const BESIDE_S = 10
 /** The second attempts fail, too, and the third ones are far away. */
 const SCHEDULE = '0,1s,6h'

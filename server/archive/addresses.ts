@@ -4,8 +4,8 @@ import { publicId } from '../db/ids.ts'
 import { type AddressPlace, type Fields, mentions, PLACES, replaced } from '../erasure/places.ts'
 import type { Wanted } from '../erasure/spellings.ts'
 import { type ArchiveParts, factsOf, putManifest } from './archive-day.ts'
-import { type ArchivedTable, daysOf, fileOf, readManifest } from './days.ts'
-import { type DuckDb, digestOf, quoted, rowsOf } from './duckdb.ts'
+import { type ArchivedTable, daysOf, fileOfTable, readManifest } from './days.ts'
+import { type DuckDb, digestOf, parquetRows, quoted } from './duckdb.ts'
 
 // An address is found and replaced in the archive as in the database: `PLACES` says where it may be, and how.
 
@@ -30,7 +30,7 @@ export async function* mentionsIn(parts: SearchParts, search: ArchiveSearch): As
     const { tables } = await readManifest(parts.store, day)
     for (const place of PLACES) {
       if (tables[place.table as ArchivedTable] === undefined) continue
-      const rows = await withFile(parts, fileOf(day, place.table as ArchivedTable), (file) =>
+      const rows = await withFile(parts, fileOfTable(day, place.table as ArchivedTable), (file) =>
         find(parts.duckdb, { file, place, search }),
       )
       if (rows.length > 0) yield { day, place, rows }
@@ -103,7 +103,7 @@ async function find({ connection }: DuckDb, { file, place, search }: SearchedFil
 
 /** The columns with addresses that the file has: an earlier release may have written it. */
 async function archivedColumns({ connection }: DuckDb, file: string, place: AddressPlace): Promise<string[]> {
-  const reader = await connection.runAndReadAll(`describe select * from ${rowsOf(file)}`)
+  const reader = await connection.runAndReadAll(`describe select * from ${parquetRows(file)}`)
   const names = reader.getRowsJS().map(([name]) => name as string)
   return Object.keys(place.columns).filter((column) => names.includes(column))
 }
@@ -123,11 +123,11 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
   })
   try {
     await writeFile(changes, lines.join('\n'))
-    await withFile(parts, fileOf(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
-    const facts = { ...(await digestOf(duckdb, rowsOf(file))), ...(await factsOf(file)) }
+    await withFile(parts, fileOfTable(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
+    const facts = { ...(await digestOf(duckdb, parquetRows(file))), ...(await factsOf(file)) }
     const manifest = await readManifest(store, day)
     await putManifest(parts, { ...manifest, tables: { ...manifest.tables, [table]: facts } })
-    await store.put(fileOf(day, table), file)
+    await store.put(fileOfTable(day, table), file)
   } finally {
     await rm(changes, { force: true })
     await rm(file, { force: true })
@@ -149,7 +149,7 @@ async function writeChanged({ connection }: DuckDb, { from, changes, columns, fi
   const values = columns.map(
     (name) => `case when c.number is null then t."${name}"::varchar else c."${name}" end as "${name}"`,
   )
-  const reader = await connection.runAndReadAll(`describe select * from ${rowsOf(from)}`)
+  const reader = await connection.runAndReadAll(`describe select * from ${parquetRows(from)}`)
   const typed = reader.getRowsJS().map(([name, type]) => `"${name}"::${type} as "${name}"`)
   await connection.run(`
     copy (

@@ -9,8 +9,8 @@ import { type Lease, takeLease } from '../db/leases.ts'
 import { run } from '../db/statement.ts'
 import { ERASURE_LEASE } from '../erasure/erase.ts'
 import { type ArchivedColumn, columnsOf } from './columns.ts'
-import { type ArchivedFile, type ArchivedTable, fileOf, type Manifest, manifestOf, TABLES } from './days.ts'
-import { type Digest, type DuckDb, digestOf, rowsOf, writeParquet } from './duckdb.ts'
+import { type ArchivedFile, type ArchivedTable, fileOfTable, type Manifest, manifestOf, TABLES } from './days.ts'
+import { type Digest, type DuckDb, digestOf, parquetRows, writeParquet } from './duckdb.ts'
 import type { ArchiveStore } from './store.ts'
 
 export interface ArchiveParts {
@@ -72,7 +72,7 @@ async function archiveTable(parts: ArchiveParts, { day, table, partition }: Arch
   const written = await writeParquet(duckdb, { csv, columns, order: ORDER[table], file })
   if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
   await rm(csv)
-  await store.put(fileOf(day, table), file)
+  await store.put(fileOfTable(day, table), file)
   const facts = { ...written, ...(await factsOf(file)) }
   await rm(file)
   await checkFile(parts, { day, table, facts })
@@ -91,13 +91,13 @@ export async function checkFile(
   checked: CheckedFile,
 ): Promise<void> {
   const { day, table, facts } = checked
-  const name = fileOf(day, table)
+  const name = fileOfTable(day, table)
   const file = join(folder, 'check.parquet')
   try {
     await store.get(name, file)
     const { bytes, sha256 } = await factsOf(file)
     if (bytes !== facts.bytes || sha256 !== facts.sha256) throw new Error(`${name} is not the file that was written`)
-    const found: Digest = await digestOf(duckdb, rowsOf(file))
+    const found: Digest = await digestOf(duckdb, parquetRows(file))
     if (found.rows !== facts.rows || found.digest !== facts.digest) throw new Error(`${name} has other rows`)
   } finally {
     await rm(file, { force: true })

@@ -17,14 +17,14 @@ export interface Manifest {
 export interface ArchivedFile {
   rows: number
   bytes: number
-  /** Of the file, in hexadecimal digits. */
+  /** The digest of the file, in hexadecimal digits. */
   sha256: string
-  /** Of the rows: the sum of DuckDB's hashes. */
+  /** The digest of the rows: the sum of DuckDB's hashes. */
   digest: string
 }
 
 // Programs that read Parquet take `day=2026-08-01` as a column of all rows below it.
-export const fileOf = (day: string, table: ArchivedTable) => `day=${day}/${table}.parquet`
+export const fileOfTable = (day: string, table: ArchivedTable) => `day=${day}/${table}.parquet`
 export const manifestOf = (day: string) => `day=${day}/manifest.json`
 
 /** The days that the archive has, the oldest first. A day is complete with its manifest, which is written last. */

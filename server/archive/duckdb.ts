@@ -19,7 +19,7 @@ export async function startDuckDb(folder: string): Promise<DuckDb> {
   })
   const connection = await instance.connect()
   for (const macro of PUBLIC_IDS) await connection.run(macro)
-  await connection.run(`set timezone = 'UTC'`)
+  await connection.run(`pragma timezone = 'UTC'`)
   return {
     connection,
     [Symbol.dispose]() {
@@ -71,7 +71,6 @@ export async function writeParquet(duckdb: DuckDb, { csv, columns, order, file }
   await connection.run(`create or replace temp table day as select ${values} from ${rows}`)
   const digest = await digestOf(duckdb, 'day')
   await connection.run(`copy (from day order by ${order}) to ${quoted(file)} (${FORMAT})`)
-  await connection.run('drop table day')
   return digest
 }
 
@@ -91,4 +90,4 @@ export async function digestOf({ connection }: DuckDb, rows: string): Promise<Di
 }
 
 /** SQL: the rows of a Parquet file. */
-export const rowsOf = (file: string) => `read_parquet(${quoted(file)})`
+export const parquetRows = (file: string) => `read_parquet(${quoted(file)})`

@@ -7,9 +7,9 @@ import { TABLES } from './days.ts'
 const DAY_MS = 86_400_000
 /** Two days before it is dropped. No send and no retry writes to a day that is so old. */
 const WRITTEN_AT_DAYS = 88
-/** A day that could not be written for so long is dropped without the archive. */
+/** The age at which a day is dropped that could not be written. */
 const LOST_AT_DAYS = 97
-/** The same when the disk is so full, because a full one stops every send. */
+/** From this fill of the disk on, it is dropped at 90 days: a full disk stops every send. */
 const FULL_SHARE = 0.85
 
 const OLD_DAYS = `

@@ -68,11 +68,10 @@ async function sync(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** Region, keys and endpoint come from the variables that the SDK of AWS reads. */
+/** The SDK of AWS reads region, keys and endpoint from its own variables. */
 function bucketStore({ bucket, prefix }: Extract<ArchivePlace, { bucket: string }>): ArchiveStore {
   // Servers other than Amazon's have no host for each bucket.
-  const forcePathStyle = Boolean(process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL)
-  const client = new S3Client({ forcePathStyle })
+  const client = new S3Client({ forcePathStyle: true })
   const keyOf = (name: string) => prefix + name
   const body = async (name: string) =>
     (await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))).Body!

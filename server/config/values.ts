@@ -39,7 +39,7 @@ export const share: ReadVariable<number> = (text) => {
 
 export const yesOrNo: ReadVariable<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
 
-/** A folder of this machine, or a bucket and what all names of its files begin with: nothing, or a path with a final slash. */
+/** A folder of this machine, or a bucket. `prefix` begins all names of its files: empty, or with a final slash. */
 export type ArchivePlace = { folder: string } | { bucket: string; prefix: string }
 
 const ARCHIVE = 'must be an absolute path of a folder, or s3://bucket or s3://bucket/folder'

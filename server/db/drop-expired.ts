@@ -42,9 +42,10 @@ async function deleteStatistics(db: Database, table: string): Promise<void> {
 const OLD_URLS = `delete from webhook_urls where replaced_at < clock_timestamp() - $1 * interval '1 millisecond'`
 
 /**
- * Drops the days of history that ended more than 90 days ago, by the database's clock, and that `mayDrop` lets go.
- * Returns the names of the tables. Deletes statistics that are 400 days old, and URLs that no endpoint has had for 90. No writer or reader waits
- * for it. Throws when it cannot get a lock: what it has dropped until then stays dropped, and the next call goes on.
+ * Drops the days of history that ended more than 90 days ago, by the database's clock, and that `mayDrop` lets go by
+ * the names of their tables. Returns these names. Deletes statistics that are 400 days old, and URLs that no endpoint
+ * has had for 90. No writer or reader waits for it. Throws when it cannot get a lock: what it has dropped until then
+ * stays dropped, and the next call goes on.
  */
 export async function dropExpired(databaseUrl: string, mayDrop = (_name: string) => true): Promise<string[]> {
   const session = openDdlSession(databaseUrl)

@@ -7,7 +7,7 @@ export interface PendingDispatch {
   dueMs: number
 }
 
-/** The first dispatch of a group waits for the last one, unless both are due: then nobody waits. */
+/** The first dispatch of a group waits for the last one, unless both are due. */
 const MAX_SPREAD_MS = 2_000
 /**
  * How long a dispatch waits after a failure for others to join its group. The next attempt is a while away. First

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operator } from '../../cli/operator.ts'
 import { eraseIn, mentionsIn } from '../../server/archive/addresses.ts'
 import { archiveDay, checkFile } from '../../server/archive/archive-day.ts'
-import { daysOf, fileOf, readManifest, TABLES } from '../../server/archive/days.ts'
-import { rowsOf } from '../../server/archive/duckdb.ts'
+import { daysOf, fileOfTable, readManifest, TABLES } from '../../server/archive/days.ts'
+import { parquetRows } from '../../server/archive/duckdb.ts'
 import { withArchive } from '../../server/archive/open.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { takeLease } from '../../server/db/leases.ts'
@@ -40,7 +40,7 @@ const today = () => new Date().toISOString().slice(0, 10)
 const place = () => ({ folder })
 const rows = async (query: (file: (table: (typeof TABLES)[number]) => string) => string) =>
   withArchive(place(), async ({ duckdb }) => {
-    const file = (table: (typeof TABLES)[number]) => rowsOf(join(folder, fileOf(today(), table)))
+    const file = (table: (typeof TABLES)[number]) => parquetRows(join(folder, fileOfTable(today(), table)))
     return (await duckdb.connection.runAndReadAll(query(file))).getRowObjectsJson()
   })
 
@@ -138,9 +138,9 @@ test('erased in the archive or in the database before the day is written: the ro
 test('a file that another one has replaced is found', async () => {
   await withArchive(place(), async (parts) => {
     const { tables } = await readManifest(parts.store, today())
-    await writeFile(join(folder, fileOf(today(), 'events')), 'no Parquet')
+    await writeFile(join(folder, fileOfTable(today(), 'events')), 'no Parquet')
     const check = checkFile(parts, { day: today(), table: 'events', facts: tables.events! })
-    await expect(check).rejects.toThrow(`${fileOf(today(), 'events')} is not the file that was written`)
+    await expect(check).rejects.toThrow(`${fileOfTable(today(), 'events')} is not the file that was written`)
   })
 })
 

@@ -314,14 +314,14 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(28)
+  expect(names).toHaveLength(29)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(56)
+  expect(commands.flat()).toHaveLength(58)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')

@@ -74,6 +74,7 @@ test('a minimal configuration has the documented default of every other variable
     webhookProxy: undefined,
     storeContent: false,
     contentRetentionDays: 90,
+    historyArchiveRequired: false,
     dataRegion: 'eu',
     limits: DEFAULT_LIMITS,
     admin: undefined,

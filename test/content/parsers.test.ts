@@ -35,6 +35,8 @@ const UNMEASURED: Record<string, string> = {
   'server/access/api-key.ts': 'a checksum of a key, whose length was checked',
   'server/access/people/oidc/request-cookie.ts': 'a cookie that the service sealed',
   'server/access/people/sign-in-errors.ts': 'the errors of the library that signs people in',
+  'server/archive/addresses.ts': 'rows of the operator’s own archive, in a process of its own',
+  'server/archive/days.ts': 'a manifest of the operator’s own archive',
   'server/config/limits-file.ts': 'a file of the operator',
   'server/erasure/export-address.ts': 'a row of the database, in the order of an export',
   'server/http/rpc/grpc.ts': 'packs responses and unpacks nothing',

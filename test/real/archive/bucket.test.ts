@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { eraseIn, mentionsIn } from '../../../server/archive/addresses.ts'
 import { archiveDay, checkFile } from '../../../server/archive/archive-day.ts'
-import { daysOf, fileOf, manifestOf, readManifest, TABLES } from '../../../server/archive/days.ts'
+import { daysOf, fileOfTable, manifestOf, readManifest, TABLES } from '../../../server/archive/days.ts'
 import { withArchive } from '../../../server/archive/open.ts'
 import { wantedAddress } from '../../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../../server/reputation/erased-form.ts'
@@ -80,7 +80,7 @@ test('a bucket that does not exist is told, and a day whose upload broke off is 
   await write(place('broken/'))
   await rm(join(bucket.folder, 'broken', manifestOf(today())))
   await withArchive(place('broken/'), async ({ store }) => {
-    expect(await store.list()).toContain(fileOf(today(), 'messages'))
+    expect(await store.list()).toContain(fileOfTable(today(), 'messages'))
     expect(await daysOf(store)).toEqual([])
   })
 })
