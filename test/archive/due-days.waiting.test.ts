@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { manifestOf } from '../../server/archive/days.ts'
+import { checkFile } from '../../server/archive/archive-day.ts'
+import { daysOf, manifestOf, readManifest, TABLES } from '../../server/archive/days.ts'
 import { createDropRule, oldDays } from '../../server/archive/due-days.ts'
+import { withArchive } from '../../server/archive/open.ts'
 import { type DayReport, writeOldDays } from '../../server/archive/write-old-days.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { dropExpired } from '../../server/db/drop-expired.ts'
@@ -87,6 +89,25 @@ test('every old day is written once, by a process of its own, and one that fails
   await rm(join(folder, `day=${day(96)}`))
   expect((await write(folder)).map(({ day }) => day)).toEqual([day(96)])
   expect(await write(folder)).toEqual([])
+})
+
+test('a process that is killed at any moment leaves whole days, and the next one writes the others', async () => {
+  const written = async () =>
+    withArchive({ folder }, async (parts) => {
+      const days = await daysOf(parts.store)
+      for (const day of days) {
+        const { tables } = await readManifest(parts.store, day)
+        for (const table of TABLES) await checkFile(parts, { day, table, facts: tables[table]! })
+      }
+      return days
+    })
+  for (let round = 0; (await written()).length < 6; round++) {
+    const killed = write(folder, AbortSignal.timeout(700 + 150 * round))
+    await killed.catch((error: Error) => expect(error.name).toBe('AbortError'))
+    // The killed process would have it for half a minute more.
+    await run(database.db, 'delete from leases')
+  }
+  expect(await written()).toEqual([98, 97, 96, 91, 90, 89].map(day))
 })
 
 test('an archive that cannot be used is an error with its words', async () => {
