@@ -78,26 +78,20 @@ interface SearchedFile {
   search: ArchiveSearch
 }
 
-async function find({ connection }: DuckDb, { file, place, search }: SearchedFile): Promise<ArchivedMentions['rows']> {
+async function find(duckdb: DuckDb, { file, place, search }: SearchedFile): Promise<ArchivedMentions['rows']> {
   const { wanted, accountId } = search
-  const columns = await archivedColumns({ connection } as DuckDb, file, place)
-  const text = columns.map((column) => `coalesce("${column}"::varchar, '')`).join(` || chr(10) || `)
+  const columns = await archivedColumns(duckdb, file, place)
+  const text = columns.map((column) => `coalesce("${column}"::varchar, '')`).join(' || chr(10) || ')
   const has = wanted.needles.map((needle) => `contains(text, lower(${quoted(needle)}))`).join(' or ')
-  const ofAccount = accountId === undefined ? '' : `and account_id = ${quoted(publicId('acc', accountId))}`
-  const reader = await connection.runAndReadAll(`
-    select file_row_number::double, to_json(columns_of)::varchar, to_json(t)::varchar from (
-      select *, lower(${text}) as text, struct_pack(${columns.map((column) => `"${column}" := "${column}"::varchar`)}) as columns_of
-      from read_parquet(${quoted(file)}, file_row_number = true)
-    ) t where (${has}) ${ofAccount}`)
-  return (reader.getRowsJS() as [number, string, string][]).flatMap(([number, texts, all]) => {
-    const row = Object.fromEntries(
-      Object.entries(JSON.parse(texts) as Record<string, string | null>).map(([column, value]) => [
-        column,
-        value !== null && isJson(place, column) ? JSON.parse(value) : value,
-      ]),
-    )
-    const { file_row_number: _, text: __, columns_of: ___, ...json } = JSON.parse(all)
-    return mentions(place, row, wanted) ? [{ number, row, json: JSON.stringify(json) }] : []
+  const ofAccount = accountId === undefined ? '' : `and t.account_id = ${quoted(publicId('acc', accountId))}`
+  const reader = await duckdb.connection.runAndReadAll(`
+    select to_json(t)::varchar from (
+      select t, lower(${text}) as text from read_parquet(${quoted(file)}, file_row_number = true) t
+    ) where (${has}) ${ofAccount}`)
+  return (reader.getRowsJS() as [string][]).flatMap(([found]) => {
+    const { file_row_number: number, ...all } = JSON.parse(found)
+    const row = Object.fromEntries(columns.map((column) => [column, all[column]]))
+    return mentions(place, row, wanted) ? [{ number, row, json: JSON.stringify(all) }] : []
   })
 }
 
@@ -107,8 +101,6 @@ async function archivedColumns({ connection }: DuckDb, file: string, place: Addr
   const names = reader.getRowsJS().map(([name]) => name as string)
   return Object.keys(place.columns).filter((column) => names.includes(column))
 }
-
-const isJson = ({ columns }: AddressPlace, column: string) => ['json', 'request'].includes(columns[column]!)
 
 async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMentions, wanted: Wanted): Promise<void> {
   const { store, duckdb, folder } = parts
