@@ -1,4 +1,5 @@
 import { inTime } from '../../server/async/timeout.ts'
+import { archive } from './archive.ts'
 import { CERTIFICATE_CHECKS } from './certificate.ts'
 import { type Check, type Finding, failed, type Group, type State, skipped } from './check.ts'
 import { CLUSTER_CHECKS } from './cluster.ts'
@@ -19,7 +20,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
   { title: 'This machine', checks: MACHINE_CHECKS },
   { title: 'The Internet', checks: INTERNET_CHECKS },
-  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS] },
+  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS, archive] },
   { title: 'PostgreSQL server', checks: [...CLUSTER_CHECKS, ...TRANSACTION_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
   { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },

@@ -1,10 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs'
 import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { GetObjectCommand, NoSuchKey, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
-import { Upload } from '@aws-sdk/lib-storage'
 import type { ArchivePlace } from '../config/values.ts'
 
 /** Where the files of the archive are. Every call throws what the folder or the bucket says. */
@@ -21,8 +16,9 @@ export interface ArchiveStore extends Disposable {
   read(name: string): Promise<string | undefined>
 }
 
-export function openStore(place: ArchivePlace): ArchiveStore {
-  return 'folder' in place ? folderStore(place.folder) : bucketStore(place)
+/** The SDK of AWS is loaded for a bucket alone: it costs a process 40 MB. */
+export async function openStore(place: ArchivePlace): Promise<ArchiveStore> {
+  return 'folder' in place ? folderStore(place.folder) : (await import('./bucket-store.ts')).bucketStore(place)
 }
 
 /** A file that a crash left half written. */
@@ -66,39 +62,4 @@ function folderStore(folder: string): ArchiveStore {
 async function sync(path: string): Promise<void> {
   const handle = await open(path)
   await handle.sync().finally(() => handle.close())
-}
-
-/** The SDK of AWS reads region, keys and endpoint from its own variables. */
-function bucketStore({ bucket, prefix }: Extract<ArchivePlace, { bucket: string }>): ArchiveStore {
-  // Servers other than Amazon's have no host for each bucket.
-  const client = new S3Client({ forcePathStyle: true })
-  const keyOf = (name: string) => prefix + name
-  const body = async (name: string) =>
-    (await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))).Body!
-  return {
-    name: `s3://${bucket}/${prefix}`,
-    async list(start = '') {
-      const names: string[] = []
-      for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: keyOf(start) }))
-        names.push(...(page.Contents ?? []).map(({ Key }) => Key!.slice(prefix.length)))
-      return names
-    },
-    async put(name, file) {
-      const params = { Bucket: bucket, Key: keyOf(name), Body: createReadStream(file) }
-      await new Upload({ client, params }).done()
-    },
-    async get(name, file) {
-      const stream = await body(name)
-      await pipeline(stream instanceof Readable ? stream : Readable.from(stream as never), createWriteStream(file))
-    },
-    async read(name) {
-      try {
-        return await (await body(name)).transformToString()
-      } catch (error) {
-        if (error instanceof NoSuchKey) return undefined
-        throw error
-      }
-    },
-    [Symbol.dispose]: () => client.destroy(),
-  }
 }

@@ -18,7 +18,7 @@ export function createArchiveHistory({ config, db, log, metrics }: Program): Arc
   metrics.archiveUnwrittenDays.read(() => (unwritten === undefined ? [] : [[{}, unwritten]]))
 
   async function writtenDays(): Promise<Set<string>> {
-    using store = openStore(historyArchive!)
+    using store = await openStore(historyArchive!)
     return new Set(await daysOf(store).catch(() => []))
   }
 

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { firstIdAt, newId } from '../../../server/db/ids.ts'
 import { makePartitions } from '../../../server/db/partitions.ts'
 import { run } from '../../../server/db/statement.ts'
@@ -186,6 +189,24 @@ test('a domain whose records are gone is a warning, and so are checks that are l
     state: 'warning',
     seen: expect.stringContaining('DNS no longer has the records of one.test'),
     wayOut: 'See what is missing: verdict domains show one.test',
+  })
+})
+
+test('an archive that lacks old days, or that cannot be read, is a warning', async () => {
+  expect(await diagnose('archive', env)).toEqual({ state: 'skipped', seen: 'HISTORY_ARCHIVE is not set' })
+  const folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const archived = { ...env, HISTORY_ARCHIVE: folder }
+  expect(await diagnose('archive', archived)).toEqual({ state: 'ok', seen: 'it is empty' })
+  for (const name of ['events_20190101', 'events_20190102']) await sql(`create table ${name} (like events)`)
+  expect(await diagnose('archive', archived)).toMatchObject({
+    state: 'warning',
+    seen: 'it is empty; it lacks 2019-01-01, 2019-01-02',
+  })
+  await sql('drop table events_20190101, events_20190102')
+  expect(await diagnose('archive', { ...env, HISTORY_ARCHIVE: join(folder, 'gone') })).toMatchObject({
+    state: 'warning',
+    seen: expect.stringMatching(/gone cannot be read: ENOENT/),
   })
 })
 
