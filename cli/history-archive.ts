@@ -30,5 +30,7 @@ export async function countInArchive(parts: SearchParts, search: ArchiveSearch) 
 
 function described(days: Record<string, number>, what: string) {
   const rows = Object.values(days).reduce((sum, count) => sum + count, 0)
-  return { json: { rows, days }, text: `In the archive ${rows} rows of ${Object.keys(days).length} days ${what}.` }
+  const count = Object.keys(days).length
+  const inDays = count === 1 ? '1 day' : `${count} days`
+  return { json: { rows, days }, text: `In the archive ${rows} rows of ${inDays} ${what}.` }
 }
