@@ -1,11 +1,11 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { publicId } from '../db/ids.ts'
 import { type AddressPlace, type Fields, mentions, PLACES, replaced } from '../erasure/places.ts'
 import type { Wanted } from '../erasure/spellings.ts'
 import { type ArchiveParts, factsOf, putManifest } from './archive-day.ts'
 import { type ArchivedTable, daysOf, fileOfTable, readManifest } from './days.ts'
-import { type DuckDb, digestOf, parquetRows, quoted } from './duckdb.ts'
+import { type DuckDb, digestOf, numberedRows, parquetRows, quoted } from './duckdb.ts'
 
 // An address is found and replaced in the archive as in the database: `PLACES` says where it may be, and how.
 
@@ -30,7 +30,7 @@ export async function* mentionsIn(parts: SearchParts, search: ArchiveSearch): As
     const { tables } = await readManifest(parts.store, day)
     for (const place of PLACES) {
       if (tables[place.table as ArchivedTable] === undefined) continue
-      const rows = await withFile(parts, fileOfTable(day, place.table as ArchivedTable), (file) =>
+      const rows = await parts.store.read(fileOfTable(day, place.table as ArchivedTable), (file) =>
         find(parts.duckdb, { file, place, search }),
       )
       if (rows.length > 0) yield { day, place, rows }
@@ -58,20 +58,6 @@ export async function eraseIn(parts: SearchParts, search: ArchiveSearch): Promis
   return counts
 }
 
-async function withFile<T>(
-  { store, folder }: SearchParts,
-  name: string,
-  use: (file: string) => Promise<T>,
-): Promise<T> {
-  const file = join(folder, 'archived.parquet')
-  try {
-    await store.get(name, file)
-    return await use(file)
-  } finally {
-    await rm(file, { force: true })
-  }
-}
-
 interface SearchedFile {
   file: string
   place: AddressPlace
@@ -86,7 +72,7 @@ async function find(duckdb: DuckDb, { file, place, search }: SearchedFile): Prom
   const ofAccount = accountId === undefined ? '' : `and t.account_id = ${quoted(publicId('acc', accountId))}`
   const reader = await duckdb.connection.runAndReadAll(`
     select to_json(t)::varchar from (
-      select t, lower(${text}) as text from read_parquet(${quoted(file)}, file_row_number = true) t
+      select t, lower(${text}) as text from ${numberedRows(file)} t
     ) where (${has}) ${ofAccount}`)
   return (reader.getRowsJS() as [string][]).flatMap(([found]) => {
     const { file_row_number: number, ...all } = JSON.parse(found)
@@ -115,11 +101,11 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
   })
   try {
     await writeFile(changes, lines.join('\n'))
-    await withFile(parts, fileOfTable(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
+    await store.read(fileOfTable(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
     const facts = { ...(await digestOf(duckdb, parquetRows(file))), ...(await factsOf(file)) }
     const manifest = await readManifest(store, day)
     await putManifest(parts, { ...manifest, tables: { ...manifest.tables, [table]: facts } })
-    await store.put(fileOfTable(day, table), file)
+    await store.put(fileOfTable(day, table), (path) => copyFile(file, path))
   } finally {
     await rm(changes, { force: true })
     await rm(file, { force: true })
@@ -146,7 +132,7 @@ async function writeChanged({ connection }: DuckDb, { from, changes, columns, fi
   await connection.run(`
     copy (
       select ${typed} from (
-        select t.* replace (${values}) from read_parquet(${quoted(from)}, file_row_number = true) t
+        select t.* replace (${values}) from ${numberedRows(from)} t
         left join read_json(${quoted(changes)}, format = 'newline_delimited', columns = {${types}}) c
           on c.number = t.file_row_number
         order by t.file_row_number

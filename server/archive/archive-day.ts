@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { rm, stat, writeFile } from 'node:fs/promises'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { open, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Database } from '../db/connect.ts'
 import { type Lease, takeLease } from '../db/leases.ts'
@@ -17,7 +19,7 @@ export interface ArchiveParts {
   db: Database
   store: ArchiveStore
   duckdb: DuckDb
-  /** For the files of one table at a time. */
+  /** For temporary files. */
   folder: string
 }
 
@@ -66,17 +68,42 @@ interface ArchivedPartition {
 
 async function archiveTable(parts: ArchiveParts, { day, table, partition }: ArchivedPartition): Promise<ArchivedFile> {
   const { db, store, duckdb, folder } = parts
-  const [csv, file] = [join(folder, `${table}.csv`), join(folder, `${table}.parquet`)]
   const columns = await columnsOf(db, table)
-  const rows = await copyOut(db, { partition, columns, csv })
-  const written = await writeParquet(duckdb, { csv, columns, order: ORDER[table], file })
-  if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
-  await rm(csv)
-  await store.put(fileOfTable(day, table), file)
-  const facts = { ...written, ...(await factsOf(file)) }
-  await rm(file)
-  await checkFile(parts, { day, table, facts })
-  return facts
+  let facts: ArchivedFile | undefined
+  await store.put(fileOfTable(day, table), async (file) => {
+    const pipe = await makePipe(join(folder, `${table}.csv`))
+    const [written, rows] = await allOrNothing(
+      pipe,
+      writeParquet(duckdb, { csv: pipe, columns, order: ORDER[table], file }),
+      copyOut(db, { partition, columns, csv: pipe }),
+    )
+    if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
+    facts = { ...written, ...(await factsOf(file)) }
+  })
+  await checkFile(parts, { day, table, facts: facts! })
+  return facts!
+}
+
+/** A pipe that PostgreSQL's rows go through: on a disk they would delay the flushes of a database that shares it. */
+async function makePipe(path: string): Promise<string> {
+  await promisify(execFile)('mkfifo', [path])
+  return path
+}
+
+/** Waits for both ends of a pipe. One that fails before it opens the pipe would leave the other one waiting for it. */
+async function allOrNothing<R, W>(pipe: string, reader: Promise<R>, writer: Promise<W>): Promise<[R, W]> {
+  const free = (flags: number) => async () => {
+    const end = await open(pipe, flags | constants.O_NONBLOCK).catch(() => undefined)
+    await end?.close()
+  }
+  reader.catch(free(constants.O_RDONLY))
+  writer.catch(free(constants.O_RDWR))
+  try {
+    return await Promise.all([reader, writer])
+  } finally {
+    await Promise.allSettled([reader, writer])
+    await rm(pipe)
+  }
 }
 
 export interface CheckedFile {
@@ -86,29 +113,19 @@ export interface CheckedFile {
 }
 
 /** Reads a file of the archive, and throws when it is not what the facts say. */
-export async function checkFile(
-  { store, duckdb, folder }: Omit<ArchiveParts, 'db'>,
-  checked: CheckedFile,
-): Promise<void> {
+export async function checkFile({ store, duckdb }: Omit<ArchiveParts, 'db'>, checked: CheckedFile): Promise<void> {
   const { day, table, facts } = checked
   const name = fileOfTable(day, table)
-  const file = join(folder, 'check.parquet')
-  try {
-    await store.get(name, file)
+  await store.read(name, async (file) => {
     const { bytes, sha256 } = await factsOf(file)
     if (bytes !== facts.bytes || sha256 !== facts.sha256) throw new Error(`${name} is not the file that was written`)
     const found: Digest = await digestOf(duckdb, parquetRows(file))
     if (found.rows !== facts.rows || found.digest !== facts.digest) throw new Error(`${name} has other rows`)
-  } finally {
-    await rm(file, { force: true })
-  }
+  })
 }
 
-export async function putManifest({ store, folder }: Omit<ArchiveParts, 'db'>, manifest: Manifest): Promise<void> {
-  const file = join(folder, 'manifest.json')
-  await writeFile(file, `${JSON.stringify(manifest, null, 2)}\n`)
-  await store.put(manifestOf(manifest.day), file)
-}
+export const putManifest = ({ store }: Pick<ArchiveParts, 'store'>, manifest: Manifest): Promise<void> =>
+  store.put(manifestOf(manifest.day), (file) => writeFile(file, `${JSON.stringify(manifest, null, 2)}\n`))
 
 export async function factsOf(file: string): Promise<Pick<ArchivedFile, 'bytes' | 'sha256'>> {
   const hash = createHash('sha256')

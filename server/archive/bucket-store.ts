@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { Readable } from 'node:stream'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GetObjectCommand, NoSuchKey, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
@@ -7,12 +10,20 @@ import type { ArchivePlace } from '../config/values.ts'
 import type { ArchiveStore } from './store.ts'
 
 /** The SDK of AWS reads region, keys and endpoint from its own variables. */
-export function bucketStore({ bucket, prefix }: Extract<ArchivePlace, { bucket: string }>): ArchiveStore {
+export function bucketStore(
+  { bucket, prefix }: Extract<ArchivePlace, { bucket: string }>,
+  temporary: string,
+): ArchiveStore {
   // Servers other than Amazon's have no host for each bucket.
   const client = new S3Client({ forcePathStyle: true })
   const keyOf = (name: string) => prefix + name
   const body = async (name: string) =>
     (await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))).Body!
+  async function withCopy<T>(use: (file: string) => Promise<T>): Promise<T> {
+    const file = join(temporary, `copy-${randomUUID()}`)
+    return use(file).finally(() => rm(file, { force: true }))
+  }
+
   return {
     name: `s3://${bucket}/${prefix}`,
     async list(start = '') {
@@ -21,15 +32,18 @@ export function bucketStore({ bucket, prefix }: Extract<ArchivePlace, { bucket: 
         names.push(...(page.Contents ?? []).map(({ Key }) => Key!.slice(prefix.length)))
       return names
     },
-    async put(name, file) {
-      const params = { Bucket: bucket, Key: keyOf(name), Body: createReadStream(file) }
-      await new Upload({ client, params }).done()
-    },
-    async get(name, file) {
-      const stream = await body(name)
-      await pipeline(stream instanceof Readable ? stream : Readable.from(stream as never), createWriteStream(file))
-    },
-    async read(name) {
+    put: (name, write) =>
+      withCopy(async (file) => {
+        await write(file)
+        const params = { Bucket: bucket, Key: keyOf(name), Body: createReadStream(file) }
+        await new Upload({ client, params }).done()
+      }),
+    read: (name, use) =>
+      withCopy(async (file) => {
+        await pipeline((await body(name)) as Readable, createWriteStream(file))
+        return use(file)
+      }),
+    async text(name) {
       try {
         return await (await body(name)).transformToString()
       } catch (error) {

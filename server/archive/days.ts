@@ -34,7 +34,7 @@ export async function daysOf(store: ArchiveStore): Promise<string[]> {
 }
 
 export async function readManifest(store: ArchiveStore, day: string): Promise<Manifest> {
-  const text = await store.read(manifestOf(day))
+  const text = await store.text(manifestOf(day))
   if (text === undefined) throw new Error(`${store.name} has no ${manifestOf(day)}`)
   return JSON.parse(text)
 }

@@ -89,5 +89,9 @@ export async function digestOf({ connection }: DuckDb, rows: string): Promise<Di
   return { rows: count, digest }
 }
 
-/** SQL: the rows of a Parquet file. */
-export const parquetRows = (file: string) => `read_parquet(${quoted(file)})`
+/** SQL: the rows of a Parquet file, without what its path says. */
+export const parquetRows = (file: string) => `read_parquet(${quoted(file)}, hive_partitioning = false)`
+
+/** SQL: the same, each with its number. */
+export const numberedRows = (file: string) =>
+  `read_parquet(${quoted(file)}, hive_partitioning = false, file_row_number = true)`

@@ -13,7 +13,7 @@ export async function withArchive<T>(
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'verdict-archive-'))
   try {
-    using store = await openStore(place)
+    using store = await openStore(place, folder)
     using duckdb = await startDuckDb(folder)
     return await use({ store, duckdb, folder })
   } finally {

@@ -1,4 +1,5 @@
-import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import type { ArchivePlace } from '../config/values.ts'
 
@@ -8,17 +9,24 @@ export interface ArchiveStore extends Disposable {
   name: string
   /** The names of all files whose name begins like this, such as `day=2026-08-01/messages.parquet`. */
   list(prefix?: string): Promise<string[]>
-  /** Copies a local file into the archive, in place of one with this name. A reader sees the whole of it or nothing. */
-  put(name: string, file: string): Promise<void>
-  /** Copies a file of the archive to a local one. */
-  get(name: string, file: string): Promise<void>
-  /** Reads a small file; undefined when there is none. */
-  read(name: string): Promise<string | undefined>
+  /**
+   * Stores the file that `write` writes at the path that it gets, in place of one with this name. A reader sees the
+   * whole of it or nothing.
+   */
+  put(name: string, write: (path: string) => Promise<unknown>): Promise<void>
+  /** Passes the path of a local copy, or of the file itself where it is local, which `use` does not change. */
+  read<T>(name: string, use: (path: string) => Promise<T>): Promise<T>
+  /** The text of a small file; undefined when there is none. */
+  text(name: string): Promise<string | undefined>
 }
 
-/** The SDK of AWS is loaded for a bucket alone: it costs a process 40 MB. */
-export async function openStore(place: ArchivePlace): Promise<ArchiveStore> {
-  return 'folder' in place ? folderStore(place.folder) : (await import('./bucket-store.ts')).bucketStore(place)
+/**
+ * The SDK of AWS is loaded for a bucket alone: it costs a process 40 MB. `temporary` is the folder for copies of its
+ * files.
+ */
+export async function openStore(place: ArchivePlace, temporary = tmpdir()): Promise<ArchiveStore> {
+  if ('folder' in place) return folderStore(place.folder)
+  return (await import('./bucket-store.ts')).bucketStore(place, temporary)
 }
 
 /** A file that a crash left half written. */
@@ -34,12 +42,12 @@ function folderStore(folder: string): ArchiveStore {
         .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       return names.filter((name) => name.startsWith(prefix)).toSorted()
     },
-    async put(name, file) {
+    async put(name, write) {
       const path = join(folder, name)
       await mkdir(dirname(path), { recursive: true })
       const unfinished = join(dirname(path), `.${basename(path)}${UNFINISHED}`)
       try {
-        await copyFile(file, unfinished)
+        await write(unfinished)
         await sync(unfinished)
         await rename(unfinished, path)
       } catch (error) {
@@ -48,8 +56,8 @@ function folderStore(folder: string): ArchiveStore {
       }
       await sync(dirname(path))
     },
-    get: (name, file) => copyFile(join(folder, name), file),
-    read: (name) =>
+    read: (name, use) => use(join(folder, name)),
+    text: (name) =>
       readFile(join(folder, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return undefined
         throw error
