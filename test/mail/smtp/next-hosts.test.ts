@@ -19,7 +19,7 @@ const texts = readFileSync(new URL('rows.txt', import.meta.url), 'utf8')
   .flatMap((line) => /^(?:\[\S+\] )?[45]\d\d[ -](?:[45]\.\d+\.\d+ )?(.*)$/.exec(line)?.[1] ?? [])
 
 test('whatever codes a reply has, one about the recipient, or about who sends and how often, asks no other exchanger', () => {
-  const codes = ['421', '421 4.3.2', '450 4.4.1', '451 4.3.0', '452 4.3.1', '550 5.3.0', '554 5.4.4']
+  const codes = ['421', '421 4.3.2', '450 4.4.1', '451 4.3.0', '452 4.3.1', '550 5.3.0', '554 5.4.4', '500 4.3.0']
   const kinds = new Set<boolean>()
   for (const text of texts)
     for (const code of codes) {
@@ -47,6 +47,22 @@ test.each<[string, boolean]>([
   for (const phase of ['mail', 'rcpt', 'dot'] as const) expect(refusesRate(phase, replyOf(text), HOST)).toBe(slows)
 })
 
+test.each<[string, boolean]>([
+  ['451 4.3.0 Temporary lookup failure', true],
+  ['450 4.4.1 connection timed out', true],
+  ['452 Insufficient system storage', true],
+  ['421 Service not available, closing transmission channel', true],
+  ['421 4.3.2 shutting down', true],
+  ['421 bye', true],
+  ['421 4.7.0 your IP is on a block list', false],
+  ['450 4.7.1 your IP is on a block list', false],
+  ['450 4.1.8 Sender address rejected: Domain not found', false],
+])('"%s" sends the message to the next exchanger: %s', (text, asksNext) => {
+  const reply = replyOf(text)
+  const { subject, name: row } = ruleFor({ phase: 'rcpt', reply, mx: 'mx.example.net' })
+  expect(isServerTrouble(reply, { subject, row })).toBe(asksNext)
+})
+
 test('a refused place is a refusal at the greeting that speaks of too many connections', () => {
   const place = (phase: 'greeting' | 'mail', how: 'refused' | 'closed', text?: string) =>
     isRefusedPlace({ kind: 'failure', phase, how, reply: text ? replyOf(text) : undefined }, HOST)
@@ -55,6 +71,9 @@ test('a refused place is a refusal at the greeting that speaks of too many conne
   expect(place('mail', 'refused', tooMany)).toBe(false)
   expect(place('greeting', 'closed')).toBe(false)
   expect(place('greeting', 'refused', '554 5.7.1 you are on a block list')).toBe(false)
+  expect(place('greeting', 'refused', '450 4.3.2 not now')).toBe(false)
+  for (const text of ['421 4.3.2 later', '450 4.7.1 later', '452 4.5.3 Too many connections in this session'])
+    expect(place('greeting', 'refused', text), text).toBe(true)
 })
 
 test('other hosts are all but the one, and a session that is full has the same host first', () => {
