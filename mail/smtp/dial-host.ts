@@ -86,7 +86,6 @@ export function dialHost({
     function fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number): void {
       tries.get(ip)?.alarm.stop()
       tries.get(ip)?.socket.destroy()
-      tries.delete(ip)
       failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs })
       if (failures.length === addresses.length) finish(decisive())
       else tryNext()

@@ -66,8 +66,8 @@ export function sameHostFirst(hosts: Host[], host: Host): Host[] {
 }
 
 /** Whether the site refused a connection because it has enough of them. */
-export function isRefusedPlace({ phase, how, reply }: Failure, { name }: Host): boolean {
-  if (phase !== 'greeting' || how !== 'refused' || !reply) return false
+export function isRefusedPlace({ phase, reply }: Failure, { name }: Host): boolean {
+  if (phase !== 'greeting' || !reply) return false
   const { code, enhanced = '' } = reply
-  return code === 421 || /^4\.7\./.test(enhanced) || ruleFor({ phase, reply, mx: name }).subject === 'session'
+  return code === 421 || enhanced.startsWith('4.7.') || ruleFor({ phase, reply, mx: name }).subject === 'session'
 }

@@ -88,25 +88,18 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
 }
 
 /** A 4xx reply to the dot is a refusal, too: the next exchanger gets its own leave. */
-const isInTrouble = ({ reply, reading }: Verdict): boolean =>
-  reply !== undefined && reading !== undefined && isServerTrouble(reply, reading)
+const isInTrouble = ({ reply, reading }: Verdict): boolean => reading !== undefined && isServerTrouble(reply!, reading)
 
 function mayBePostponed(verdict: Verdict, isUsed: boolean, isProgress: boolean): boolean {
-  const { phase } = verdict
+  const { phase, reading } = verdict
   if (phase === 'mail') return isUsed && refusesSession(verdict)
-  return (
-    verdict.reading?.subject === 'session' && (isUsed || (phase === 'rcpt' && isProgress)) && !reachedDot({ phase })
-  )
+  return reading?.subject === 'session' && phase !== 'dot' && (isUsed || (phase === 'rcpt' && isProgress))
 }
 
 function refusesRecipient({ phase, reply }: Verdict): boolean {
   return phase === 'rcpt' && reply!.code >= 500
 }
 
-function isVerdictOnRecipient({ phase, reading }: Verdict): boolean {
-  return phase !== 'mail' && reading?.subject !== 'session'
-}
-
-function reachedDot({ phase }: Pick<Verdict, 'phase'>): boolean {
-  return phase === 'dot' || phase === 'after_dot'
+function isVerdictOnRecipient({ reading }: Verdict): boolean {
+  return reading?.subject !== 'session'
 }
