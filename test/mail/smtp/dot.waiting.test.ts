@@ -94,13 +94,16 @@ test.concurrent('when the server closes while the caller refuses permission, no 
 
 // A caller that gives up
 
-test.concurrent.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
+test.concurrent.each(['greeting', 'ehlo', 'starttls', 'handshake', 'mail', 'rcpt', 'data'] as const)(
   'when the caller gives up while the reply to %s is awaited, the send ends at once as our fault and nothing is sent',
   async (verb) => {
-    const [first, second] = [await exchangerWith({ [verb]: 'stall' }), await exchangerWith()]
+    const isSecure = verb === 'starttls' || verb === 'handshake'
+    const ehlo = isSecure ? '250-mx.test\r\n250 STARTTLS' : undefined
+    const [first, second] = [await exchangerWith({ ehlo, [verb]: 'stall' }), await exchangerWith()]
     const caller = new AbortController()
     const sending = send(patient(), siteOf(first, second), { signal: caller.signal })
-    const isAsked = new RegExp(`^${verb === 'greeting' ? '' : verb}`, 'im')
+    const command = verb === 'greeting' ? '' : isSecure ? 'starttls' : verb
+    const isAsked = new RegExp(`^${command}`, 'im')
     await eventually(() => expect(first.sessions.map(({ commands }) => commands.join('\n'))[0]).toMatch(isAsked))
     const watch = stopwatch()
     caller.abort()

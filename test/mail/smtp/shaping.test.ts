@@ -17,6 +17,18 @@ test('a provider has its own limits, by the end of the exchanger name', () => {
   expect(limitsOf('orange.fr.example.com')).toEqual(usual)
 })
 
+test.each([
+  ['gmail-smtp-in.l.google.com', 10, 50],
+  ['mx.googlemail.com', 10, 50],
+  ['shop-test.mail.protection.outlook.com', 10, 50],
+  ['shop-test.a-v1.mx.microsoft', 10, 50],
+  ['mx01.mail.icloud.com', 10, 5],
+  ['eu-smtp-inbound-1.mimecast.com', 10, 100],
+  ['mx1.comcast.net', 25, 100],
+])('%s takes %i connections and %i messages over each of them', (mx, connections, messages) => {
+  expect(createShaping([])(siteOf(mx), 'to.test').limits).toEqual({ connections, messages })
+})
+
 test('rows add limits to a provider, and the row with the longest name that fits decides', () => {
   const shapeOf = createShaping([
     { site: 'google.com', perMinute: 6_000 },
