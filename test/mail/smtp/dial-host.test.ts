@@ -67,7 +67,7 @@ test('an error without a code is told by its words', async () => {
   expect((await dialling).result).toMatchObject({ how: 'closed', detail: 'odd 192.0.2.1' })
 })
 
-test('an IPv6 address that this machine has no way to is unreachable, and a source address that it lacks is our fault', async () => {
+test('a machine without IPv6 cannot reach an address, and one that lacks its source address is at fault', async () => {
   const answers = { '2001:db8::1': 'EADDRNOTAVAIL' }
   expect((await dial(answers)).result).toMatchObject({ how: 'closed', detail: 'EADDRNOTAVAIL 2001:db8::1' })
   expect((await dial({ '2001:db8::1': 'EMFILE' })).result).toMatchObject({ how: 'local' })
@@ -109,7 +109,7 @@ test('only addresses of the family of the source address are dialled', async () 
   expect([result, dialled]).toEqual([{ kind: 'not_connected', how: 'closed', detail: 'no address we can reach' }, []])
 })
 
-test('silent addresses are dialled one after the other, and the first one that answers is the only one that stays', async () => {
+test('of addresses dialled one after the other, the first one that answers stays, and no other', async () => {
   const answers = { '192.0.2.1': 'silent', '192.0.2.2': 'silent', '192.0.2.3': 'open', '192.0.2.4': 'open' }
   const { result, dialled, open } = await dial(answers, { raceMs: 5 })
   expect(result).toMatchObject({ kind: 'connected', ip: '192.0.2.3' })

@@ -31,7 +31,7 @@ const LATER: Verdict = {
 }
 const triedIn = ({ tried }: SmtpAttempt) => tried?.map(({ mx, detail }) => `${mx}: ${detail}`)
 
-test('a transaction takes the recipients that wait in their order, as many as it may, and one that was refused with others alone', () => {
+test('a transaction takes as many waiting recipients as it may, or one that needs a transaction of its own', () => {
   const ledger = ledgerOf(5)
   expect(ledger.take(session(), 2, true)).toEqual([0, 1])
   ledger.askAlone(0, LATER, at('a'))

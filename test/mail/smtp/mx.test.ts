@@ -290,7 +290,7 @@ test.concurrent('a hundred concurrent look-ups of a domain ask each question onc
   expect([...dns.queries].sort()).toEqual(['A mx1.test', 'AAAA mx1.test', 'MX example.test'])
 })
 
-test.concurrent('a routed domain goes where its route says, private or not, and its MX is not asked for', async () => {
+test.concurrent('a routed domain goes where its route says, private or not, is a site of its own, and its MX is not asked for', async () => {
   const routes: [string, Route][] = [
     ['ip.test', { host: '127.0.0.1', port: 2525 }],
     ['name.test', { host: 'relay.test', port: 26 }],
@@ -305,6 +305,8 @@ test.concurrent('a routed domain goes where its route says, private or not, and 
   expect(siteOf(await lookUp('name.test')).hosts).toEqual([
     { name: 'relay.test', preference: 0, addresses: ['10.0.0.7'], port: 26 },
   ])
+  const keys = ['ip.test', 'name.test', 'local.test'].map(async (domain) => siteOf(await lookUp(domain)).key)
+  expect(new Set(await Promise.all(keys)).size).toBe(3)
   expect(siteOf(await lookUp('local.test')).hosts[0]!.addresses).toEqual(['127.0.0.1', '::1'])
   expect(await lookUp('lost.test')).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('gone.test') })
   expect(dns.queries.filter((query) => query.startsWith('MX'))).toEqual([])

@@ -97,7 +97,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('places' as const), count: fc.nat(5) }) },
 )
 
-test('whatever happens, a site gets no connection beyond its places, none waits for a free place, and each report is true', async () => {
+test('a site gets no connection beyond its places, none of which is free while a message waits', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 6 }),
@@ -230,7 +230,7 @@ test('an idle connection is closed when its time is over', async () => {
   expect(one.state).toMatchObject({ isIdle: false, isClosing: true })
 })
 
-test('the connection that was used last is used first, and the oldest one is closed when places are taken away', async () => {
+test('the connection used last is used first, and the oldest one is closed when a site has fewer places', async () => {
   const world = poolWith(3)
   const [first, second] = [sessionOf(), sessionOf()]
   const slots = [await slotOf(world), await slotOf(world)]
@@ -246,7 +246,7 @@ test('the connection that was used last is used first, and the oldest one is clo
   expect([first, second].map(({ state }) => state.isClosing)).toEqual([true, false])
 })
 
-test('each message after the first one of a slot asks the site, and so does the first one of a slot without a wait', async () => {
+test('the site is asked for each message once, also where a slot was waited for', async () => {
   const world = poolWith(3)
   const asked = async (slot: ConnectionSlot) => {
     const before = world.told.length
@@ -304,7 +304,7 @@ test('requests that leave at the same time give the places of their site back on
   }
 })
 
-test('a closed pool closes what is idle, turns away who waits, and closes the others when they are released', async () => {
+test('a closed pool closes idle connections, turns requests away, and closes the others when released', async () => {
   const draining = { kind: 'none', cause: 'draining' }
   const world = poolWith(2)
   const [idle, used] = [sessionOf(), sessionOf()]
@@ -327,7 +327,7 @@ test('a closed pool closes what is idle, turns away who waits, and closes the ot
   expect(await waiting).toEqual(draining)
 })
 
-test('a site without a free place learns how many more connections could be used, and others are no site of the pool', async () => {
+test('a site without a free place learns how many more connections could be used', async () => {
   const world = poolWith(1)
   expect([world.pool.tryAcquire(SITE), world.pool.trySpare(SITE)]).toEqual([undefined, undefined])
   const slot = await slotOf(world)
@@ -346,7 +346,7 @@ test('a connection is opened ahead only where none is idle', async () => {
   expect(world.pool.trySpare(SITE)).toBeUndefined()
 })
 
-test('a connection that has carried its messages, or is spent, is closed and holds its place until it has closed', async () => {
+test('a connection that is full or spent is closed, and holds its place until it has closed', async () => {
   for (const one of [sessionOf({ messages: 10 }), sessionOf({ isSpent: true })]) {
     const world = poolWith(1)
     const slot = await slotOf(world)
@@ -359,7 +359,7 @@ test('a connection that has carried its messages, or is spent, is closed and hol
   }
 })
 
-test('a site whose limits have changed gets places by the new ones, and a private site has none of other machines', async () => {
+test('changed limits hold at once, and a private site shares no places with other machines', async () => {
   const world = poolWith(3)
   const slot = await slotOf(world)
   await slotOf(world)

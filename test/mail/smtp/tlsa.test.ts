@@ -14,7 +14,7 @@ const digests = fc.record({
   octets: fc.constantFrom(32, 64, 48),
 })
 
-test('a digest counts with a usage and a selector that SMTP knows, in its length, and SHA-256 only without SHA-512 beside it', () => {
+test('a digest counts with fields that SMTP knows, in its length, and SHA-256 only without SHA-512 beside it', () => {
   fc.assert(
     fc.property(fc.array(digests), (all) => {
       const records = all.map(({ usage, selector, matching, octets }) =>

@@ -125,7 +125,7 @@ test('work ends with its result, or before it with the end of the conversation o
   expect(await broken).toMatchObject(closed)
 })
 
-test('work that ends after its deadline disturbs no later wait, and work in time leaves no deadline behind', async () => {
+test('late work disturbs no later wait, and work in time leaves no deadline behind', async () => {
   const { wire, theirs } = await conversation(2)
   const { promise, resolve } = Promise.withResolvers<void>()
   expect(await wire.during(promise, soon())).toMatchObject({ how: 'timeout' })
