@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { constants, createReadStream, createWriteStream } from 'node:fs'
-import { open, rm, stat, writeFile } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Database } from '../db/connect.ts'
 import { type Lease, takeLease } from '../db/leases.ts'
@@ -12,7 +10,7 @@ import { run } from '../db/statement.ts'
 import { ERASURE_LEASE } from '../erasure/erase.ts'
 import { type ArchivedColumn, columnsOf } from './columns.ts'
 import { type ArchivedFile, type ArchivedTable, fileOfTable, type Manifest, manifestOf, TABLES } from './days.ts'
-import { type Digest, type DuckDb, digestOf, parquetRows, writeParquet } from './duckdb.ts'
+import { addRows, beginRows, type Digest, type DuckDb, digestOf, parquetRows, writeParquet } from './duckdb.ts'
 import type { ArchiveStore } from './store.ts'
 
 export interface ArchiveParts {
@@ -67,16 +65,12 @@ interface ArchivedPartition {
 }
 
 async function archiveTable(parts: ArchiveParts, { day, table, partition }: ArchivedPartition): Promise<ArchivedFile> {
-  const { db, store, duckdb, folder } = parts
+  const { db, store, duckdb } = parts
   const columns = await columnsOf(db, table)
   let facts: ArchivedFile | undefined
   await store.put(fileOfTable(day, table), async (file) => {
-    const pipe = await makePipe(join(folder, `${table}.csv`))
-    const [written, rows] = await allOrNothing(
-      pipe,
-      writeParquet(duckdb, { csv: pipe, columns, order: ORDER[table], file }),
-      copyOut(db, { partition, columns, csv: pipe }),
-    )
+    const rows = await readDay(parts, { partition, columns })
+    const written = await writeParquet(duckdb, { order: ORDER[table], file })
     if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
     facts = { ...written, ...(await factsOf(file)) }
   })
@@ -84,26 +78,40 @@ async function archiveTable(parts: ArchiveParts, { day, table, partition }: Arch
   return facts!
 }
 
-/** A pipe that PostgreSQL's rows go through: on a disk they would delay the flushes of a database that shares it. */
-async function makePipe(path: string): Promise<string> {
-  await promisify(execFile)('mkfifo', [path])
-  return path
+/**
+ * 32 MB. The file of so many rows is removed before the system would write it to the disk: there it would delay the
+ * flushes of a database that shares it.
+ */
+const BLOCKS = 4_096
+const SIZE = `
+  select (select count(*) from %s)::float8 as rows,
+    (pg_relation_size('%s'::regclass) / current_setting('block_size')::int)::float8 as blocks`
+
+interface ReadPartition {
+  partition: string
+  columns: readonly ArchivedColumn[]
 }
 
-/** Waits for both ends of a pipe. One that fails before it opens the pipe would leave the other one waiting for it. */
-async function allOrNothing<R, W>(pipe: string, reader: Promise<R>, writer: Promise<W>): Promise<[R, W]> {
-  const free = (flags: number) => async () => {
-    const end = await open(pipe, flags | constants.O_NONBLOCK).catch(() => undefined)
-    await end?.close()
-  }
-  reader.catch(free(constants.O_RDONLY))
-  writer.catch(free(constants.O_RDWR))
-  try {
-    return await Promise.all([reader, writer])
-  } finally {
-    await Promise.allSettled([reader, writer])
-    await rm(pipe)
-  }
+/** Reads the rows of a partition into DuckDB, as CSV and block by block. Returns their number in the same snapshot. */
+function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: ReadPartition): Promise<number> {
+  const csv = join(folder, 'rows.csv')
+  return db.$client.begin('isolation level repeatable read read only', async (tx) => {
+    await run(tx, `select set_config('statement_timeout', '0', true), set_config('timezone', 'UTC', true)`)
+    const [size] = await run<{ rows: number; blocks: number }>(tx, SIZE.replaceAll('%s', partition))
+    await beginRows(duckdb, columns)
+    for (let from = 0; from < size!.blocks; from += BLOCKS) {
+      const selected = `
+        select ${columns.map(({ select }) => select)} from ${partition}
+        where ctid >= '(${from},0)' and ctid < '(${from + BLOCKS},0)'`
+      const stream = await tx.unsafe(`copy (${selected}) to stdout (format csv, header)`).readable()
+      await pipeline(stream, createWriteStream(csv))
+      // The driver pauses its socket when the stream is full, and leaves it so when the last rows fill it.
+      stream._read(0)
+      await addRows(duckdb, { csv, columns })
+      await rm(csv)
+    }
+    return size!.rows
+  })
 }
 
 export interface CheckedFile {
@@ -131,22 +139,4 @@ export async function factsOf(file: string): Promise<Pick<ArchivedFile, 'bytes' 
   const hash = createHash('sha256')
   await pipeline(createReadStream(file), hash)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }
-}
-
-interface CopiedPartition {
-  partition: string
-  columns: readonly ArchivedColumn[]
-  csv: string
-}
-
-/** Writes the rows of a partition as CSV, with their number in the same snapshot. */
-function copyOut(db: Database, { partition, columns, csv }: CopiedPartition): Promise<number> {
-  return db.$client.begin('isolation level repeatable read read only', async (tx) => {
-    await run(tx, `select set_config('statement_timeout', '0', true), set_config('timezone', 'UTC', true)`)
-    const [counted] = await run<{ rows: number }>(tx, `select count(*)::float8 as rows from ${partition}`)
-    const selected = `select ${columns.map(({ select }) => select)} from ${partition}`
-    const stream = await tx.unsafe(`copy (${selected}) to stdout (format csv, header)`).readable()
-    await pipeline(stream, createWriteStream(csv))
-    return counted!.rows
-  })
 }

@@ -44,33 +44,42 @@ const PUBLIC_IDS = [
 
 export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
 
-const FORMAT = 'format parquet, compression zstd'
+/** The longest line of CSV: the request of a message, without its content, and what its checks said. */
+const MAX_LINE = 64 * 1_048_576
 
-interface WrittenFile {
+/** Makes the table for the rows of a day. */
+export async function beginRows({ connection }: DuckDb, columns: readonly ArchivedColumn[]): Promise<void> {
+  await connection.run(`create or replace temp table day (${columns.map(({ name, type }) => `"${name}" ${type}`)})`)
+}
+
+interface AddedRows {
   /** CSV as PostgreSQL writes it. */
   csv: string
   columns: readonly ArchivedColumn[]
+}
+
+export async function addRows({ connection }: DuckDb, { csv, columns }: AddedRows): Promise<void> {
+  const types = columns.map(({ name }) => `${quoted(name)}: 'VARCHAR'`)
+  const values = columns.map(({ name, type, prefix }) =>
+    prefix === undefined ? `"${name}"::${type}` : `public_id('${prefix}', "${name}")`,
+  )
+  await connection.run(`
+    insert into day select ${values} from read_csv(${quoted(csv)}, header = true, columns = {${types}}, delim = ',',
+      quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false,
+      max_line_size = ${MAX_LINE}, buffer_size = ${2 * MAX_LINE})`)
+}
+
+interface WrittenFile {
   /** Neighbours of one account are alike, which compresses best, and a reader mostly wants one account. */
   order: string
   file: string
 }
 
-/** The longest line of CSV: the request of a message, without its content, and what its checks said. */
-const MAX_LINE = 64 * 1_048_576
-
-/** Writes the rows of a CSV file as Parquet. Returns their digest, from before they were written. */
-export async function writeParquet(duckdb: DuckDb, { csv, columns, order, file }: WrittenFile): Promise<Digest> {
-  const types = columns.map(({ name }) => `${quoted(name)}: 'VARCHAR'`)
-  const values = columns.map(({ name, type, prefix }) =>
-    prefix === undefined ? `"${name}"::${type} as "${name}"` : `public_id('${prefix}', "${name}") as "${name}"`,
-  )
-  const rows = `read_csv(${quoted(csv)}, header = true, columns = {${types}}, delim = ',', quote = '"', escape = '"',
-    nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE},
-    buffer_size = ${2 * MAX_LINE})`
-  const { connection } = duckdb
-  await connection.run(`create or replace temp table day as select ${values} from ${rows}`)
+/** Writes the rows as Parquet. Returns their digest, from before they were written. */
+export async function writeParquet(duckdb: DuckDb, { order, file }: WrittenFile): Promise<Digest> {
   const digest = await digestOf(duckdb, 'day')
-  await connection.run(`copy (from day order by ${order}) to ${quoted(file)} (${FORMAT})`)
+  await duckdb.connection.run(`
+    copy (from day order by ${order}) to ${quoted(file)} (format parquet, compression zstd)`)
   return digest
 }
 
