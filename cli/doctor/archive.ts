@@ -1,6 +1,6 @@
 import { daysOf } from '../../server/archive/days.ts'
 import { oldDays } from '../../server/archive/due-days.ts'
-import { openStore } from '../../server/archive/store.ts'
+import { openStore } from '../../server/archive/open-store.ts'
 import { type Check, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 /** The daily run may not have come to them yet. */

@@ -79,8 +79,8 @@ async function archiveTable(parts: ArchiveParts, { day, table, partition }: Arch
 }
 
 /**
- * 32 MB. The file of so many rows is removed before the system would write it to the disk: there it would delay the
- * flushes of a database that shares it.
+ * 32 MB. A file of that size is removed before the system would write it to the disk: there it would delay the flushes
+ * of a database that shares it.
  */
 const BLOCKS = 4_096
 const SIZE = `

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ArchivePlace } from '../config/values.ts'
 import type { ArchiveParts } from './archive-day.ts'
 import { startDuckDb } from './duckdb.ts'
-import { openStore } from './store.ts'
+import { openStore } from './open-store.ts'
 
 /** Opens the archive with DuckDB and a folder of its own in that of temporary files, as long as `use` runs. */
 export async function withArchive<T>(

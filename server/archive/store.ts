@@ -1,7 +1,5 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
-import type { ArchivePlace } from '../config/values.ts'
 
 /** Where the files of the archive are. Every call throws what the folder or the bucket says. */
 export interface ArchiveStore extends Disposable {
@@ -20,19 +18,10 @@ export interface ArchiveStore extends Disposable {
   text(name: string): Promise<string | undefined>
 }
 
-/**
- * The SDK of AWS is loaded for a bucket alone: it costs a process 40 MB. `temporary` is the folder for copies of its
- * files.
- */
-export async function openStore(place: ArchivePlace, temporary = tmpdir()): Promise<ArchiveStore> {
-  if ('folder' in place) return folderStore(place.folder)
-  return (await import('./bucket-store.ts')).bucketStore(place, temporary)
-}
-
 /** A file that a crash left half written. */
 const UNFINISHED = '.unfinished'
 
-function folderStore(folder: string): ArchiveStore {
+export function folderStore(folder: string): ArchiveStore {
   return {
     name: folder,
     async list(prefix = '') {

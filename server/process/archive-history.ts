@@ -1,6 +1,6 @@
 import { daysOf } from '../archive/days.ts'
 import { createDropRule, dayOf, oldDays } from '../archive/due-days.ts'
-import { openStore } from '../archive/store.ts'
+import { openStore } from '../archive/open-store.ts'
 import { type DayReport, writeOldDays } from '../archive/write-old-days.ts'
 import type { Program } from './program.ts'
 
