@@ -21,7 +21,11 @@ export function bucketStore(
     (await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))).Body!
   async function withCopy<T>(use: (file: string) => Promise<T>): Promise<T> {
     const file = join(temporary, `copy-${randomUUID()}`)
-    return use(file).finally(() => rm(file, { force: true }))
+    try {
+      return await use(file)
+    } finally {
+      await rm(file, { force: true })
+    }
   }
 
   return {

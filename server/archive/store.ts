@@ -57,6 +57,6 @@ export function folderStore(folder: string): ArchiveStore {
 
 /** A file or folder that survives a power cut. */
 async function sync(path: string): Promise<void> {
-  const handle = await open(path)
-  await handle.sync().finally(() => handle.close())
+  await using handle = await open(path)
+  await handle.sync()
 }
