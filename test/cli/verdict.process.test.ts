@@ -19,7 +19,7 @@ import { createSenderDomains } from '../../server/domains/sender.ts'
 import { HOSTILE } from '../harness/hostile.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
-// The command as a process: its output and exit codes. What each command does is in run.test.ts.
+// The command as a process: its output and exit codes. What each command does is in run.thorough.test.ts.
 
 const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 const secret = randomBytes(32)

@@ -3,7 +3,7 @@ import { letRun, pauseFor } from '../harness/waits.ts'
 import { tally } from './load.ts'
 import { startFaultWorld, type World } from './world.ts'
 
-// Time of ours is never theirs: test/mail/smtp/own-time.test.ts has the law, and this the database behind it.
+// Time of ours is never theirs: test/mail/smtp/own-time.waiting.test.ts has the law, and this the database behind it.
 
 let world: World
 afterEach(() => world.stop())
