@@ -1,7 +1,7 @@
 import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { publicId } from '../db/ids.ts'
-import { type AddressPlace, type Fields, mentions, PLACES, replaced } from '../erasure/places.ts'
+import { type AddressPlace, erasedFields, type Fields, mentions, PLACES, storedText } from '../erasure/places.ts'
 import type { Wanted } from '../erasure/spellings.ts'
 import { type ArchiveParts, factsOf, putManifest } from './archive-day.ts'
 import { type ArchivedTable, daysOf, fileOfTable, readManifest } from './days.ts'
@@ -94,9 +94,8 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
   const [changes, file] = [join(folder, 'changes.json'), join(folder, 'erased.parquet')]
   const columns = Object.keys(rows[0]!.row)
   const lines = rows.map(({ number, row }) => {
-    const kept = replaced(place, row, wanted)
-    const erased = place.erase?.(row, wanted, kept) ?? kept
-    const texts = columns.map((column) => [column, textOf(erased[column])])
+    const erased = erasedFields(place, row, wanted)
+    const texts = columns.map((column) => [column, storedText(place.columns[column]!, erased[column])])
     return JSON.stringify({ number, ...Object.fromEntries(texts) })
   })
   try {
@@ -111,8 +110,6 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
     await rm(file, { force: true })
   }
 }
-
-const textOf = (value: unknown) => (value === null || typeof value === 'string' ? value : JSON.stringify(value))
 
 interface ChangedFile {
   from: string

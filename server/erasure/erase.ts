@@ -11,7 +11,7 @@ import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
-import { type AddressPlace, type ColumnKind, PLACES, replaced, writeAnswer } from './places.ts'
+import { type AddressPlace, type ColumnKind, erasedFields, PLACES, storedText } from './places.ts'
 import { type ErasureProgress, meterOf } from './progress.ts'
 import { type Found, find, type Part, partsOf, type Range, rangesOf, SEARCH_MS } from './scan.ts'
 import type { Wanted } from './spellings.ts'
@@ -204,9 +204,8 @@ const ROWS_PER_STATEMENT = 25
 async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found[], wanted: Wanted): Promise<void> {
   const columns = Object.entries(place.columns)
   const rows = found.map(({ at, row }) => {
-    const kept = replaced(place, row, wanted)
-    const erased = place.erase?.(row, wanted, kept) ?? kept
-    return { at, ...Object.fromEntries(columns.map(([column, kind]) => [column, textOf(kind, erased[column])])) }
+    const erased = erasedFields(place, row, wanted)
+    return { at, ...Object.fromEntries(columns.map(([column, kind]) => [column, storedText(kind, erased[column])])) }
   })
   const changes = columns.map(([column, kind]) => `${column} = ${storedValue(kind, `v.${column}`)}`)
   if (place.set) changes.push(place.set)
@@ -218,22 +217,7 @@ async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found
   await run(tx, statement, [JSON.stringify(rows)], { prepare: false })
 }
 
-function textOf(kind: ColumnKind, value: unknown): string | null {
-  if (value === null || value === undefined) return null
-  switch (kind) {
-    case 'list':
-    case 'json':
-    case 'request':
-      return JSON.stringify(value)
-    case 'answer':
-      return Buffer.from(writeAnswer(value)).toString('hex')
-    case 'text':
-    case 'mailbox':
-      return value as string
-  }
-}
-
-/** SQL: what a column stores of the text that `textOf` makes. */
+/** SQL: what a column stores of the text that `storedText` makes. */
 const storedValue = (kind: ColumnKind, text: string) =>
   ({
     text,

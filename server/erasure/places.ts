@@ -153,12 +153,34 @@ function messagesTo({ address, erased }: Wanted, day: string, parameter: Paramet
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 
 /** The row with the address replaced wherever it occurs. */
-export function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted): Fields {
+function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted): Fields {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
 
   function replacedValue(kind: ColumnKind, value: unknown): unknown {
     if (kind === 'request') return replaceInRequest(value as never, wanted)
     return mapStrings(value, kind === 'mailbox' ? wanted.replaceInMailbox : wanted.replaceIn)
+  }
+}
+
+/** The row as an erasure leaves it. */
+export function erasedFields(place: AddressPlace, row: Fields, wanted: Wanted): Fields {
+  const kept = replaced(place, row, wanted)
+  return place.erase?.(row, wanted, kept) ?? kept
+}
+
+/** The text of a column's value, as a statement or a file gets it. */
+export function storedText(kind: ColumnKind, value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  switch (kind) {
+    case 'list':
+    case 'json':
+    case 'request':
+      return JSON.stringify(value)
+    case 'answer':
+      return Buffer.from(writeAnswer(value)).toString('hex')
+    case 'text':
+    case 'mailbox':
+      return value as string
   }
 }
 
@@ -194,6 +216,6 @@ export function readAnswer(bytes: Uint8Array): unknown {
   return toJson(SendBatchResponseSchema, fromBinary(SendBatchResponseSchema, bytes))
 }
 
-export function writeAnswer(answer: unknown): Uint8Array {
+function writeAnswer(answer: unknown): Uint8Array {
   return toBinary(SendBatchResponseSchema, fromJson(SendBatchResponseSchema, answer as JsonValue))
 }

@@ -76,7 +76,7 @@ test('a day goes at 90 days when the archive has it, else at 97, and never when 
   expect(await dropped({ written: new Set(), isRequired: true })).toEqual([])
 })
 
-test('every old day is written once, by a process of its own, and one that fails is told and left for the next time', async () => {
+test('a process of its own writes every old day once; it reports a day that fails, and leaves it for the next run', async () => {
   await mkdir(join(folder, `day=${day(98)}`), { recursive: true })
   await writeFile(join(folder, manifestOf(day(98))), '{}')
   // A file in place of the folder of a day.

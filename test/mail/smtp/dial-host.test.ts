@@ -60,7 +60,7 @@ test.each([...OURS.map((code) => [code, 'local'] as const), ...THEIRS.map((code)
   },
 )
 
-test('an error without a code is told by its words', async () => {
+test('an error without a code is reported by its message', async () => {
   const dialling = dial({ '192.0.2.1': 'silent' })
   const [socket] = vi.mocked(Socket.prototype.connect).mock.contexts as Socket[]
   socket!.emit('error', new Error('odd'))

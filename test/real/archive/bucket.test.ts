@@ -69,12 +69,12 @@ test.for([
     /credential/i,
   ],
   ['a server that is away', { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9' }, /ECONNREFUSED/],
-] as const)('%s is told in the words of the server', async ([, change, words]) => {
+] as const)('%s: the error has the words of the server', async ([, change, words]) => {
   use(change)
   await expect(write(place('other/'))).rejects.toThrow(words)
 })
 
-test('a bucket that does not exist is told, and a day whose upload broke off is no day of the archive', async () => {
+test('a bucket that does not exist is an error, and a day whose upload broke off is no day of the archive', async () => {
   use({})
   await expect(write(place('', 'nowhere'))).rejects.toThrow(/bucket/i)
   await write(place('broken/'))
