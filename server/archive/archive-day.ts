@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Database } from '../db/connect.ts'
 import { type Lease, takeLease } from '../db/leases.ts'
@@ -70,11 +71,11 @@ async function archiveTable(parts: ArchiveParts, { day, table, partition }: Arch
   let facts: ArchivedFile | undefined
   await store.put(fileOfTable(day, table), async (file) => {
     const rows = await readDay(parts, { partition, columns })
-    const written = await writeParquet(duckdb, { order: ORDER[table], file })
+    const written = await restAfter(() => writeParquet(duckdb, { order: ORDER[table], file }))
     if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
     facts = { ...written, ...(await factsOf(file)) }
   })
-  await checkFile(parts, { day, table, facts: facts! })
+  await restAfter(() => checkFile(parts, { day, table, facts: facts! }))
   return facts!
 }
 
@@ -103,15 +104,28 @@ function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: R
       const selected = `
         select ${columns.map(({ select }) => select)} from ${partition}
         where ctid >= '(${from},0)' and ctid < '(${from + BLOCKS},0)'`
-      const stream = await tx.unsafe(`copy (${selected}) to stdout (format csv, header)`).readable()
-      await pipeline(stream, createWriteStream(csv))
-      // The driver pauses its socket when the stream is full, and leaves it so when the last rows fill it.
-      stream._read(0)
-      await addRows(duckdb, { csv, columns })
-      await rm(csv)
+      await restAfter(async () => {
+        const stream = await tx.unsafe(`copy (${selected}) to stdout (format csv, header)`).readable()
+        await pipeline(stream, createWriteStream(csv))
+        // The driver pauses its socket when the stream is full, and leaves it so when the last rows fill it.
+        stream._read(0)
+        await addRows(duckdb, { csv, columns })
+        await rm(csv)
+      })
     }
     return size!.rows
   })
+}
+
+/** More than half of the time, the processors are free for sends. */
+const REST_PER_WORK = 1.2
+
+/** Rests after the work. The lowest priority is no help to PostgreSQL, nor to a send on the other half of a core. */
+async function restAfter<Result>(work: () => Promise<Result>): Promise<Result> {
+  const startedAt = performance.now()
+  const result = await work()
+  await sleep((performance.now() - startedAt) * REST_PER_WORK)
+  return result
 }
 
 export interface CheckedFile {

@@ -29,17 +29,17 @@ export async function startDuckDb(folder: string): Promise<DuckDb> {
   }
 }
 
-const CHARACTERS = `'0123456789abcdefghjkmnpqrstvwxyz'`
-const character = (number: string) => `substr(${CHARACTERS}, ${number} + 1, 1)`
-
-/** `publicId` of db/ids.ts, as macros: the first two characters are eight bits, and each four of the others 20. */
+/**
+ * `publicId` of db/ids.ts, as macros: two characters are eight bits, and each twelve of the others 60. `to_base` counts
+ * on with a, b, c, and TypeID leaves out i, l, o and u.
+ */
 const PUBLIC_IDS = [
-  `create macro two(n) as ${character('(n >> 5)')} || ${character('(n & 31)')}`,
-  `create macro four(n) as two(n >> 10) || two(n & 1023)`,
-  `create macro bits(hex, start, digits) as ('0x' || substr(hex, start, digits))::integer`,
-  `create macro characters(hex) as
-    two(bits(hex, 1, 2)) || ${[3, 8, 13, 18, 23, 28].map((start) => `four(bits(hex, ${start}, 5))`).join(' || ')}`,
-  `create macro public_id(prefix, uuid) as prefix || '_' || characters(replace(uuid, '-', ''))`,
+  `create macro characters(hex, start, digits, length) as
+    to_base(('0x' || substr(hex, start, digits))::bigint, 32, length)`,
+  `create macro base32(hex) as
+    lower(characters(hex, 1, 2, 2) || characters(hex, 3, 15, 12) || characters(hex, 18, 15, 12))`,
+  `create macro public_id(prefix, uuid) as
+    prefix || '_' || translate(base32(replace(uuid, '-', '')), 'ijklmnopqrstuv', 'jkmnpqrstvwxyz')`,
 ]
 
 export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`

@@ -92,6 +92,22 @@ test('the questions of the guide have answers', async () => {
   ])
 })
 
+test('a row of any length is written', async () => {
+  const { db } = api.world
+  const lengths = [1, 16_384, 65_536, 100_000, 1_000_000]
+  for (const length of lengths) {
+    await db.$client.begin(async (tx) => {
+      await run(tx, `select set_config('verdict.erasing', 'on', true)`)
+      await run(tx, `update messages set request = json_build_object('subject', repeat('x', $1::int))`, [length])
+    })
+    await withArchive(place(), (parts) => archiveDay({ db, ...parts }, today()))
+    const [longest] = await rows(
+      (file) => `select max(length(request ->> '$.subject'))::int as length from ${file('messages')}`,
+    )
+    expect(longest).toEqual({ length })
+  }
+})
+
 test('while an erasure runs no day is written', async () => {
   const lease = await takeLease(api.world.db, 'erasure')
   const writing = withArchive(place(), (parts) => archiveDay({ db: api.world.db, ...parts }, today()))
