@@ -60,23 +60,26 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnMount: 'always',
   })
+  const asked = pages.data && rowsOf(pages.data)
+  // The first rows of an empty list have nothing to push away.
+  const shownWith = (newest: Page<Row>) => (asked?.length === 0 ? newest.rows : asked)
+  const foundIn = (newest: Page<Row>) =>
+    newRowsOf(newest, { ids: new Set(shownWith(newest)?.map(idOf)), hasMore: pages.hasNextPage }, idOf)
   const newest = useQuery({
     queryKey: [...queryKey, 'newest'],
     queryFn: ({ signal }) => load(newer ? newer(rowsOf(client.getQueryData<Pages<Row>>(queryKey))) : input, signal),
     enabled: pollMs > 0 && pages.isSuccess,
-    refetchInterval: pollMs,
+    // Past a gap, another answer would tell no more than "100+ new", nor anything about the rows that are shown.
+    refetchInterval: ({ state }) => (state.data && foundIn(state.data).gap ? false : pollMs),
     staleTime: pollMs,
   })
 
-  const asked = pages.data && rowsOf(pages.data)
-  // The first rows of an empty list have nothing to push away.
-  const loaded = asked?.length === 0 ? (newest.data?.rows ?? asked) : asked
-  const current = new Map(newest.data?.rows.map((row) => [idOf(row), row]))
-  const shown = { ids: new Set(loaded?.map(idOf)), hasMore: pages.hasNextPage }
-  const found = newRowsOf(newest.data ?? { rows: [], next: undefined }, shown, idOf)
+  const known = newest.data ?? { rows: [], next: undefined }
+  const current = new Map(known.rows.map((row) => [idOf(row), row]))
+  const found = foundIn(known)
 
   return {
-    rows: loaded?.map((row) => current.get(idOf(row)) ?? row),
+    rows: shownWith(known)?.map((row) => current.get(idOf(row)) ?? row),
     error: pages.error,
     retry: () => void pages.refetch(),
     hasMore: pages.hasNextPage,

@@ -28,6 +28,9 @@ const shows = (text: string | RegExp, within: Page | Locator = page) => within.g
 /** The height of the window, in pixels. */
 const HEIGHT = 900
 
+/** The time between two calls of a list. */
+const POLL_MS = 5_000
+
 const FULL = 'mailbox_full@simulator.test'
 const DELIVERED = 'delivered@simulator.test'
 
@@ -44,6 +47,35 @@ test('a list filtered by an address shows what became of that address', async ()
     await shows(recipient ?? FULL, row)
     await shows('1 of 2 bounced', row)
   }
+})
+
+test('new rows wait for a click, and a list with more of them than it counts asks no more until then', async () => {
+  const calls: string[] = []
+  page.on('request', (request) => calls.push(request.url().split('/').at(-1)!))
+  const polls = () => calls.filter((method) => method === 'ListEvents').length
+  await page.clock.install()
+  await page.goto(list.replace('messages', 'events'))
+  await shows(FULL)
+  const to = Array.from({ length: 50 }, (_, number) => `delivered+${number}@simulator.test`)
+  const later = async (ms: number) => {
+    await page.clock.runFor(ms)
+    await page.waitForLoadState('networkidle')
+  }
+
+  await installation.send({ to: 'delivered+one@simulator.test', subject: 'One more' })
+  await later(POLL_MS)
+  await shows('Show 1 new')
+  await installation.send({ to, subject: 'Fifty more' })
+  await later(POLL_MS)
+  await shows('Show 50+ new')
+  const before = polls()
+  await later(10 * POLL_MS)
+  expect(polls()).toBe(before)
+  await page.getByRole('button', { name: 'Show 50+ new' }).click()
+  await shows(to[0]!)
+  await later(POLL_MS)
+  await expect.poll(polls).toBeGreaterThan(before + 1)
+  await page.clock.resume()
 })
 
 test('at 1024 px the subject keeps most of its room', async () => {
