@@ -63,6 +63,7 @@ export default defineConfig({
       { test: { ...shared, name: 'deployment', include: DEPLOYMENT } },
       { test: { ...shared, name: 'clients', include: CLIENTS } },
       { test: { ...shared, name: 'archive', include: ['test/real/archive/*.test.ts'] } },
+      { test: { ...alone, name: 'movers', include: ['test/real/movers/*.test.ts'], sequence: { groupOrder: 3 } } },
       { test: { ...shared, name: 'dashboard', include: [DASHBOARD], exclude: [STORY] } },
       { test: { ...alone, name: 'upgrade', include: UPGRADE, sequence: { groupOrder: 1 } } },
       { test: { ...alone, name: 'machines', include: MACHINES, sequence: { groupOrder: 2 } } },

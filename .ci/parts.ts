@@ -122,6 +122,13 @@ export const PARTS: readonly Part[] = [
     rooms: ['proto/', 'server/http/', 'server/services/', 'dev/openapi/', 'client/'],
   },
   {
+    name: 'movers',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'movers'),
+    each: 'release',
+    checks: 'the import of a file of 1,000,000 rows, in time and in bounded memory',
+    rooms: ['address-files/', 'cli/', 'server/services/', 'server/reputation/'],
+  },
+  {
     name: 'machines',
     ...vitest('npm run test:real --', 'vitest.real.config.ts', 'machines'),
     each: 'release',

@@ -85,5 +85,6 @@ export function shownAttempt(attempt: Attempted): ShownAttempt {
   if (detail && isExplained(attempt)) return { ...shown, sentence: detail }
   if (outcome !== AttemptOutcome.NOT_200 || statusCode === undefined) return shown
   const ofStatus = STATUS_SENTENCES.find(([from, to]) => statusCode >= from && statusCode <= to)
-  return ofStatus ? { ...shown, sentence: ofStatus[2] } : shown
+  if (!ofStatus) return shown
+  return { ...shown, sentence: ofStatus[2], word: statusCode >= 500 ? 'Failed' : shown.word }
 }

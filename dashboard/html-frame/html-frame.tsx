@@ -20,7 +20,7 @@ export function HtmlFrame({ path, title }: HtmlFrameProps) {
         <p className="soft">
           {remoteImages
             ? 'Remote images are loaded. Links do not open here.'
-            : 'Remote images are not loaded, because they tell the sender that you opened the message. Links do not open here.'}
+            : 'Links do not open here, and no remote image is loaded: it would tell the sender that you opened the message.'}
         </p>
         {!remoteImages && (
           <Button variant="default" size="xs" onClick={() => setRemoteImages(true)}>

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { FAINT_CONTROLS } from './faint-controls.ts'
 
 /** Debian's package `chromium` installs it here. */
 const EXECUTABLE = '/usr/bin/chromium'
@@ -53,8 +54,8 @@ const ANIMATIONS_ENDED = `Promise.all(document.getAnimations()
   .map(({ finished }) => finished))`
 
 /**
- * What axe finds on the page in light and in dark, in a line for each finding. `scheme`: the attribute of the page with
- * its scheme, if it has one.
+ * What axe finds on the page in light and in dark, in a line for each finding, and the controls that are hardly seen.
+ * `scheme`: the attribute of the page with its scheme, if it has one.
  */
 export async function axeFindings(page: Page, scheme = 'data-mantine-color-scheme'): Promise<string[]> {
   await page.evaluate(AXE)
@@ -67,6 +68,8 @@ export async function axeFindings(page: Page, scheme = 'data-mantine-color-schem
     for (const { id, help, nodes } of violations) {
       findings.push(...nodes.map(({ target }) => `${colorScheme}: ${id}: ${help}: ${target.join(' ')}`))
     }
+    const faint = (await page.evaluate(FAINT_CONTROLS)) as string[]
+    findings.push(...faint.map((control) => `${colorScheme}: hardly seen, ${control}`))
   }
   return findings
 }
