@@ -21,12 +21,15 @@ export const FAINT_CONTROLS = `(() => {
     return (light + 0.05) / (dark + 0.05)
   }
   const parentsOf = (element) => (element.parentElement ? [...parentsOf(element.parentElement), element.parentElement] : [])
-  const contrastOf = (element) => {
+  const contrastAt = (element) => {
     const behind = ['white', ...parentsOf(element).map((parent) => getComputedStyle(parent).backgroundColor)]
     const style = getComputedStyle(element)
     const edge = Number.parseFloat(style.borderBottomWidth) > 0 ? style.borderBottomColor : 'transparent'
     return Math.max(...[style.backgroundColor, edge].map((color) => contrast(painted(...behind, color), painted(...behind))))
   }
+  // A field whose edge is that of the box around it has none.
+  const contrastOf = (element) =>
+    Math.max(...[element, element.parentElement, element.parentElement.parentElement].map(contrastAt))
   const controls = 'input:not([type=hidden], [role=switch]), select, textarea, .mantine-Switch-track'
   return [...document.querySelectorAll(controls)]
     .filter((element) => element.checkVisibility({ opacityProperty: true }) && !element.closest(':disabled, [data-disabled]'))
