@@ -27,9 +27,9 @@ export const FAINT_CONTROLS = `(() => {
     const edge = Number.parseFloat(style.borderBottomWidth) > 0 ? style.borderBottomColor : 'transparent'
     return Math.max(...[style.backgroundColor, edge].map((color) => contrast(painted(...behind, color), painted(...behind))))
   }
-  // A field whose edge is that of the box around it has none.
-  const contrastOf = (element) =>
-    Math.max(...[element, element.parentElement, element.parentElement.parentElement].map(contrastAt))
+  // The edge of a field may be that of a box around it, as high as a field.
+  const boxesOf = (element) => [element, ...parentsOf(element).filter((parent) => parent.offsetHeight <= 48)]
+  const contrastOf = (element) => Math.max(...boxesOf(element).map(contrastAt))
   const controls = 'input:not([type=hidden], [role=switch]), select, textarea, .mantine-Switch-track'
   return [...document.querySelectorAll(controls)]
     .filter((element) => element.checkVisibility({ opacityProperty: true }) && !element.closest(':disabled, [data-disabled]'))
