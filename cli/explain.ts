@@ -123,7 +123,7 @@ export function explanationOf(text: string, { phase, mx, recipient, ours }: Plac
   if (code === undefined)
     throw new Failure('usage', 'reply: begins with no code. Write it as the server did: "550 5.1.1 no"')
   const lines = words.split(new RegExp(`\\r?\\n| (?=${code}[ -])`)).map((line) => line.replace(/^[2-5]\d\d[ -]/, ''))
-  const reply = toReply({ kind: 'reply', code: Number(code), lines })
+  const reply = toReply({ code: Number(code), lines })
   const { outcome, reading } = classify({ phase, reply, mx, names: { recipient, ours } })
   if (outcome.kind !== 'bounced') return { state: outcome.kind }
   const { reason, retryable } = outcome

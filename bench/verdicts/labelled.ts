@@ -58,7 +58,6 @@ export function replyOf(line: string): Reply {
   const code = line.slice(0, 3)
   const lines = line.slice(4).split(new RegExp(` (?=${code}[ -])`))
   return toReply({
-    kind: 'reply',
     code: Number(code),
     lines: lines.map((each) => each.replace(new RegExp(`^${code}[ -]`), '')),
   })

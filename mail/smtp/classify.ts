@@ -30,18 +30,23 @@ export function classify(placed: PlacedReply): Judgement {
   const { phase, reply } = placed
   if (phase === 'after_dot') return { outcome: { kind: 'in_doubt' } }
   const digit = Math.floor(reply.code / 100)
-  if (digit === 4 || digit === 5) {
-    const held = heldBy(placed)
-    return { outcome: bounceOf(held.rule, digit), reading: readingOf(held, placed) }
-  }
+  if (digit === 4 || digit === 5) return classifyRefusal(placed)
   if (phase !== 'dot') return { outcome: TEMPORARY }
   return { outcome: { kind: digit === 2 ? 'delivered' : 'in_doubt' } }
 }
 
-const TEMPORARY: Outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true }
+/** What a reply of 4xx or 5xx means for the recipient. */
+export function classifyRefusal(placed: PlacedReply): { outcome: Bounce; reading: ReplyReading } {
+  const held = heldBy(placed)
+  return { outcome: bounceOf(held.rule, placed.reply), reading: readingOf(held, placed) }
+}
 
-function bounceOf({ reason, evenFor4xx }: ReplyRule, digit: number): Outcome {
-  if (digit === 4 && !evenFor4xx) return TEMPORARY
+type Bounce = Extract<Outcome, { kind: 'bounced' }>
+
+const TEMPORARY: Bounce = { kind: 'bounced', reason: 'temporary_failure', retryable: true }
+
+function bounceOf({ reason, evenFor4xx }: ReplyRule, { code }: Reply): Bounce {
+  if (code < 500 && !evenFor4xx) return TEMPORARY
   return { kind: 'bounced', reason, retryable: reason === 'temporary_failure' || reason === 'connection_timeout' }
 }
 

@@ -99,7 +99,7 @@ const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/
  * The reply as it is shown and classified. It drops codes that the text repeats, and ignores an RFC 3463 status of
  * another class than the code's.
  */
-export function toReply({ code, lines }: RawReply): Reply {
+export function toReply({ code, lines }: Omit<RawReply, 'kind'>): Reply {
   let enhanced: string | undefined
   const texts = lines.map((line) => {
     let text = cleanText(line, { by: ' ' }).replace(/ {2,}/g, ' ').trim()

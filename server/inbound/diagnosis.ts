@@ -1,12 +1,12 @@
 import type { BounceReason, DecidedBy, Kind, Reply, ReplyReading } from '../../mail/smtp/attempt.ts'
-import { classify } from '../../mail/smtp/classify.ts'
+import { classifyRefusal } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 
 /** What a bounce says about one failed recipient. The readers of all formats fill it in. */
 export interface RecipientReport {
-  /** The recipient's address. */
-  recipient: string
+  /** The recipient's address; absent when the evidence is about no recipient of its own. */
+  recipient?: string
   /** The enhanced status code (RFC 3463); empty when the bounce has none. */
   status: string
   /** The reply of the server that refused the message, or the reason why the sending server gave up. */
@@ -55,10 +55,9 @@ const REPLY_CODE =
   /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=:?[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
-// The reply codes for a bounce that quotes none, by the first digit of its status. No rule decides by them alone, so
-// the text decides.
-const DEFAULT_CODES: Record<string, number> = { '4': 452 }
-const DEFAULT_CODE = 554
+// The reply codes for a bounce that quotes none. No rule decides by them alone, so the text decides.
+const TEMPORARY_CODE = 452
+const PERMANENT_CODE = 554
 /** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
 
@@ -76,8 +75,8 @@ const NOT_UNDERSTOOD = 'sender (not understood)'
 export function diagnose({ recipient, status, lines: reported, mx, ours }: RecipientReport): Diagnosis {
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
-  const code = quoted?.code ?? DEFAULT_CODES[status[0] ?? ''] ?? DEFAULT_CODE
-  const reply = toReply({ kind: 'reply', code, lines: quoted?.lines ?? lines })
+  const code = quoted?.code ?? (status.startsWith('4') ? TEMPORARY_CODE : PERMANENT_CODE)
+  const reply = toReply({ code, lines: quoted?.lines ?? lines })
   const inText = quoted ? undefined : lines.map((line) => STATUS.exec(line)?.[1]).find((found) => found !== undefined)
   // The status of the reporter is no evidence for a reply that has none.
   const candidates = quoted ? [reply.enhanced] : [reply.enhanced, status, inText]
@@ -85,16 +84,16 @@ export function diagnose({ recipient, status, lines: reported, mx, ours }: Recip
   const enhanced = candidates.find((each) => each && !each.endsWith('.0.0'))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
-  const { outcome, reading: read } = classify({ phase, reply: fullReply, mx, names: { recipient, ours } })
-  const reading = quoted === undefined && read?.kind === 'unknown' ? asReporters(read) : read
-  const phrase = reading && readAs(reading)
+  const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names: { recipient, ours } })
+  const reading = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
+  const phrase = readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
   const hasWords = /\p{L}{2}/u.test(reply.text)
-  const isEvidence = phrase !== undefined && (phrase !== NOT_UNDERSTOOD || (quoted !== undefined && hasWords))
+  const isEvidence = phrase !== NOT_UNDERSTOOD || (quoted !== undefined && hasWords)
   const told = { ...(quoted && { code, reply: reply.text }), enhanced, detail }
-  if (outcome.kind !== 'bounced' || !isEvidence) return told
-  const { kind, decidedBy, words } = reading!
+  if (!isEvidence) return told
+  const { kind, decidedBy, words } = reading
   return { reason: outcome.reason, readAs: phrase, kind, decidedBy, words, ...told }
 }
 
@@ -115,8 +114,9 @@ function quotedReply(lines: string[]): { code: number; lines: string[] } | undef
     if (!match) continue
     const code = match[1]!
     const from = match.index + match[0].length - code.length
-    const next = lines.findIndex((each, at) => at > i && (each === '' || beginsOtherReply(each, code)))
-    const text = [line.slice(from), ...lines.slice(i + 1, next < 0 ? undefined : next)].join('\n')
+    const rest = lines.slice(i + 1)
+    const next = rest.findIndex((each) => each === '' || beginsOtherReply(each, code))
+    const text = [line.slice(from), ...(next < 0 ? rest : rest.slice(0, next))].join('\n')
     // Some reporters put the words behind the code in quotes, or after a colon.
     const unquoted = text.replace(/^(\d{3})(?::[ -]|[ -]['"])/, '$1 ')
     return { code: Number(code), lines: unquoted.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }

@@ -151,7 +151,7 @@ function readingOf({ smtp, detail, domain }: StoredReply, recipient: string, kno
   const { code, enhanced = '', reply: text = '', phase, mx = '' } = smtp
   if (code === undefined) return {}
   // An earlier release left a status of another class in the text.
-  const reply = toReply({ kind: 'reply', code, lines: [`${enhanced} ${text}`.trim()] })
+  const reply = toReply({ code, lines: [`${enhanced} ${text}`.trim()] })
   const { reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
   return { kind: reading?.kind, readAs: reading && readAs(reading) }
 }

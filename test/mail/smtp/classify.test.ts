@@ -24,7 +24,7 @@ const NETEASE = '163mx01.mxmail.netease.com'
 
 /** The reply as the client reads it. */
 function reply(line: string): Reply {
-  return toReply({ kind: 'reply', code: Number(line.slice(0, 3)), lines: [line.slice(4)] })
+  return toReply({ code: Number(line.slice(0, 3)), lines: [line.slice(4)] })
 }
 
 const temporary: Outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true }

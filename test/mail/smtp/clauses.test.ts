@@ -94,7 +94,7 @@ test('a clause gives the passage of the reply as it came', () => {
 const deciding = (line: string) =>
   decidingSentence({
     phase: 'rcpt',
-    reply: toReply({ kind: 'reply', code: 550, lines: [line] }),
+    reply: toReply({ code: 550, lines: [line] }),
     mx: 'mx.example.net',
     names: NAMES,
   })
@@ -122,7 +122,7 @@ test.each([
   ['550-', '', undefined],
   ['551 elsewhere', '551 elsewhere', undefined],
 ])('the text of the line "%s" is "%s"', (line, text, enhanced) => {
-  expect(toReply({ kind: 'reply', code: 550, lines: [line] })).toEqual({
+  expect(toReply({ code: 550, lines: [line] })).toEqual({
     code: 550,
     text,
     ...(enhanced && { enhanced }),

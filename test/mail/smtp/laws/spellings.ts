@@ -28,7 +28,7 @@ function broken(length: number): Spelling {
       return {
         phase,
         mx,
-        reply: toReply({ kind: 'reply', code: reply.code, lines: lines.map((line) => status + line) }),
+        reply: toReply({ code: reply.code, lines: lines.map((line) => status + line) }),
       }
     },
   }
