@@ -1,7 +1,7 @@
 import PostalMime from 'postal-mime'
 import { decodeWords } from '../../mail/mime/encoded-words.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread } from '../async/threads.ts'
+import { aside } from './aside.ts'
 import { condense } from './condense.ts'
 
 /** A report in its parts. */
@@ -38,7 +38,7 @@ const parse = (mail: Buffer) =>
 export async function decodedTexts(mail: Uint8Array, depth = 2): Promise<string[]> {
   const email = await parse(bufferOf(mail))
   if (!email) return []
-  const texts = [email.text ?? '', email.html ?? '']
+  const texts = [email.text, email.html].filter((text) => text !== undefined)
   for (const { mimeType, content } of email.attachments) {
     texts.push(textOf(content))
     if (depth > 0 && COPIES.has(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
@@ -46,25 +46,13 @@ export async function decodedTexts(mail: Uint8Array, depth = 2): Promise<string[
   return texts
 }
 
-const readInThread = inThread(import.meta.url, decodedTexts)
-
 /** As `decodedTexts`, without keeping the event loop for a large mail. */
-export function decodedTextsAside(mail: Buffer): Promise<string[]> {
-  return isSmall(mail) ? decodedTexts(mail) : readInThread('', mail)
-}
-
-/** Larger mails are read in a thread: a line costs the parser as much as some hundred bytes. */
-const SMALL_BYTES = 16 * 1024
-const FEW_LINES = 400
-
-export function isSmall(mail: Buffer): boolean {
-  return mail.length <= SMALL_BYTES && mail.toString('latin1').split('\n', FEW_LINES).length < FEW_LINES
-}
+export const decodedTextsAside = aside(import.meta.url, decodedTexts)
 
 export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   const email = await parse(mail)
   if (!email) return undefined
-  const isEmpty = !email.text?.trim() && !email.html?.trim() && email.attachments.length === 0
+  const isEmpty = !email.html?.trim() && email.attachments.length === 0
   // A multipart whose boundary never comes has no parts: then the body itself is read.
   const text = email.text?.trim() ? email.text : isEmpty ? bodyOf(mail) : textOfHtml(email.html ?? '')
   const contents = email.attachments
@@ -89,12 +77,10 @@ function bodyOf(mail: Buffer): string {
 }
 
 function afterBlankLine(text: string): string {
-  const end = text.indexOf('\n\n')
-  return end < 0 ? '' : text.slice(end + 2)
+  return text.slice(`${text}\n\n`.indexOf('\n\n') + 2)
 }
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {
-  if (typeof content === 'string') return content
   return Buffer.from(content as ArrayBuffer).toString('utf8')
 }
 

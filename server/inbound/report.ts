@@ -1,11 +1,11 @@
 import { domainOf, lowerAscii } from '../../mail/address.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread } from '../async/threads.ts'
 import { readComplaint } from './arf.ts'
+import { aside } from './aside.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
 import { isFromMailSystem, isNoFailure } from './marks.ts'
-import { isSmall, type Parts, readParts } from './mime-parts.ts'
+import { type Parts, readParts } from './mime-parts.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =
@@ -24,12 +24,8 @@ export interface ReportEnvelope {
   returnPath?: string
 }
 
-const readInThread = inThread(import.meta.url, readReport)
-
 /** As `readReport`, without keeping the event loop for a large mail. */
-export function readReportAside(mail: Buffer, envelope: ReportEnvelope): Promise<Report> {
-  return isSmall(mail) ? readReport(mail, envelope) : readInThread('', mail, envelope)
-}
+export const readReportAside = aside(import.meta.url, readReport)
 
 /** The report in a mail. */
 export async function readReport(
@@ -58,9 +54,9 @@ const none = (why: string): Report => ({ kind: 'none', why })
 const isQuoted = ({ code, addresses }: FailedRecipient) => code !== undefined && addresses.length > 0
 
 /** Whether the content names the address that the mail was sent to, as a copy of our message does. */
-function namesUs({ text, statements }: Parts, [returnPath]: readonly string[]): boolean {
-  const content = lowerAscii([text, ...statements].join('\n'))
-  return returnPath !== undefined && content.includes(lowerAscii(returnPath))
+function namesUs({ statements }: Parts, ours: readonly string[]): boolean {
+  const returnPaths = ours.slice(0, 1).map(lowerAscii)
+  return statements.some((text) => returnPaths.some((each) => lowerAscii(text).includes(each)))
 }
 
 /** Feedback about something else than a complaint, and confirmations of reading. */
@@ -81,6 +77,6 @@ function ourNamesIn(mail: Buffer, returnPath: string | undefined): string[] {
   const address = returnPath ?? RETURN_PATH.exec(mail.toString('latin1', 0, SEARCHED_BYTES))?.[0]
   if (address === undefined) return []
   const domain = domainOf(address)
-  const [, sendingDomain] = /^rp\.(.+\..+)$/i.exec(domain) ?? []
+  const [, sendingDomain] = /^rp\.(.+\..+)/i.exec(domain) ?? []
   return [address, domain, ...(sendingDomain === undefined ? [] : [sendingDomain])]
 }

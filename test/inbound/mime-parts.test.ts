@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { decodedTexts, isSmall, readParts } from '../../server/inbound/mime-parts.ts'
+import { decodedTexts, readParts } from '../../server/inbound/mime-parts.ts'
+import { readReport } from '../../server/inbound/report.ts'
 
 const read = async (mail: string) => (await readParts(Buffer.from(mail)))!
 const html = async (page: string) => (await read(`Content-Type: text/html; charset=utf-8\n\n${page}`)).text.trim()
@@ -11,6 +12,7 @@ test.each([
   ['One<style>two { three: four }</style>Five', ['One Five']],
   ['One<SCRIPT>two()</SCRIPT >Three<script>four', ['One Three']],
   ['<b>One</b><i>two</i>', ['One two']],
+  ['One<styled>two</styled>three', ['One two three']],
   ['<pre>One</pre>two<brown>three', ['One two three']],
   ['Mail to <ann@example.net> failed', ['Mail to <ann@example.net> failed']],
   ['Mail to &lt;ann@example.net&gt;&nbsp;failed', ['Mail to <ann@example.net> failed']],
@@ -38,9 +40,17 @@ test('a text part is read before the HTML part', async () => {
 test.each([
   ['Content-Type: multipart/mixed; boundary=b\n\nplain\n', 'plain'],
   ['Content-Type: multipart/mixed; boundary=b\n\n--other\nContent-Type: text/plain\n\nplain\n', 'plain'],
+  ['Content-Type: multipart/mixed; boundary=b\n\n--other\nContent-Type: text/plain\nplain\n', ''],
   ['Content-Type: multipart/mixed; boundary=b\n\nan a--b and --\nplain\n', 'an a--b and --\nplain'],
 ])('of a multipart whose boundary never comes, the body is the text: %j', async (mail, text) => {
   expect((await read(mail)).text.trim()).toBe(text)
+})
+
+test('a mail of attachments alone has no text', async () => {
+  const mail =
+    'Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nAction: failed\n'
+  for (const end of ['--b--\n', '--b\nContent-Type: text/plain\n\n \n--b--\n'])
+    expect((await read(`${mail}${end}`)).text.trim()).toBe('')
 })
 
 test('fields are decoded, and a missing one is empty', async () => {
@@ -85,8 +95,21 @@ test.each([
   expect(texts.some((text) => text.includes('innermost'))).toBe(isFound)
 })
 
-test('a mail of much text or many lines is none that the event loop reads', () => {
-  const lines = (count: number) => Buffer.from('x\n'.repeat(count))
-  expect([lines(398), lines(399), lines(2_000)].map(isSmall)).toEqual([true, false, false])
-  expect([16 * 1024, 16 * 1024 + 1].map((length) => isSmall(Buffer.alloc(length, 'x')))).toEqual([true, false])
+test('what is attached is a mail only where its type says so', async () => {
+  const mail = nested(1).replace('message/rfc822', 'application/octet-stream')
+  expect((await decodedTexts(Buffer.from(mail))).some((text) => text.includes('innermost'))).toBe(false)
+})
+
+test('the texts of a mail are its text and its page', async () => {
+  const part = (type: string, text: string) => `--b\nContent-Type: ${type}\n\n${text}\n`
+  const mail = `Content-Type: multipart/alternative; boundary=b\n\n${part('text/plain', 'plain')}${part('text/html', '<p>page</p>')}--b--\n`
+  expect((await decodedTexts(Buffer.from(mail))).map((text) => text.trim())).toEqual(['plain', '<p>page</p>'])
+})
+
+test('a mail of parts within parts, too deep to read, has nothing to read', async () => {
+  const levels = Array.from({ length: 15 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\n\n--b${i}\n`)
+  const mail = Buffer.from(`${levels.join('')}Content-Type: text/plain\n\nplain\n`)
+  expect(await decodedTexts(mail)).toEqual([])
+  expect(await readParts(mail)).toBeUndefined()
+  expect(await readReport(mail)).toEqual({ kind: 'none', why: 'it cannot be read as mail' })
 })
