@@ -33,10 +33,10 @@ export function concernedBy({ messageId, position }: ReturnPath, recipients: His
     position === undefined || recipient === first || (first !== undefined && shareDomain(recipient, first))
   const concerned = recipients.filter((recipient) => recipient.mayHaveIt && isOfDomain(recipient))
   const isSole = concerned.length === 1 && !recipients.some((other) => other !== concerned[0] && isHidden(other))
-  const forms = concerned.map(({ email }) => lowerAscii(email))
+  const forms: (string | undefined)[] = concerned.map(({ email }) => lowerAscii(email))
   return {
     find(addresses) {
-      const index = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
+      const index = addresses.map((address) => forms.indexOf(matchingFormOf(address))).find((i) => i >= 0)
       // A report may name a forwarding address, or hide it. Only a sole recipient is meant anyway.
       return concerned[index ?? (isSole ? 0 : -1)]
     },

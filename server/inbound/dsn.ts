@@ -23,7 +23,7 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     const addresses = ['original-recipient', 'final-recipient']
       .map((name) => bareValue(fieldValue(fields, name)))
       .filter((address) => address !== '')
-    const [recipient = ''] = addresses
+    const [recipient] = addresses
     const failedAddress = failedAddressOf(fields)
     const mx = bareValue(fieldValue(fields, 'remote-mta'))
     const report = { recipient, status, mx, ours }
@@ -33,8 +33,8 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     const passages = passagesOf(notice, (address) => ours.includes(address))
     const own = passages.filter(({ address }) => addresses.some((each) => lowerAscii(each) === address))
     const lines = own.length > 0 || failed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
-    const isOwn = diagnosis.reason === undefined && diagnosis.code === undefined
-    const fromText = diagnose({ ...report, status: isOwn ? status : '', lines })
+    // Where the fields quote a reply, the status is that of the reply.
+    const fromText = diagnose({ ...report, status: diagnosis.code === undefined ? status : '', lines })
     const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
     return { ...(isBetter ? fromText : diagnosis), addresses, failedAddress }
   })
@@ -66,7 +66,7 @@ function statusGroups(parts: Parts): Field[][] {
 }
 
 const hasRecipient = (fields: Field[]) =>
-  fields.some(({ name }) => name === 'final-recipient' || name === 'original-recipient' || name === 'status')
+  fields.some(({ name }) => ['final-recipient', 'original-recipient', 'status'].includes(name))
 
 /**
  * The diagnostic without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. Without one, what Exchange adds of the
@@ -76,6 +76,6 @@ function diagnosticOf(fields: Field[]): string[] {
   const [first = '', ...more] = fieldLines(fields, 'diagnostic-code')
   const lines = [withoutType(first), ...more].filter((line) => line !== '')
   const [, remote] = SUPPLEMENT.exec(fieldValue(fields, 'x-supplementary-info')) ?? []
-  const [, comment] = /^[\d.]{1,11}\s{1,8}\((.{1,400})\)$/.exec(fieldValue(fields, 'status')) ?? []
-  return lines.length > 0 ? lines : [remote ?? comment].flatMap((text) => text ?? [])
+  const [, comment = ''] = /^[\d.]{1,11}\s{1,8}\((.{1,400})\)$/.exec(fieldValue(fields, 'status')) ?? []
+  return lines.length > 0 ? lines : [remote ?? comment]
 }

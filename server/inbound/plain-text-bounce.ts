@@ -11,7 +11,7 @@ const MAX_PARAGRAPHS = 10
 /** Words alone, without a reply, are evidence only for these rows. */
 const ABOUT_RECIPIENT = /^(?:mailbox|space|route) /
 /** What a notice says in general ("could not be reached") is evidence only where it leaves no doubt. */
-const BEYOND_DOUBT = new Set(['mailbox (unknown, says the reporter)', 'space (full)'])
+const BEYOND_DOUBT = new Set<string | undefined>(['mailbox (unknown, says the reporter)', 'space (full)'])
 
 /** The recipients that the notice names, each with the reason that follows its address. */
 export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []): FailedRecipient[] {
@@ -19,8 +19,8 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
   const passages = passagesOf(notice, (address) => isOurs(address, ours))
   const named = failedRecipients(parts)
   const addresses = named.length > 0 ? named : passages.map(({ address }) => address)
-  const general = diagnosisOf('', notice, ours)
-  const isSure = /^[45]\d\d\b/.test(general.detail) || BEYOND_DOUBT.has(general.readAs ?? '')
+  const general = diagnosisOf(undefined, notice, ours)
+  const isSure = general.code !== undefined || BEYOND_DOUBT.has(general.readAs)
   const all: Diagnosis = isSure ? general : { detail: general.detail }
   const failures = addresses.flatMap((address): FailedRecipient[] => {
     const passage = passages.find((each) => each.address === lowerAscii(address))
@@ -34,7 +34,7 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
   return [{ ...all, addresses: [] }]
 }
 
-function diagnosisOf(recipient: string, lines: string[], ours: readonly string[]): Diagnosis {
+function diagnosisOf(recipient: string | undefined, lines: string[], ours: readonly string[]): Diagnosis {
   const text = lines.join(' ')
   const [, mx = ''] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
   const own = withoutAddressLine(lines)
@@ -57,7 +57,7 @@ const ofSentence = (diagnosis: Diagnosis) => (diagnosis.decidedBy === 'words' ? 
 const weakestOf = (all: readonly Diagnosis[]) =>
   all.find(({ kind }) => all.every((other) => isAtLeast(other.kind, kind)))
 
-const isEvidence = ({ detail, readAs = '' }: Diagnosis) => /^[45]\d\d\b/.test(detail) || ABOUT_RECIPIENT.test(readAs)
+const isEvidence = ({ code, readAs = '' }: Diagnosis) => code !== undefined || ABOUT_RECIPIENT.test(readAs)
 
 function paragraphsOf(lines: string[]): string[][] {
   const paragraphs: string[][] = [[]]

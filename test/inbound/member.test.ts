@@ -16,8 +16,17 @@ test.each([
   ['ann@other.co.uk', 'member'],
   ['bob@mailhost', 'member'],
   ['redacted', 'same'],
+  ['"ann"@shop.example.co.uk', 'same'],
 ] as const)('%s is the %s mailbox', (failed, mailbox) => {
   expect(mailboxOf(failed, RECIPIENT)).toBe(mailbox)
+})
+
+test('a local part that begins with a plus sign has no label', () => {
+  expect(mailboxOf('+ann@example.net', '+bob@example.net')).toBe('member')
+})
+
+test('a host below a public suffix that has mail itself is inside', () => {
+  expect(mailboxOf('ann@mail.gov.uk', 'ann@gov.uk')).toBe('inside')
 })
 
 test('case and labels never make another mailbox', () => {

@@ -9,7 +9,7 @@ import {
 } from '../../server/inbound/report-fields.ts'
 
 test('fields come in groups that empty lines divide, with their folded lines', () => {
-  const groups = readFields('A: 1\r\n 2\n\tthree\nno field\nb : x\n\n \nC:\n  4\n: 5\nä: 6\n')
+  const groups = readFields('A: 1\r\n 2\n\tthree\nno field\nno field: 1\nb : x\n\n \nC:\n  4\n: 5\nä: 6\n')
   expect(groups).toEqual([
     [
       { name: 'a', lines: ['1', '2', 'three'] },
@@ -40,9 +40,14 @@ test.each([
   ['mx.example.com', 'mx.example.com'],
   ['utf-8; ren\\x{E9}@example.com', 'rené@example.com'],
   ['utf-8 ; \\x{1F600}@example.com', '😀@example.com'],
+  ['utf-8; \\x{10FFFF}@example.com', '\u{10FFFF}@example.com'],
   ['utf-8; \\x{FFFFFF}@example.com', '\ufffd@example.com'],
   ['utf-8; \\x{D800}@example.com', '\ufffd@example.com'],
   ['rfc822; ren\\x{E9}@example.com', 'ren\\x{E9}@example.com'],
+  ['x-utf-8; ren\\x{E9}@example.com', 'ren\\x{E9}@example.com'],
+  ['<ann@example.com', 'ann@example.com'],
+  ['ann@example.com>', 'ann@example.com'],
+  ['what has <no> address', 'what has <no> address'],
   ['', ''],
 ])('the name in "%s" is "%s"', (value, name) => {
   expect(bareValue(value)).toBe(name)

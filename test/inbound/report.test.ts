@@ -218,6 +218,19 @@ test.each([
   expect(report?.kind === 'bounce' && report.failures[0]!.reason).toBe(reason)
 })
 
+test.each([
+  ['To: bob+0123456789abcdefghij@example.net', undefined, 'an address that is no return path'],
+  ['To: ann@example.net', 'b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@mx.rp.example.net', 'another host'],
+])('of a message "%s" to %s the domain is no name for us: it is %s', async (original, returnPath, _) => {
+  const diagnostic = 'Status: 5.1.2\nDiagnostic-Code: smtp; 550 5.1.2 example.net does not exist'
+  const fields = [`Final-Recipient: rfc822; ann@example.org\nAction: failed\n${diagnostic}`]
+  const report = await readReport(Buffer.from(dsn({ fields, original: `${original}\n\nHi\n` })), {
+    hasNullSender: true,
+    returnPath,
+  })
+  expect(report).not.toMatchObject({ failures: [{ readAs: 'sender (our name)' }] })
+})
+
 test('the sending domain is a name for us in a report too', async () => {
   const report = await read(field('smtp; 550 5.1.2 example.test does not exist', '5.1.2'))
   expect(report).toMatchObject({ failures: [{ reason: 'policy_block', readAs: 'sender (our name)' }] })
@@ -254,16 +267,40 @@ test('a notification about several recipients reports each of them', async () =>
   })
 })
 
+const NO_REPORT = 'it reports neither a failure nor a complaint'
+const NO_FAILURE = 'its status part names no failure'
+const NO_SYSTEM = 'no mail system wrote it, and it quotes no reply together with our return path'
+
 test.each([
-  ['a delay', bounces.POSTFIX_DELAYED],
-  ['a message that was passed on', bounces.POSTFIX_DELIVERED],
-  ['an out-of-office reply', bounces.OUT_OF_OFFICE],
-  ['a report that a message is no spam', arf({ type: 'not-spam', fields: 'Original-Rcpt-To: ann@example.net\n' })],
-  ['a report of failed authentication', arf({ type: 'auth-failure' })],
-  ['nothing', ''],
-  ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n')],
-])('mail that is neither a bounce nor a complaint: %s', async (_, mail) => {
-  expect(await read(mail)).toMatchObject({ kind: 'none' })
+  ['a delay', bounces.POSTFIX_DELAYED, NO_FAILURE],
+  ['a message that was passed on', bounces.POSTFIX_DELIVERED, NO_FAILURE],
+  ['an out-of-office reply', bounces.OUT_OF_OFFICE, NO_SYSTEM],
+  [
+    'a report that a message is no spam',
+    arf({ type: 'not-spam', fields: 'Original-Rcpt-To: ann@example.net\n' }),
+    NO_REPORT,
+  ],
+  ['a report of failed authentication', arf({ type: 'auth-failure' }), NO_REPORT],
+  ['nothing', '', NO_SYSTEM],
+  ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n'), NO_SYSTEM],
+])('mail that is neither a bounce nor a complaint: %s', async (_, mail, why) => {
+  expect(await read(mail)).toEqual({ kind: 'none', why })
+})
+
+const FEEDBACK = 'message/feedback-report'
+const DISPOSITION = 'message/disposition-notification'
+
+test.each([
+  ['multipart/report; report-type=disposition-notification', 'text/plain'],
+  ['multipart/report; Report-Type = "feedback-report"', 'text/plain'],
+  ['multipart/mixed', DISPOSITION],
+  ['multipart/mixed', FEEDBACK],
+])('a mail of type %s with a part of type %s is another report, whatever its words', async (type, part) => {
+  const parts = [
+    { type: 'text/plain', content: '<ann@example.net>: 550 5.1.1 User unknown' },
+    { type: part, content: 'Feedback-Type: other' },
+  ]
+  expect(await read(multipart(type, parts))).toEqual({ kind: 'none', why: NO_REPORT })
 })
 
 test.each([

@@ -108,5 +108,8 @@ test('the notice of a mail system is read by the reply that it quotes, in whatev
 
 test('a bounce with a sender is none: a mail system has no sender', async () => {
   for (const [name, write] of SHAPES)
-    expect(await readOf(write({ reply: '550 5.1.1 User unknown' }), false), name).toMatchObject({ kind: 'none' })
+    expect(await readOf(write({ reply: '550 5.1.1 User unknown' }), false), name).toEqual({
+      kind: 'none',
+      why: 'its envelope has a sender, and a bounce has none',
+    })
 })
