@@ -21,7 +21,7 @@ let load: { id: number; files: Set<string>; mutated?: Load['mutated'] } = { id: 
 
 export function use({ id, files, mutated }: Load): void {
   load = { id, files: new Set(files), mutated }
-  process.env[VARIABLE] = JSON.stringify(mutated)
+  process.env[VARIABLE] = mutated ? JSON.stringify(mutated) : ''
 }
 
 if (!isMainThread && process.env[VARIABLE]) {
