@@ -16,6 +16,7 @@ test('a notice that quotes a refusal is a bounce', async () => {
 })
 
 test.each([
+  'Delayed mail',
   'Your message is delayed',
   'There is a delay with your message',
   'WARNING: could not send message for past 4 hours',
