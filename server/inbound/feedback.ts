@@ -249,15 +249,15 @@ function complaintOf(addresses: string[], type: string, { find }: Concerned): Fe
 function bouncesOf(reported: FailedRecipient[], { find, isShared }: Concerned): Feedback[] {
   const failures = new Map<HistoryRecipient, FailedRecipient>()
   // A member of a list may be a recipient of the message, too, and then counts for itself.
-  const found = reported.map((failure) => ({
-    failure,
-    recipient: find([failure.failedAddress, ...failure.addresses].filter((address) => address !== undefined)),
-  }))
+  const found = reported.flatMap((failure) => {
+    const recipient = find([failure.failedAddress, ...failure.addresses].filter((address) => address !== undefined))
+    return recipient ? [{ failure, recipient }] : []
+  })
   // What names the recipient goes before what names another address, such as one that it forwards to.
   const isNamed = ({ failure, recipient }: (typeof found)[number]) =>
-    failure.addresses.some((address) => matchingFormOf(address) === lowerAscii(recipient?.email ?? ''))
+    failure.addresses.some((address) => matchingFormOf(address) === lowerAscii(recipient.email))
   for (const { failure, recipient } of [...found.filter(isNamed), ...found]) {
-    if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
+    if (!failures.has(recipient)) failures.set(recipient, failure)
   }
   return [...failures].map(([recipient, { reason, kind, detail, failedAddress, ...read }]) => {
     const mailbox = failedAddress === undefined ? 'same' : mailboxOf(failedAddress, recipient.email)
