@@ -1,50 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
-import { addresseesOf } from '../../server/inbound/addressee.ts'
-import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
-import { readReport } from '../../server/inbound/report.ts'
+import type { ListenerParts } from '../../server/inbound/listener.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
-import { letArrive, quietFor } from '../harness/waits.ts'
-import { type Client, deliver, openClient } from './client.ts'
-
-const KEYS = [randomBytes(32), randomBytes(32)] as const
-const TOKEN = makeReturnPath(KEYS[0], newId(Date.now()), 0)
-const TO = `${TOKEN}@rp.example.test`
-
-/** A listener that records what it received. */
-async function listener(more: Partial<ListenerParts> = {}) {
-  const mails: Parameters<ListenerParts['receive']>[0][] = []
-  const errors: Error[] = []
-  const { port, close } = await listenForBounces({
-    host: '127.0.0.1',
-    port: 0,
-    name: 'bounces.example.test',
-    addresseeOf: addresseesOf({ returnPathKeys: KEYS, returnPathHost: 'xn--bcher-kva.example' }),
-    receive: async (mail) => void mails.push(mail),
-    failed: (error) => void errors.push(error as Error),
-    ...more,
-  })
-  onTestFinished(close)
-  return { port, close, mails, errors }
-}
-
-async function client(port: number): Promise<Client> {
-  const opened = await openClient(port)
-  onTestFinished(opened.close)
-  return opened
-}
-
-/** A client that has sent EHLO and, with a recipient, is ready to send DATA. */
-async function greeted(port: number, to?: string): Promise<Client> {
-  const opened = await client(port)
-  await opened.say()
-  for (const line of ['EHLO mx.example.net', ...(to ? ['MAIL FROM:<>', `RCPT TO:<${to}>`] : [])]) {
-    expect(await opened.say(line)).toMatch(/^250/)
-  }
-  return opened
-}
+import { quietFor } from '../harness/waits.ts'
+import { deliver } from './client.ts'
+import { client, greeted, KEYS, listener, TO, TOKEN } from './listening.ts'
 
 test('a mail to a return path is received with the message it belongs to, whatever its sender', async () => {
   const { port, mails } = await listener()
@@ -143,145 +104,9 @@ test('STARTTLS is offered with a certificate, and not without; AUTH never', asyn
   expect(await opened.say('x\r\n.')).toMatch(/^250/)
 })
 
-test('a mail over the limit is refused at its end, or before when its size is declared', async () => {
-  const { port, mails } = await listener({ limits: { messageBytes: 10_000 } })
-  expect(await deliver(port, TO, 'x'.repeat(9_990))).toMatch(/^250/)
-  expect(await deliver(port, TO, 'x'.repeat(10_001))).toMatch(/^552/)
-  const { say } = await greeted(port)
-  expect(await say('MAIL FROM:<> SIZE=10001')).toMatch(/^552/)
-  expect(mails).toHaveLength(1)
-})
-
-test('a client that never ends a mail or a line is cut off', async () => {
-  const { port, mails } = await listener({ limits: { messageBytes: 10_000 } })
-  const endless = await greeted(port, TO)
-  await endless.say('DATA')
-  endless.write(Buffer.alloc(300_000, 'x'))
-  expect(await endless.say()).toMatch(/^421/)
-  const line = await greeted(port)
-  line.write('NOOP '.padEnd(3_000, 'x'))
-  expect(await line.say()).toMatch(/^421/)
-  expect(mails).toEqual([])
-})
-
-test('a client that talks before the greeting is refused', async () => {
-  const { port } = await listener()
-  const early = await client(port)
-  early.write('EHLO spam.example\r\nMAIL FROM:<>\r\n')
-  expect(await early.say()).toMatch(/^421/)
-  expect(await early.say()).toBe('')
-})
-
-test('a client that is silent, or sends a little all the time, is disconnected', async () => {
-  const { port } = await listener({ limits: { idleMs: 1_000, totalMs: 3_000 } })
-  const idle = await greeted(port)
-  expect(await idle.say()).toMatch(/^421 Timeout/)
-  const slow = await greeted(port, TO)
-  await slow.say('DATA')
-  const drip = setInterval(() => slow.write('x'), 50)
-  expect(await slow.say()).toBe('421 4.4.2 This takes too long')
-  clearInterval(drip)
-})
-
-test('one address may have a few connections; when all are taken, the longest silent one makes room for a newcomer', async () => {
-  const { port } = await listener({ limits: { connections: 6, connectionsPerNetwork: 4 } })
-  const held = await Promise.all(Array.from({ length: 4 }, () => greeted(port)))
-  expect(await (await client(port)).say()).toBe('421 4.7.0 Too many connections from you')
-  const elsewhere = await Promise.all(
-    ['127.0.0.2', '127.0.0.3'].map((address) => openClient(port, '127.0.0.1', address)),
-  )
-  for (const { say, close } of elsewhere) {
-    onTestFinished(close)
-    expect(await say()).toMatch(/^220/)
-  }
-  // It has spoken just now, and the next one has not.
-  await held[0]!.say('MAIL FROM:<>')
-  const more = await openClient(port, '127.0.0.1', '127.0.0.4')
-  onTestFinished(more.close)
-  expect(await more.say()).toMatch(/^220/)
-  expect(await held[0]!.say('RSET')).toMatch(/^250/)
-})
-
-test('a client that tries recipient after recipient, or mail after mail, is disconnected', async () => {
-  const { port } = await listener()
-  const searching = await greeted(port)
-  await searching.say('MAIL FROM:<>')
-  for (let i = 0; i < 10; i++) expect(await searching.say(`RCPT TO:<user${i}@example.net>`)).toMatch(/^550/)
-  expect(await searching.say('RCPT TO:<user@example.net>')).toMatch(/^421/)
-  const busy = await greeted(port)
-  for (let i = 0; i < 100; i++) {
-    expect(await busy.say('MAIL FROM:<>')).toMatch(/^250/)
-    await busy.say('RSET')
-  }
-  expect(await busy.say('MAIL FROM:<>')).toMatch(/^421/)
-})
-
-/** 9,000 bytes. */
-const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
-
-test('mails that are being read share a limit on memory; a sender over the limit is told to try again', async () => {
-  const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
-  const first = await greeted(port, TO)
-  await first.say('DATA')
-  first.write(LINES)
-  await letArrive(50)
-  expect(await deliver(port, TO, LINES)).toBe('451 4.3.0 Not now, come again')
-  expect(errors.map(({ message }) => message)).toEqual(['too much mail at a time'])
-  expect(await first.say('.')).toMatch(/^250/)
-  expect(await deliver(port, TO, LINES)).toMatch(/^250/)
-  const gone = await greeted(port, TO)
-  await gone.say('DATA')
-  gone.write(LINES)
-  await letArrive(50)
-  gone.close()
-  await letArrive(50)
-  expect(await deliver(port, TO, LINES)).toMatch(/^250/)
-  expect(mails).toHaveLength(3)
-})
-
-test('while the listener closes, it accepts no new connection, and replies to a mail in progress', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const isReceived = Promise.withResolvers<void>()
-  const receive = () => {
-    isReceived.resolve()
-    return promise
-  }
-  const { port, close } = await listener({ receive })
-  const { say } = await greeted(port, TO)
-  await say('DATA')
-  const reply = say('x\r\n.')
-  await isReceived.promise
-  const closed = close()
-  expect(await deliver(port, TO, 'x')).toBe('')
-  resolve()
-  expect(await reply).toMatch(/^250/)
-  await closed
-})
-
 test('a port in use is an error', async () => {
   const { port } = await listener()
   await expect(listener({ port })).rejects.toThrow('EADDRINUSE')
-})
-
-test('a report of 9 MB is received, with its statements and without the rest of the copy', async () => {
-  const { port, mails } = await listener()
-  const copy = `${'y'.repeat(76)}\r\n`.repeat(115_000)
-  const mail = [
-    'From: MAILER-DAEMON@mx.example.net',
-    'Subject: Undelivered mail',
-    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
-    '',
-    '--b\r\nContent-Type: text/plain\r\n\r\nIt did not work.',
-    `--b\r\nContent-Type: message/rfc822\r\n\r\nSubject: Hello\r\n\r\n${copy}`,
-    '--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.net',
-    '',
-    'Final-Recipient: rfc822; ann@example.net\r\nAction: failed\r\nStatus: 5.1.1\r\n--b--',
-  ].join('\r\n')
-  expect(mail.length).toBeGreaterThan(8_900_000)
-  expect(await deliver(port, TO, mail)).toMatch(/^250/)
-  const [{ content }] = mails as [(typeof mails)[number]]
-  expect(content.length).toBeLessThan(192 * 1024)
-  expect(await readReport(content)).toMatchObject({ failures: [{ reason: 'mailbox_does_not_exist' }] })
 })
 
 test('the listener says whether the envelope has a sender', async () => {
