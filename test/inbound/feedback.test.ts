@@ -47,12 +47,18 @@ async function delivered(to: string[], { mx, ...change }: { mx?: string; sandbox
   return { messageId: id, position: 0 }
 }
 
-const UNKNOWN = {
-  ...{ reason: 'mailbox_does_not_exist', kind: 'unknown', readAs: 'mailbox (unknown)', decidedBy: 'words' },
-  ...{ words: 'user unknown', enhanced: '5.1.1', code: 550, reply: 'User unknown', detail: '550 5.1.1 User unknown' },
-} as const
 const failure = (email: string, change: Partial<FailedRecipient> = {}): FailedRecipient => ({
-  ...{ ...UNKNOWN, addresses: [email], failedAddress: email },
+  reason: 'mailbox_does_not_exist',
+  kind: 'unknown',
+  readAs: 'mailbox (unknown)',
+  decidedBy: 'words',
+  words: 'user unknown',
+  enhanced: '5.1.1',
+  code: 550,
+  reply: 'User unknown',
+  detail: '550 5.1.1 User unknown',
+  addresses: [email],
+  failedAddress: email,
   ...change,
 })
 const bounce = (...failures: FailedRecipient[]): Report => ({ kind: 'bounce', failures })

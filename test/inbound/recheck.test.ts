@@ -24,7 +24,7 @@ beforeEach(() => run(database.db, 'truncate messages, recipients, feedback, supp
 
 interface Sent {
   days: number
-  smtp?: object
+  smtp?: { code?: number; enhanced?: string; reply?: string; phase: string; mx?: string }
   email?: string
   status?: 'delivered' | 'bounced'
   tenantId?: string
