@@ -45,13 +45,11 @@ export function createCondenser(): Condenser {
   let rest: Buffer = NOTHING
   let isSkippingLine = false
   let part = emptyPart()
-  let header = ''
 
   function addLine(whole: Buffer): void {
     const line = whole.length > MAX_LINE_BYTES ? Buffer.concat([whole.subarray(0, MAX_LINE_BYTES), LINE_END]) : whole
     if (isBoundary(line, 0, line.length)) {
       part = emptyPart()
-      header = ''
       keep(line)
       keptLines += LINES_OF_PART - 1
       return
@@ -77,24 +75,25 @@ export function createCondenser(): Condenser {
     return start
   }
 
-  const isFull = () => isCut || keptLines >= MAX_LINES || keptBytes >= MAX_BYTES
+  const isFull = () => isCut || keptLines >= MAX_LINES
 
   /** The header of a part says how it ends, and whether it is a copy of the message. */
   function readHeaderLine(line: Buffer): void {
     if (withoutBlanks(line, 0, line.length) > 0) {
-      if (header.length >= MAX_LINE_BYTES) return
+      if (part.header.length >= MAX_LINE_BYTES) return
       const text = line.toString('latin1').trimEnd()
-      header += `${/^[ \t]/.test(text) ? ' ' : '\n'}${text.trim()}`
+      part.header += `${/^[ \t]/.test(text) ? ' ' : '\n'}${text.trim()}`
       return
     }
     part.isHeader = false
-    part.isBase64 = /^content-transfer-encoding:[^\n]{0,100}base64/im.test(header)
+    part.isBase64 = /^content-transfer-encoding:[^\n]{0,100}base64/im.test(part.header)
     part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global|global-headers)|text\/rfc822-headers)(?![\w-])/im.test(
-      header,
+      part.header,
     )
     const [, quoted, bare] =
-      /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(header) ??
-      []
+      /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(
+        part.header,
+      ) ?? []
     const boundary = quoted ?? bare
     if (boundary === undefined || boundariesLeft-- <= 0) return
     boundaries.add(`--${boundary}`, true)
@@ -106,8 +105,9 @@ export function createCondenser(): Condenser {
     return boundaries.find(octets, start, withoutBlanks(octets, start, end)) === true
   }
 
+  /** Keeps a line of a mail that is not full yet. */
   function keep(line: Buffer): void {
-    isCut ||= keptBytes + line.length > MAX_BYTES || keptLines >= MAX_LINES
+    isCut = keptBytes + line.length > MAX_BYTES
     if (isCut) return
     // A copy: a short line must not keep a large chunk in memory.
     kept.push(Buffer.from(line))
@@ -144,7 +144,7 @@ export function createCondenser(): Condenser {
 }
 
 const emptyPart = () => {
-  return { bytes: 0, lines: 0, padded: 0, isHeader: true, isBase64: false, isCopy: false, isFull: false }
+  return { header: '', bytes: 0, lines: 0, padded: 0, isHeader: true, isBase64: false, isCopy: false, isFull: false }
 }
 
 function paddedIn(line: Buffer): number {

@@ -117,6 +117,67 @@ test('a mail is cut where a line does not fit, and no shorter line after it is k
   expect(kept.length).toBeGreaterThan(MAX_BYTES - 4_001)
 })
 
+/** A mail of parts of text that ends with a line of its own, and takes so many bytes. */
+function mailOfBytes(bytes: number): Buffer {
+  const line = `${'x'.repeat(3_999)}\n`
+  let mail = 'Content-Type: multipart/mixed; boundary=b\n\n'
+  while (mail.length + 50_000 < bytes) mail += `--b\n\n${line.repeat(12)}`
+  mail += '--b\n\n'
+  while (mail.length + 4_000 < bytes) mail += line
+  return Buffer.from(`${mail}${'z'.repeat(bytes - mail.length - 1)}\n`)
+}
+
+test('a mail of exactly its bound is kept whole; of a larger one, the lines that fit', () => {
+  const mail = mailOfBytes(MAX_BYTES)
+  expect(mail).toHaveLength(MAX_BYTES)
+  expect(condense(Buffer.concat([mail, Buffer.from('more\n')])).equals(mail)).toBe(true)
+  const larger = mailOfBytes(MAX_BYTES + 1)
+  expect(condense(larger).equals(larger.subarray(0, larger.indexOf('z')))).toBe(true)
+})
+
+test('parts of text are kept up to their bound of lines, and all together up to theirs', () => {
+  const part = `--b\n\n${'x\n'.repeat(1_199)}`
+  const mail = `Content-Type: multipart/mixed; boundary=b\n\n${part}${part}${part}`
+  const kept = condense(Buffer.from(mail)).toString()
+  // Each of the three delimiters costs three lines more.
+  expect(kept).toBe(`${mail.split('\n', MAX_LINES - 9).join('\n')}\n`)
+})
+
+test('a part of exactly its bytes is whole, and one byte more is one too many', () => {
+  const kept = (last: number) =>
+    condense(Buffer.from(`--b\n\n${`${'x'.repeat(3_999)}\n`.repeat(12)}${'y'.repeat(last - 1)}\n`)).includes('y')
+  const left = 48 * 1024 - '--b\n\n'.length - 48_000
+  expect([kept(left), kept(left + 1)]).toEqual([true, false])
+})
+
+test.each([
+  ['a header of many fields', `Content-Type: multipart/mixed; boundary=b\n${'X: y\n'.repeat(1_300)}\n`, true],
+  ['a folded parameter', 'Content-Type: multipart/mixed;\n boundary=b\n (mixed)\n\n', true],
+  ['a field of another name', 'X-Content-Type: multipart/mixed; boundary=b\n\n', false],
+  ['a field in the text', 'Subject: x\n\nContent-Type: multipart/mixed; boundary=b\n\n', false],
+])('the boundary of %s divides a mail: %s', (_, header, divides) => {
+  const mail = `${header}${'x\n'.repeat(1_300)}--b\n\nlast\n`
+  expect(condense(Buffer.from(mail)).includes('last')).toBe(divides)
+})
+
+test('fields of other names make neither a copy nor base64', () => {
+  const text = '=\n'.repeat(400)
+  const kept = (field: string) =>
+    condense(Buffer.from(`${field}\n\n${text}`))
+      .toString()
+      .split('=').length - 1
+  expect([kept('Content-Type: message/rfc822'), kept('X-Content-Type: message/rfc822')]).toEqual([248, 400])
+  const encoding = 'Content-Transfer-Encoding: base64'
+  expect([kept(encoding), kept(`X-${encoding}`)]).toEqual([200, 400])
+})
+
+test('parts without parts of their own use up no boundaries', () => {
+  const parts = '--b\n\nx\n'.repeat(25)
+  const inner = `--b\nContent-Type: multipart/mixed; boundary=late\n\n${'x\n'.repeat(1_300)}--late\n\nlast\n`
+  const mail = `Content-Type: multipart/mixed; boundary=b\n\n${parts}${inner}`
+  expect(condense(Buffer.from(mail)).includes('last')).toBe(true)
+})
+
 test('a small mail stays as it is, with or without a line end at its end', () => {
   fc.assert(
     fc.property(
