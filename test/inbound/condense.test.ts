@@ -117,7 +117,7 @@ test('a mail is cut where a line does not fit, and no shorter line after it is k
   expect(kept.length).toBeGreaterThan(MAX_BYTES - 4_001)
 })
 
-/** A mail of parts of text that ends with a line of its own, and takes so many bytes. */
+/** A mail of this many bytes, of parts of text. Its last line is one of `z`. */
 function mailOfBytes(bytes: number): Buffer {
   const line = `${'x'.repeat(3_999)}\n`
   let mail = 'Content-Type: multipart/mixed; boundary=b\n\n'

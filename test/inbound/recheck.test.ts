@@ -31,7 +31,7 @@ interface Sent {
   accountId?: string
 }
 
-/** A message of so many days ago. Returns the id of its event. */
+/** A message that was sent this many days ago. Returns the id of its event. */
 async function sent({ days, smtp, email = EMAIL, status = 'bounced', tenantId, accountId = ACCOUNT }: Sent) {
   const atMs = ago(days)
   const [id, eventId, at] = [newId(atMs), newId(atMs), new Date(atMs)]
@@ -46,7 +46,7 @@ async function sent({ days, smtp, email = EMAIL, status = 'bounced', tenantId, a
   return { id, eventId }
 }
 
-/** A refusal of so many days ago, and the entry that it made. */
+/** A refusal this many days ago, and the entry that it made. */
 async function entry(refusal: Sent) {
   const { id, eventId } = await sent(refusal)
   await suppress(eventId, id, refusal)
