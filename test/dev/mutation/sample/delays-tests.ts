@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { delayOf, sumOfDelays, TEMPORARY } from './delays.ts'
 
@@ -6,4 +8,8 @@ test('an attempt has its delay', () => {
   expect(delayOf(5)).toBe(600)
   expect(sumOfDelays(2)).toBe(180)
   expect(TEMPORARY.has('busy')).toBe(true)
+})
+
+test('a test starts threads', async () => {
+  expect(await once(new Worker(new URL('data:text/javascript,')), 'exit')).toEqual([0])
 })
