@@ -7,12 +7,12 @@ import { readAs } from '../../mail/smtp/rules.ts'
 export interface RecipientReport {
   /** The recipient's address; absent when the evidence is about no recipient of its own. */
   recipient?: string
-  /** The enhanced status code (RFC 3463); empty when the bounce has none. */
-  status: string
+  /** The enhanced status code (RFC 3463); absent or empty when the bounce has none. */
+  status?: string
   /** The reply of the server that refused the message, or the reason why the sending server gave up. */
   lines: string[]
-  /** The host name of the server that refused; empty when the bounce names none. */
-  mx: string
+  /** The host name of the server that refused; absent or empty when the bounce names none. */
+  mx?: string
   /** Our names in the report: see `KnownNames`. */
   ours: readonly string[]
 }
@@ -72,7 +72,7 @@ const NOT_UNDERSTOOD = 'sender (not understood)'
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
  * replies: see `classify`.
  */
-export function diagnose({ recipient, status, lines: reported, mx, ours }: RecipientReport): Diagnosis {
+export function diagnose({ recipient, status = '', lines: reported, mx = '', ours }: RecipientReport): Diagnosis {
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
   const code = quoted?.code ?? (status.startsWith('4') ? TEMPORARY_CODE : PERMANENT_CODE)

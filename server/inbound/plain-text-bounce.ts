@@ -36,9 +36,9 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
 
 function diagnosisOf(recipient: string | undefined, lines: string[], ours: readonly string[]): Diagnosis {
   const text = lines.join(' ')
-  const [, mx = ''] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
+  const [, mx] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
   const own = withoutAddressLine(lines)
-  const read = (lines: string[]) => diagnose({ recipient, status: '', lines, mx, ours })
+  const read = (lines: string[]) => diagnose({ recipient, lines, mx, ours })
   const diagnosis = read(own)
   const paragraphs = paragraphsOf(own).map(read)
   // A gateway may have added a paragraph that speaks of something else. A reply decides, then what counts least: a

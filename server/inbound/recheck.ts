@@ -147,8 +147,8 @@ const phaseOf = (name = '') => name.replace('SMTP_PHASE_', '').toLowerCase() as 
 
 function readingOf({ smtp, detail, domain }: StoredReply, recipient: string, known: readonly string[]) {
   const ours = [...known, domain, `rp.${domain}`]
-  if (!smtp) return diagnose({ recipient, status: '', lines: [detail ?? ''], mx: '', ours })
-  const { code, enhanced = '', reply: text = '', phase, mx = '' } = smtp
+  if (detail !== null) return diagnose({ recipient, lines: [detail], ours })
+  const { code, enhanced = '', reply: text = '', phase, mx = '' } = smtp ?? {}
   if (code === undefined) return {}
   // An earlier release left a status of another class in the text.
   const reply = toReply({ code, lines: [`${enhanced} ${text}`.trim()] })

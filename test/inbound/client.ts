@@ -6,7 +6,8 @@ export interface Client {
   say(line?: string): Promise<string>
   /** Sends the bytes unchanged. */
   write(bytes: string | Buffer): void
-  startTls(): Promise<void>
+  /** Returns the SHA-256 of the server's certificate, as Node prints it. */
+  startTls(): Promise<string>
   ended(): boolean
   close(): void
 }
@@ -53,9 +54,11 @@ export async function openClient(port: number, host = '127.0.0.1', localAddress?
     write: (bytes) => void socket.write(bytes),
     async startTls() {
       socket.removeAllListeners()
-      socket = secure({ socket, rejectUnauthorized: false })
-      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      const tls = secure({ socket, rejectUnauthorized: false })
+      socket = tls
+      await new Promise((resolve) => tls.once('secureConnect', resolve))
       listen()
+      return tls.getPeerCertificate().fingerprint256
     },
     ended: () => over,
     close: () => void socket.destroy(),

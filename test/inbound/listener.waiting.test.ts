@@ -1,8 +1,9 @@
+import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import type { ListenerParts } from '../../server/inbound/listener.ts'
-import { CERTIFICATE } from '../harness/certificates.ts'
+import { CERTIFICATE, SECOND_CERTIFICATE } from '../harness/certificates.ts'
 import { quietFor } from '../harness/waits.ts'
 import { deliver } from './client.ts'
 import { client, greeted, KEYS, listener, TO, TOKEN } from './listening.ts'
@@ -102,6 +103,19 @@ test('STARTTLS is offered with a certificate, and not without; AUTH never', asyn
   expect(await opened.say('AUTH PLAIN AGEAYg==')).toMatch(/^500/)
   await opened.say('DATA')
   expect(await opened.say('x\r\n.')).toMatch(/^250/)
+})
+
+test('after a renewal, later clients get the new certificate', async () => {
+  const { port, showCertificate } = await listener({ tls: CERTIFICATE })
+  const presented = async () => {
+    const opened = await greeted(port)
+    await opened.say('STARTTLS')
+    return opened.startTls()
+  }
+  const fingerprintOf = ({ cert }: { cert: string }) => new X509Certificate(cert).fingerprint256
+  expect(await presented()).toBe(fingerprintOf(CERTIFICATE))
+  showCertificate(SECOND_CERTIFICATE)
+  expect(await presented()).toBe(fingerprintOf(SECOND_CERTIFICATE))
 })
 
 test('a port in use is an error', async () => {

@@ -16,7 +16,7 @@ export const TO = `${TOKEN}@rp.example.test`
 export async function listener(more: Partial<ListenerParts> = {}) {
   const mails: Parameters<ListenerParts['receive']>[0][] = []
   const errors: Error[] = []
-  const { port, close } = await listenForBounces({
+  const { port, close, showCertificate } = await listenForBounces({
     host: '127.0.0.1',
     port: 0,
     name: 'bounces.example.test',
@@ -26,7 +26,7 @@ export async function listener(more: Partial<ListenerParts> = {}) {
     ...more,
   })
   onTestFinished(close)
-  return { port, close, mails, errors }
+  return { port, close, showCertificate, mails, errors }
 }
 
 export async function client(port: number): Promise<Client> {
