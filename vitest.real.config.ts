@@ -26,6 +26,7 @@ const DEPLOYMENT = [
 /** Other people's programs against the contract. They take minutes to generate, to compile and to run. */
 const CLIENTS = [
   'test/real/generated-clients.test.ts',
+  'test/real/languages.test.ts',
   'test/real/openapi.test.ts',
   'test/real/conformance.test.ts',
   'test/real/rpc-clients.test.ts',

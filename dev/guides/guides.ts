@@ -14,7 +14,12 @@ export const OVERVIEW = 'docs/README.md'
 
 /** Every guide in the repository, with the decision records and the pages in its root. */
 export function readGuides(): Guide[] {
-  const files = globSync(['*.md', 'docs/*.md', 'docs/{migrating,adr}/*.md', 'client/{,python/}README.md']).toSorted()
+  const files = globSync([
+    '*.md',
+    'docs/*.md',
+    'docs/{adr,languages,migrating}/*.md',
+    'client/{,python/}README.md',
+  ]).toSorted()
   return files.map((file) => {
     const text = readFileSync(file, 'utf8')
     return { file, path: pathOf(file), title: text.match(/^# (.*)$/m)![1]!.replaceAll('`', ''), text }

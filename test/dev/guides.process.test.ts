@@ -36,7 +36,7 @@ function isServed(href: string, from: string): boolean {
 }
 
 test('every Markdown page of the repository is a page of the guides, beside those of the reference', () => {
-  const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,migrating}/*.md', 'client/{,python/}README.md'])
+  const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,languages,migrating}/*.md', 'client/{,python/}README.md'])
   expect(pages.filter(({ name }) => !name.startsWith('reference/')).length).toBe(sources.length)
 })
 

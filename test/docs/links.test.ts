@@ -5,7 +5,12 @@ import { anchorOf } from '../../dev/guides/guides.ts'
 
 // Links between the guides. adr.test.ts checks those of the records.
 
-const GUIDES = globSync(['*.md', '{client,client/python,mail,test}/*.md', 'docs/*.md', 'docs/migrating/*.md'])
+const GUIDES = globSync([
+  '*.md',
+  '{client,client/python,mail,test}/*.md',
+  'docs/*.md',
+  'docs/{languages,migrating}/*.md',
+])
 
 /** The anchors of a guide's headings. */
 function anchorsOf(file: string): string[] {

@@ -3,10 +3,12 @@ import { expect, test } from 'vitest'
 import { GUIDES, GUIDES_WITH_PACKAGES, README } from './guides.ts'
 import { CODE, isMarked, snippets, steps } from './snippets.ts'
 
-const DOCUMENTS = globSync(['*.md', 'client/{*,python/*}.md', 'docs/*.md', 'docs/migrating/*.md']).map((name) => ({
-  name,
-  all: snippets(readFileSync(name, 'utf8')),
-}))
+const DOCUMENTS = globSync(['*.md', 'client/{*,python/*}.md', 'docs/*.md', 'docs/{languages,migrating}/*.md']).map(
+  (name) => ({
+    name,
+    all: snippets(readFileSync(name, 'utf8')),
+  }),
+)
 
 test.for(DOCUMENTS)('every piece of code in $name runs, or says why it does not', ({ all }) => {
   const code = all.filter(({ language }) => CODE.includes(language))
