@@ -42,6 +42,11 @@ const LANGUAGES: Language[] = [
     install: (folder) => save(folder, 'verdict-client/vendor/autoload.php', DEBIAN_AUTOLOAD),
     example: { file: 'example.php', command: ['php', 'example.php'] },
   },
+  {
+    page: 'java',
+    file: 'Verdict.java',
+    program: ['java', '-cp', 'verdict-client/target/classes:verdict-client/target/dependency/*', 'Verdict.java'],
+  },
 ]
 
 const DEBIAN_AUTOLOAD = `<?php
