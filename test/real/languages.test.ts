@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
+import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { snippets } from '../docs/snippets.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { type RunningProcess, startProgram } from '../harness/process.ts'
@@ -22,7 +24,11 @@ interface Language {
   page: string
   /** Where the page says to save the program. */
   file: string
-  /** The command that runs the program, in its folder. */
+  /** The variables that the commands of the page need for their toolchain. */
+  toolchain?: () => Promise<NodeJS.ProcessEnv>
+  /** The command that compiles the program, in its folder. */
+  build?: string[]
+  /** The command that runs the program. */
   program: string[]
   /** The command that receives webhooks on a port, if it is not a command of the program. */
   receiver?: (port: string) => string[]
@@ -46,6 +52,18 @@ const LANGUAGES: Language[] = [
     page: 'java',
     file: 'Verdict.java',
     program: ['java', '-cp', 'verdict-client/target/classes:verdict-client/target/dependency/*', 'Verdict.java'],
+  },
+  {
+    page: 'go',
+    file: 'verdict.go',
+    toolchain: async () => {
+      const signal = AbortSignal.timeout(DOWNLOAD_AND_COMPILE_MS)
+      const { program, env } = await goToolchain({ report: () => {}, signal, cacheDir: cacheFolder(process.env) })
+      return program === 'go' ? env : { ...env, PATH: `${dirname(program)}${delimiter}${process.env.PATH}` }
+    },
+    build: ['go', 'build', 'verdict.go'],
+    program: ['./verdict'],
+    example: { file: 'example/main.go', command: ['go', 'run', './example'] },
   },
 ]
 
@@ -120,22 +138,25 @@ async function blocksOf(page: string, heading: string) {
   return sections.filter((section) => section.startsWith(heading)).flatMap(snippets)
 }
 
-describe.each(LANGUAGES)('the page of $page', ({ page, file, program, receiver, install, example }) => {
+describe.each(LANGUAGES)('the page of $page', (language) => {
+  const { page, file, program, receiver, example } = language
   let folder: string
   let env: NodeJS.ProcessEnv
   const running: RunningProcess[] = []
 
   beforeAll(async () => {
     folder = await openFolder(page)
-    env = { VERDICT_URL: proxy.url.replace('/hook', ''), VERDICT_API_KEY: account.key }
+    const toolchain = await language.toolchain?.()
+    env = { ...toolchain, VERDICT_URL: proxy.url.replace('/hook', ''), VERDICT_API_KEY: account.key }
     const generated = await blocksOf(page, 'Generate')
-    for (const { language, mark, text } of generated) {
-      if (language === 'sh' && mark === 'not-run=by-the-test') await succeed(['sh', '-euc', text])
+    for (const { language: shell, mark, text } of generated) {
+      if (shell === 'sh' && mark === 'not-run=by-the-test') await succeed(['sh', '-euc', text])
     }
-    await install?.(folder)
+    await language.install?.(folder)
     if (example) await save(folder, example.file, generated.find(({ language }) => language !== 'sh')!.text)
     const [whole] = await blocksOf(page, 'The program')
     await save(folder, file, whole!.text)
+    if (language.build) await succeed(language.build)
   }, DOWNLOAD_AND_COMPILE_MS)
   afterEach(async () => {
     faults = []
