@@ -7,7 +7,7 @@ import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { snippets } from '../docs/snippets.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
-import { type RunningProcess, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 import { eventually, openFolder } from './daemon.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -64,6 +64,12 @@ const LANGUAGES: Language[] = [
     build: ['go', 'build', 'verdict.go'],
     program: ['./verdict'],
     example: { file: 'example/main.go', command: ['go', 'run', './example'] },
+  },
+  {
+    page: 'ruby',
+    file: 'verdict.rb',
+    program: ['ruby', 'verdict.rb'],
+    example: { file: 'example.rb', command: ['ruby', 'example.rb'] },
   },
 ]
 
@@ -279,8 +285,7 @@ describe.each(LANGUAGES)('the page of $page', (language) => {
     const printed: string[] = []
     const follow = async (to: string) => {
       const one = start([...program, 'follow'])
-      const pattern = new RegExp(`delivered ${own(to)}\n`)
-      await eventually(async () => pattern.test(one.stdout()) || undefined, 30_000)
+      await waitForOutput(one, new RegExp(`delivered ${own(to)}\n`))
       // The program stores the position after it printed the event.
       await eventually(async () => {
         const position = await readFile(join(folder, 'position'), 'utf8')
