@@ -118,8 +118,8 @@ export const PARTS: readonly Part[] = [
     name: 'clients',
     ...vitest('npm run test:real --', 'vitest.real.config.ts', 'clients'),
     each: 'release',
-    checks: 'generated clients, a fuzzer of the OpenAPI document, gRPC in other languages',
-    rooms: ['proto/', 'server/http/', 'server/services/', 'dev/openapi/', 'client/'],
+    checks: 'generated clients, programs of guides, a fuzzer of the OpenAPI document, gRPC',
+    rooms: ['proto/', 'server/http/', 'server/services/', 'dev/openapi/', 'client/', 'docs/languages/'],
   },
   {
     name: 'movers',
