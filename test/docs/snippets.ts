@@ -26,7 +26,7 @@ export const REASONS = {
 } as const
 
 /** The languages of code. A block in another language (`json`, `nginx`, none) is text to look at. */
-export const CODE = ['sh', 'js', 'ts', 'python', 'go', 'php', 'java', 'ruby', 'yaml']
+export const CODE = ['sh', 'js', 'ts', 'python', 'go', 'php', 'java', 'ruby', 'rust', 'yaml']
 
 /** The fenced blocks of a Markdown text, also those within a list. */
 export function snippets(markdown: string): Snippet[] {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -10,6 +11,7 @@ import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 import { eventually, openFolder } from './daemon.ts'
+import { installPackages } from './packages.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
 
 // The programs of docs/languages, copied from their pages, against the product and mail servers. Between a program and
@@ -70,6 +72,17 @@ const LANGUAGES: Language[] = [
     file: 'verdict.rb',
     program: ['ruby', 'verdict.rb'],
     example: { file: 'example.rb', command: ['ruby', 'example.rb'] },
+  },
+  {
+    page: 'rust',
+    file: 'src/main.rs',
+    // Debian's `cargo` is older than the page asks for.
+    toolchain: async () => {
+      if (spawnSync('cargo', ['--version']).error) installPackages(['cargo-web'])
+      return {}
+    },
+    build: ['cargo', 'build', '--quiet'],
+    program: ['target/debug/verdict'],
   },
 ]
 
@@ -160,8 +173,10 @@ describe.each(LANGUAGES)('the page of $page', (language) => {
     }
     await language.install?.(folder)
     if (example) await save(folder, example.file, generated.find(({ language }) => language !== 'sh')!.text)
-    const [whole] = await blocksOf(page, 'The program')
-    await save(folder, file, whole!.text)
+    const parts = await blocksOf(page, 'The program')
+    const code = parts.findIndex(({ language }) => language !== 'sh')
+    for (const { text } of parts.slice(0, code)) await succeed(['sh', '-euc', text])
+    await save(folder, file, parts[code]!.text)
     if (language.build) await succeed(language.build)
   }, DOWNLOAD_AND_COMPILE_MS)
   afterEach(async () => {

@@ -51,7 +51,7 @@ export function installPackages(names = Object.keys(PACKAGES)): void {
   if (!existsSync('/usr/bin/apt-get')) throw new Error('There is no apt-get: these tests need Debian 12 or later')
   const missing = names.filter((name) => versionOf(name) === undefined)
   if (missing.length > 0) install(missing)
-  for (const name of names) console.log(`  ${name} ${versionOf(name)}: ${PACKAGES[name]}`)
+  for (const name of names) console.log(`  ${name} ${versionOf(name)}: ${PACKAGES[name] ?? 'for one test'}`)
 }
 
 function install(names: string[]): void {
