@@ -43,13 +43,22 @@ from (
 where k.account_id = $1 and k.key = mine.key;
 
 -- give-recipient-keys
--- Gives keys to recipients of a message after their answers.
+-- Gives keys to recipients of a message after their answers, or when its client leaves.
 insert into recipient_keys (account_id, key, message_id, position, expires_at)
 select $1::uuid, decode(q.key, 'hex'), q.message_id, q.position, now() + q.hours * interval '1 hour'
 from json_to_recordset($2::json) as q(key text, message_id uuid, position smallint, hours int)
 order by 1, 2
 on conflict (account_id, key) do update
   set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at;
+
+-- take-recipient-keys-away
+-- Takes keys away that have led a repeat to its answer.
+delete from recipient_keys k using (
+  select key from recipient_keys
+  where account_id = $1 and key in (select decode(value, 'hex') from json_array_elements_text($2::json))
+  order by key for update
+) mine
+where k.account_id = $1 and k.key = mine.key;
 
 -- find-retried
 -- Reads the message that a send retries.

@@ -25,6 +25,19 @@ export function answerHalfClosed(connection: SmtpConnection): void {
 }
 
 /**
+ * Calls `note` when the client closes the connection, until the function that it returns is called. Over TLS the end of
+ * the sending side counts, too: of clients that read on, there are none but in clear text.
+ */
+export function noteLeave({ _socket: socket, session }: SmtpConnection, note: () => void): () => void {
+  const events = session.secure ? ['end', 'close'] : ['close']
+  for (const event of events) socket.once(event, note)
+  if (socket.destroyed || (session.secure && socket.readableEnded)) note()
+  return () => {
+    for (const event of events) socket.off(event, note)
+  }
+}
+
+/**
  * Calls `note` with the verb of each complete command, in capitals, before it is carried out. A line that continues an
  * AUTH is noted as `AUTH`.
  */

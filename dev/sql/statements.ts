@@ -14,7 +14,12 @@ import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '..
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { FIND_RETRIED } from '../../server/sending/retry.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored-response.ts'
-import { FIND_RECIPIENT_KEYS, GIVE_RECIPIENT_KEYS, RENEW_RECIPIENT_KEYS } from '../../server/smtp-front/held-keys.ts'
+import {
+  FIND_RECIPIENT_KEYS,
+  GIVE_RECIPIENT_KEYS,
+  RENEW_RECIPIENT_KEYS,
+  TAKE_RECIPIENT_KEYS_AWAY,
+} from '../../server/smtp-front/held-keys.ts'
 import * as begin from '../../server/webhooks/begin.ts'
 import { GIVE_UP_LEASE } from '../../server/webhooks/dispatcher.ts'
 import * as end from '../../server/webhooks/end.ts'
@@ -45,8 +50,13 @@ const SENDING: Statement[] = [
   },
   {
     name: 'give-recipient-keys',
-    does: 'Gives keys to recipients of a message after their answers.',
+    does: 'Gives keys to recipients of a message after their answers, or when its client leaves.',
     sql: GIVE_RECIPIENT_KEYS,
+  },
+  {
+    name: 'take-recipient-keys-away',
+    does: 'Takes keys away that have led a repeat to its answer.',
+    sql: TAKE_RECIPIENT_KEYS_AWAY,
   },
   { name: 'find-retried', does: 'Reads the message that a send retries.', sql: FIND_RETRIED },
   { name: 'daily-volume', does: 'Reads how many emails a warming-up domain has sent today.', sql: DAILY_VOLUME },

@@ -71,6 +71,8 @@ export interface SendOptions {
   key?: KeyToTake
   /** The keys that its recipients take with its claim, in their order. */
   recipientKeys?: readonly string[][]
+  /** Called with the message's id when it is claimed: it is being sent. A later fault may release it. */
+  onClaim?(messageId: string): void
   /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
   /** The steps of the send become spans of it, and the attempts of its events continue it. */
@@ -188,6 +190,7 @@ export function createSend(parts: SendParts): Send {
       throw composing.reason
     }
     const composed = composing.value
+    options.onClaim?.(claim.messageId)
 
     const delivery = {
       returnPath: (position: number) =>

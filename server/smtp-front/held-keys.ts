@@ -51,10 +51,18 @@ export const GIVE_RECIPIENT_KEYS = `
   on conflict (account_id, key) do update
     set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at`
 
-/** A key that a recipient of a message is given after the message. */
+export const TAKE_RECIPIENT_KEYS_AWAY = `
+  delete from recipient_keys k using (
+    select key from recipient_keys
+    where account_id = $1 and key in (select decode(value, 'hex') from json_array_elements_text($2::json))
+    order by key for update
+  ) mine
+  where k.account_id = $1 and k.key = mine.key`
+
+/** A key that a recipient of a message is given after its claim. */
 export interface GivenKey {
   key: string
-  holder: KeyHolder
+  holder: Pick<KeyHolder, 'messageId' | 'position'>
   /** How long it lives. */
   hours: number
 }
@@ -70,7 +78,11 @@ export function createHeldKeys(db: Database) {
       if (keys.length > 0) await stepInTime(db, run(db, RENEW_RECIPIENT_KEYS, [accountId, JSON.stringify(keys)]))
     },
 
-    /** Gives keys to recipients that have had their answers. A key that another message has changes its holder. */
+    async takeAway(accountId: string, keys: readonly string[]): Promise<void> {
+      if (keys.length > 0) await stepInTime(db, run(db, TAKE_RECIPIENT_KEYS_AWAY, [accountId, JSON.stringify(keys)]))
+    },
+
+    /** Gives keys to recipients of messages. A key that another message has changes its holder. */
     async give(accountId: string, given: readonly GivenKey[]): Promise<void> {
       if (given.length === 0) return
       const rows = given.map(({ key, hours, holder: { messageId, position } }) => {

@@ -14,6 +14,8 @@ export interface KnownRecipient extends Found {
   address: Address
   keys: RecipientKeys
   result?: RecipientResult
+  /** The message to it that is being sent. */
+  running?: Pick<KeyHolder, 'messageId' | 'position'>
 }
 
 /** The message to a recipient that came before. */
@@ -92,12 +94,27 @@ export function createKnownRecipients(db: Database) {
       keys.renew(accountId, recipients.flatMap(keysToTake)),
 
     /**
-     * Gives the keys that lead a repeat to the answers. Without them the repeat that a 451 asks for would reach some
-     * recipients twice: no reply is better.
+     * A client that has left sends again, often at once and with a new Message-ID. Its content leads to the messages
+     * that are being sent. `giveKeys` does the same for those that are answered, so a fault here is none.
      */
-    async giveKeys(accountId: string, recipients: readonly KnownRecipient[], isLmtp: boolean): Promise<void> {
+    async giveToRunning(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
+      const given = recipients.flatMap(({ keys: { ofContent }, running }): GivenKey[] =>
+        ofContent && running ? [{ key: ofContent, holder: running, hours: CONTENT_KEY_HOURS }] : [],
+      )
+      await keys.give(accountId, given).catch(() => {})
+    },
+
+    /**
+     * Gives the keys that lead a repeat to the answers, and takes those away that have done so. Without them the repeat
+     * of a client that was told 451, or has left, would reach some recipients twice: no reply is better.
+     */
+    async giveKeys(
+      accountId: string,
+      recipients: readonly KnownRecipient[],
+      { isLmtp, hasLeft }: { isLmtp: boolean; hasLeft: boolean },
+    ): Promise<void> {
       const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
-      const hasContentKeys = isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!))
+      const hasContentKeys = hasLeft || (isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!)))
       const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated }): GivenKey[] => {
         if (!holder) return []
         return [
@@ -105,7 +122,12 @@ export function createKnownRecipients(db: Database) {
           ...(ofContent !== undefined && hasContentKeys ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
         ]
       })
-      await keys.give(accountId, given).catch((cause) => {
+      const over = recipients.flatMap(({ keys: { ofContent }, holder, isRepeated }) => {
+        // A send that failed has no message. Once a repeat is answered, an equal message is a new one.
+        const isOver = hasLeft ? !holder : isRepeated && !isAskedAgain
+        return isOver && ofContent !== undefined ? [ofContent] : []
+      })
+      await Promise.all([keys.give(accountId, given), keys.takeAway(accountId, over)]).catch((cause) => {
         throw new OutcomeUnknown({ cause })
       })
     },

@@ -6,6 +6,7 @@ import {
   answerHalfClosed,
   askBeforeData,
   giveEnhancedCodes,
+  noteLeave,
   refuseCommands,
   refuseParameters,
   smtpConnectionOf,
@@ -55,6 +56,8 @@ export interface FrontMail extends Way {
   content: Buffer
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
+  /** Aborts when the client leaves before its reply. */
+  left: AbortSignal
 }
 
 export interface FrontLimits {
@@ -216,9 +219,12 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
       const timer = setTimeout(() => {
         replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
       }, limits.contentMs)
+      const leave = new AbortController()
+      const connection = connectionOf(session)
+      const stopNoting = connection && noteLeave(connection, () => leave.abort())
       const work = receive(
         content,
-        { ...mailOf(session, parts), accountId: clients.accountOf(session.id) },
+        { ...mailOf(session, parts), accountId: clients.accountOf(session.id), left: leave.signal },
         {
           tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
           isClosing: () => isClosing,
@@ -233,6 +239,7 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
         })
         .finally(() => {
           clearTimeout(timer)
+          stopNoting?.()
           running.delete(work)
         })
       running.add(work)
@@ -285,7 +292,7 @@ function recipientFault({ address }: SMTPServerAddress, count: number, maxRecipi
   return count < maxRecipients ? null : refusal(452, '4.5.3 Too many recipients for one message')
 }
 
-function mailOf(session: SMTPServerSession, { name, isLmtp = false }: FrontParts): Omit<FrontMail, 'content'> {
+function mailOf(session: SMTPServerSession, { name, isLmtp = false }: FrontParts): Omit<FrontMail, 'content' | 'left'> {
   const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
     ...loginOf(session),

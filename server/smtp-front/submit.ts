@@ -11,7 +11,7 @@ import { NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readRequest } from '../sending/message.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
 import { WHOLE_MESSAGE } from '../sending/refused-sends.ts'
-import type { Send } from '../sending/send.ts'
+import type { Send, SendOptions } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
 import { createKnownRecipients, type KnownRecipient, keysToTake } from './known-recipients.ts'
 import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fields.ts'
@@ -34,6 +34,18 @@ export interface SubmittedMail extends Way {
   isLmtp: boolean
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
+  /** Aborts when the client leaves before its reply. */
+  left: AbortSignal
+}
+
+interface Mail extends SubmittedMail {
+  /** Called when some of its recipients have a `running` message. */
+  onClaim(): void
+}
+
+/** What goes into one send. */
+interface MailPart extends SubmittedMail, Pick<SendOptions, 'onClaim' | 'recipientKeys'> {
+  retryOf: string | undefined
 }
 
 interface SubmitParts {
@@ -65,13 +77,21 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }
     })
+    // A mail server keeps its Message-IDs.
+    const left = mail.isLmtp ? undefined : mail.left
+    const given: Promise<void>[] = []
+    const onClaim = () => {
+      if (left?.aborted) given.push(known.giveToRunning(accountId, recipients))
+    }
+    left?.addEventListener('abort', onClaim)
     const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
     for (const pause = createPauses(untilMs); ; ) {
-      await answerAll(recipients, message, mail)
+      await answerAll(recipients, message, { ...mail, onClaim })
       if (recipients.every(({ result }) => result)) break
       await pause()
     }
-    await known.giveKeys(accountId, recipients, mail.isLmtp)
+    await Promise.all(given)
+    await known.giveKeys(accountId, recipients, { isLmtp: mail.isLmtp, hasLeft: left?.aborted ?? false })
     return recipients.map(({ result }) => result!)
   }
 
@@ -100,7 +120,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   }
 
   /** Gives results to the recipients that have none. Those that another request is sending to stay without. */
-  async function answerAll(recipients: KnownRecipient[], message: Message, mail: SubmittedMail): Promise<void> {
+  async function answerAll(recipients: KnownRecipient[], message: Message, mail: Mail): Promise<void> {
     const { accountId, sandbox } = mail
     const open = recipients.filter(({ result }) => !result)
     const due = await known.findDue(open, { accountId, sandbox, fromDomain: message.from.domain })
@@ -115,15 +135,19 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   async function sendToGroup(
     group: KnownRecipient[],
     message: Message,
-    mail: SubmittedMail & { retryOf: string | undefined },
+    mail: Mail & { retryOf: string | undefined },
   ): Promise<void> {
     const { accountId, retryOf } = mail
     const keys = group.map(keysToTake)
     if (retryOf) await known.renew(accountId, group)
+    const onClaim = (messageId: string) => {
+      for (const [position, recipient] of group.entries()) recipient.running = { messageId, position }
+      mail.onClaim()
+    }
     const results = await sendTo(
       message,
       group.map(({ address }) => address),
-      retryOf || keys.flat().length === 0 ? mail : { ...mail, recipientKeys: keys },
+      { ...mail, onClaim, recipientKeys: retryOf || keys.flat().length === 0 ? undefined : keys },
     ).catch(async (error): Promise<RecipientResult[]> => {
       if (error instanceof OutcomeUnknown) throw error
       if (mayBeRepeated(error) && (await known.haveMoved(accountId, group))) return []
@@ -141,15 +165,16 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
   async function sendTo(
     message: Message,
     addresses: Address[],
-    { accountId, sandbox, ...more }: SubmittedMail & { retryOf?: string; recipientKeys?: string[][] },
+    { accountId, sandbox, retryOf, ...more }: MailPart,
   ): Promise<RecipientAnswer[]> {
     const part = {
       ...message,
       to: addresses,
       recipients: addresses.map((address) => ({ address, kind: 'to' as const })),
-      retryOf: more.retryOf,
+      retryOf,
     }
-    const response = await send(part, { accountId, sandbox, recipientKeys: more.recipientKeys, signal: NEVER })
+    const { onClaim, recipientKeys } = more
+    const response = await send(part, { accountId, sandbox, recipientKeys, onClaim, signal: NEVER })
     return response ? resultsOf(response, addresses, sandbox) : []
   }
 }

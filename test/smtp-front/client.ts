@@ -18,6 +18,8 @@ export interface SmtpClient {
   send(mail: { from: string; to: readonly string[]; content: string | Buffer; parameters?: string }): Promise<string>
   end(): void
   destroy(): void
+  /** Sends RST, in clear text only. */
+  reset(): void
 }
 
 export const plainLogin = (key: string) => `AUTH PLAIN ${Buffer.from(`\0user\0${key}`).toString('base64')}`
@@ -102,6 +104,7 @@ export async function connectClient(
     },
     end: () => void socket.end(),
     destroy: () => void socket.destroy(),
+    reset: () => void socket.resetAndDestroy(),
   }
   await reply()
   return client

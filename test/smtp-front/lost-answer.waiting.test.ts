@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { CERTIFICATE } from '../harness/certificates.ts'
+import { eventually } from '../harness/eventually.ts'
+import { connectClient, stuffed } from './client.ts'
+import { startFrontWorld } from './world.ts'
+
+// A client that loses its connection after the final dot has no answer, and sends again. Most programs make a new
+// Message-ID then, or have none.
+
+const { api, listenWith } = await startFrontWorld({ tls: CERTIFICATE, maxRecipients: 100 })
+const { exchanger } = api.world
+const doors = { clear: await listenWith(), tls: await listenWith({ implicitTls: true }) }
+
+interface Case {
+  /** What the client does when it has sent its dot. In clear text it may read on after `end`. */
+  leaves: ['clear', 'reset'] | ['tls', 'end' | 'destroy']
+  messageIds: 'new' | 'none'
+  recipients: number
+  /** The repeat comes before the recipients' server has answered. */
+  isEarly: boolean
+}
+
+const cases: fc.Arbitrary<Case> = fc.record({
+  leaves: fc.constantFrom<Case['leaves'][]>(['clear', 'reset'], ['tls', 'end'], ['tls', 'destroy']),
+  messageIds: fc.constantFrom('new' as const, 'none' as const),
+  recipients: fc.constantFrom(1, 3),
+  isEarly: fc.boolean(),
+})
+
+let count = 0
+
+async function begin({ leaves: [door], messageIds }: Case, run: number, to: readonly string[]) {
+  const client = await connectClient(doors[door].port, { secure: door === 'tls' })
+  await client.logIn(api.keys.live)
+  for (const line of ['MAIL FROM:<hello@example.test>', ...to.map((one) => `RCPT TO:<${one}>`), 'DATA']) {
+    expect(await client.ask(line)).toMatch(/^[23]/)
+  }
+  const id = messageIds === 'new' ? `Message-ID: <${++count}@client.test>\r\n` : ''
+  client.write(stuffed(`From: hello@example.test\r\nSubject: Order ${run}\r\n${id}\r\nHi\r\n`))
+  return client
+}
+
+async function ask(one: Case, run: number, to: readonly string[]): Promise<string> {
+  const client = await begin(one, run, to)
+  const reply = await client.reply()
+  client.end()
+  return reply
+}
+
+test('a client that leaves before its answer, and sends the same content once more, mails no recipient twice', async () => {
+  await fc.assert(
+    fc.asyncProperty(cases, async (one) => {
+      const run = ++count
+      const to = Array.from({ length: one.recipients }, (_, i) => `r${i}.${run}@example.net`)
+      const arrived = () => exchanger.messages.filter(({ to: its }) => its.some((address) => to.includes(address)))
+      const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+      exchanger.script = { dot: () => ({ after: isReleased, act: '250 2.0.0 queued' }) }
+      const client = await begin(one, run, to)
+      await eventually(() => expect(arrived().flatMap((message) => message.to)).toHaveLength(to.length))
+      client[one.leaves[1]]()
+      if (!one.isEarly) release()
+      const again = await begin(one, run, to)
+      release()
+      expect(await again.reply(), JSON.stringify(one)).toMatch(/^250 2\.0\.0 msg_[^:]*: already delivered: queued/)
+      again.end()
+      expect(
+        arrived()
+          .flatMap((message) => message.to)
+          .toSorted(),
+      ).toEqual(to.toSorted())
+      // One lost answer is a reason to hold one message back.
+      expect(await ask(one, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: queued/)
+      expect(arrived().flatMap((message) => message.to)).toHaveLength(2 * to.length)
+    }),
+    // Over 50 recipients are two messages.
+    { numRuns: 30, examples: [[{ leaves: ['tls', 'end'], messageIds: 'new', recipients: 51, isEarly: true }]] },
+  )
+})
