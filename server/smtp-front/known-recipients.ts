@@ -6,7 +6,7 @@ import { sweepMessage } from '../ledger/sweep.ts'
 import { explain } from '../sending/rejection.ts'
 import { storedOutcomes } from '../sending/stored-response.ts'
 import { createHeldKeys, type GivenKey, type KeyHolder } from './held-keys.ts'
-import { mayBeTriedAgain, mayHaveArrived, type RecipientResult } from './results.ts'
+import { mayBeTriedAgain, type RecipientResult } from './results.ts'
 import type { RecipientKeys } from './same-message.ts'
 
 /** A recipient of a message that is being sent. */
@@ -106,7 +106,8 @@ export function createKnownRecipients(db: Database) {
 
     /**
      * Gives the keys that lead a repeat to the answers, and takes those away that have done so. Without them the repeat
-     * of a client that was told 451, or has left, would reach some recipients twice: no reply is better.
+     * of a client that got 451, or has left, would reach some recipients twice: no reply is better. A server that
+     * greylists would refuse it again, because its envelope sender would be new.
      */
     async giveKeys(
       accountId: string,
@@ -114,12 +115,12 @@ export function createKnownRecipients(db: Database) {
       { isLmtp, hasLeft }: { isLmtp: boolean; hasLeft: boolean },
     ): Promise<void> {
       const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
-      const hasContentKeys = hasLeft || (isAskedAgain && recipients.some(({ result }) => mayHaveArrived(result!)))
+      const comesAgain = hasLeft || isAskedAgain
       const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated }): GivenKey[] => {
         if (!holder) return []
         return [
           ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
-          ...(ofContent !== undefined && hasContentKeys ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
+          ...(ofContent !== undefined && comesAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
         ]
       })
       const over = recipients.flatMap(({ keys: { ofContent }, holder, isRepeated }) => {

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { DeliveryStatus, type RecipientOutcome, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { type RecipientOutcome, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Address } from '../../mail/address.ts'
 import { replyToError } from './errors.ts'
 
@@ -27,11 +27,6 @@ export type RecipientResult = RecipientAnswer | RefusedRecipient
 
 export const mayBeTriedAgain = (result: RecipientResult) =>
   'error' in result ? replyToError(result.error).code < 500 : !result.sandbox && result.outcome.retryable
-
-export const mayHaveArrived = (result: RecipientResult) =>
-  !('error' in result) &&
-  !result.sandbox &&
-  (result.outcome.status === DeliveryStatus.DELIVERED || result.outcome.inDoubt === true)
 
 export function resultsOf(response: SendResponse, addresses: Address[], sandbox: boolean): RecipientAnswer[] {
   const { messageId, recipients } = response

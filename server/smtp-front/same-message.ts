@@ -41,6 +41,8 @@ export interface SameMessage {
   idempotencyKey?: string
   messageId?: string
   digest: string
+  /** A retry has the tenant of the first message. */
+  tenantId?: string
 }
 
 /** The keys of a recipient: SHA-256 in hex. */
@@ -54,7 +56,7 @@ export interface RecipientKeys {
 }
 
 export function keysOfRecipient(
-  { sandbox, idempotencyKey, messageId, digest }: SameMessage,
+  { sandbox, idempotencyKey, messageId, digest, tenantId }: SameMessage,
   address: string,
 ): RecipientKeys {
   const at = address.lastIndexOf('@')
@@ -64,5 +66,5 @@ export function keysOfRecipient(
     return { own: keyOf('key', sandbox, idempotencyKey), ofSaid: keyOf('key', sandbox, idempotencyKey, digest) }
   }
   const own = messageId === undefined ? undefined : keyOf(sandbox, messageId, digest)
-  return { own, ofContent: keyOf(sandbox, null, digest) }
+  return { own, ofContent: keyOf(sandbox, null, digest, tenantId) }
 }

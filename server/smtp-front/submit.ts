@@ -72,8 +72,8 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     const distinct = [...new Map(mail.recipients.map((recipient) => [recipient.address, recipient])).values()]
     const message = await readMail(mail, distinct, fields)
     const { messageId } = message.raw!
-    const { idempotencyKey } = fields
-    const same = { sandbox, idempotencyKey, messageId, digest: await digestAside(message.raw!, accountId) }
+    const { idempotencyKey, tenantId } = fields
+    const same = { sandbox, idempotencyKey, tenantId, messageId, digest: await digestAside(message.raw!, accountId) }
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }
     })

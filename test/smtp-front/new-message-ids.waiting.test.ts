@@ -5,8 +5,7 @@ import { eventually } from '../harness/eventually.ts'
 import { connectClient, stuffed } from './client.ts'
 import { startFrontWorld } from './world.ts'
 
-// A client that loses its connection after the final dot has no answer, and sends again. Most programs make a new
-// Message-ID then, or have none.
+// Most programs make a new Message-ID when they send again, or have none: after a lost connection, and after a 451.
 
 const { api, listenWith } = await startFrontWorld({ tls: CERTIFICATE, maxRecipients: 100 })
 const { exchanger } = api.world
@@ -77,3 +76,26 @@ test('a client that leaves before its answer, and sends the same content once mo
     { numRuns: 30, examples: [[{ leaves: ['tls', 'end'], messageIds: 'new', recipients: 51, isEarly: true }]] },
   )
 })
+
+test.each(['new', 'none'] as const)(
+  'greylisting that compares envelope senders lets a repeat pass (Message-ID: %s), and an equal message after it is a new one',
+  async (messageIds) => {
+    const one: Case = { leaves: ['clear', 'reset'], messageIds, recipients: 1, isEarly: false }
+    const [run, seen] = [++count, new Set<string>()]
+    let sender = ''
+    exchanger.script = {
+      mail: (line) => {
+        sender = line
+        return undefined
+      },
+      rcpt: () => (seen.has(sender) ? '250 2.1.5 ok' : seen.add(sender) && '451 4.7.1 greylisted'),
+    }
+    const to = [`ann.${run}@example.net`]
+    const replies = [await ask(one, run, to), await ask(one, run, to), await ask(one, run, to)]
+    expect(replies.map((reply) => reply.slice(0, 3))).toEqual(['451', '250', '451'])
+    expect(exchanger.messages.filter((message) => message.to.includes(to[0]!))).toHaveLength(1)
+    const ids = replies.map((reply) => /msg_\w{26}/.exec(reply)![0])
+    const retryOf = async (id: string) => (await api.call('GET', `/api/v1/emails/${id}`)).json.retry_of
+    expect(await Promise.all(ids.map(retryOf))).toEqual([undefined, ids[0], undefined])
+  },
+)
