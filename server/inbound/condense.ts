@@ -77,12 +77,14 @@ export function createCondenser(): Condenser {
 
   const isFull = () => isCut || keptLines >= MAX_LINES
 
-  /** The header of a part says how it ends, and whether it is a copy of the message. */
+  /** Two fields of a header say how the part ends, and whether it is a copy of the message. */
   function readHeaderLine(line: Buffer): void {
     if (withoutBlanks(line, 0, line.length) > 0) {
-      if (part.header.length >= MAX_LINE_BYTES) return
       const text = line.toString('latin1').trimEnd()
-      part.header += `${/^[ \t]/.test(text) ? ' ' : '\n'}${text.trim()}`
+      const isFolded = /^[ \t]/.test(text)
+      if (!isFolded) part.isFieldRead = /^content-(?:type|transfer-encoding):/i.test(text)
+      if (!part.isFieldRead || part.header.length >= MAX_LINE_BYTES) return
+      part.header += `${isFolded ? ' ' : '\n'}${text.trim()}`
       return
     }
     part.isHeader = false
@@ -143,9 +145,10 @@ export function createCondenser(): Condenser {
   }
 }
 
-const emptyPart = () => {
-  return { header: '', bytes: 0, lines: 0, padded: 0, isHeader: true, isBase64: false, isCopy: false, isFull: false }
-}
+const emptyPart = () => ({
+  ...{ header: '', isHeader: true, isFieldRead: false },
+  ...{ bytes: 0, lines: 0, padded: 0, isBase64: false, isCopy: false, isFull: false },
+})
 
 function paddedIn(line: Buffer): number {
   let count = 0

@@ -151,11 +151,17 @@ test('a part of exactly its bytes is whole, and one byte more is one too many', 
 })
 
 test.each([
+  [
+    'a header that is long before it',
+    `${'ARC-Seal: i=1; b=abc\n def\n'.repeat(300)}Content-Type: multipart/mixed; boundary=b\n\n`,
+    true,
+  ],
+  ['a field that another one only mentions', 'X-Note: a\n content-type: multipart/mixed; boundary=b\n\n', false],
   ['a header of many fields', `Content-Type: multipart/mixed; boundary=b\n${'X: y\n'.repeat(1_300)}\n`, true],
   ['a folded parameter', 'Content-Type: multipart/mixed;\n boundary=b\n (mixed)\n\n', true],
   ['a field of another name', 'X-Content-Type: multipart/mixed; boundary=b\n\n', false],
   ['a field in the text', 'Subject: x\n\nContent-Type: multipart/mixed; boundary=b\n\n', false],
-])('the boundary of %s divides a mail: %s', (_, header, divides) => {
+])('only a boundary of the header divides a mail: %s', (_, header, divides) => {
   const mail = `${header}${'x\n'.repeat(1_300)}--b\n\nlast\n`
   expect(condense(Buffer.from(mail)).includes('last')).toBe(divides)
 })
