@@ -49,35 +49,6 @@ test('a list filtered by an address shows what became of that address', async ()
   }
 })
 
-test('new rows wait for a click, and a list with more of them than it counts asks no more until then', async () => {
-  const calls: string[] = []
-  page.on('request', (request) => calls.push(request.url().split('/').at(-1)!))
-  const polls = () => calls.filter((method) => method === 'ListEvents').length
-  await page.clock.install()
-  await page.goto(list.replace('messages', 'events'))
-  await shows(FULL)
-  const to = Array.from({ length: 50 }, (_, number) => `delivered+${number}@simulator.test`)
-  const later = async (ms: number) => {
-    await page.clock.runFor(ms)
-    await page.waitForLoadState('networkidle')
-  }
-
-  await installation.send({ to: 'delivered+one@simulator.test', subject: 'One more' })
-  await later(POLL_MS)
-  await shows('Show 1 new')
-  await installation.send({ to, subject: 'Fifty more' })
-  await later(POLL_MS)
-  await shows('Show 50+ new')
-  const before = polls()
-  await later(10 * POLL_MS)
-  expect(polls()).toBe(before)
-  await page.getByRole('button', { name: 'Show 50+ new' }).click()
-  await shows(to[0]!)
-  await later(POLL_MS)
-  await expect.poll(polls).toBeGreaterThan(before + 1)
-  await page.clock.resume()
-})
-
 test('at 1024 px the subject keeps most of its room', async () => {
   const to = [`${'a'.repeat(50)}@simulator.test`, `${'b'.repeat(60)}@simulator.test`]
   const subject = 'Your order 4102 has been shipped and arrives on Friday'
@@ -287,4 +258,33 @@ test('the page of a message leads to a newer one with its subject to the same ad
   await page.waitForURL((url) => url.pathname.endsWith(newer))
   expect(await main.getByRole('link', { name: 'A newer message with this subject' }).count()).toBe(0)
   expect(faults).toEqual([])
+})
+
+test('new rows wait for a click, and a list with more of them than it counts asks no more until then', async () => {
+  const calls: string[] = []
+  page.on('request', (request) => calls.push(request.url().split('/').at(-1)!))
+  const polls = () => calls.filter((method) => method === 'ListEvents').length
+  await page.clock.install()
+  await page.goto(list.replace('messages', 'events'))
+  await shows(FULL)
+  const to = Array.from({ length: 50 }, (_, number) => `delivered+${number}@simulator.test`)
+  const later = async (ms: number) => {
+    await page.clock.runFor(ms)
+    await page.waitForLoadState('networkidle')
+  }
+
+  await installation.send({ to: 'delivered+one@simulator.test', subject: 'One more' })
+  await later(POLL_MS)
+  await shows('Show 1 new')
+  await installation.send({ to, subject: 'Fifty more' })
+  await later(POLL_MS)
+  await shows('Show 50+ new')
+  const before = polls()
+  await later(10 * POLL_MS)
+  expect(polls()).toBe(before)
+  await page.getByRole('button', { name: 'Show 50+ new' }).click()
+  await shows(to[0]!)
+  await later(POLL_MS)
+  await expect.poll(polls).toBeGreaterThan(before + 1)
+  await page.clock.resume()
 })
