@@ -1,6 +1,6 @@
 /**
- * Runs in a page: the fields and switches whose edge or surface is hardly seen, in a line each. WCAG 2.2 1.4.11 asks for
- * a contrast of 3 to 1, which axe does not measure.
+ * Runs in a page: the fields and switches whose edge or surface is hardly seen, in a line each. WCAG 2.2 1.4.11 asks
+ * for a contrast of 3 to 1, which axe does not measure.
  */
 export const FAINT_CONTROLS = `(() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true })

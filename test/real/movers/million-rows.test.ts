@@ -13,7 +13,7 @@ const ROWS = 1_000_000
 const BOUNCED = ROWS / 2
 const DRY_RUN_MS = 60_000
 const COMMAND_MS = 280_000
-/** Of the command, which holds the whole file, and of the API, which sees 10,000 addresses at a time. */
+/** Memory: the command holds the whole file, and the API sees 10,000 addresses at a time. */
 const MOST_MB = { command: 600, api: 450 }
 /** The last lines that the command writes. */
 const MAX_OUTPUT = 64 * 1_048_576
