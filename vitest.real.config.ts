@@ -33,6 +33,9 @@ const CLIENTS = [
   'test/real/python-client.test.ts',
 ]
 
+/** They build and run programs in eight languages. */
+const SMTP_CLIENTS = ['test/real/smtp-clients.test.ts']
+
 /** The walk in a browser that runs for every change. */
 const STORY = 'test/real/dashboard/story.test.ts'
 const DASHBOARD = 'test/real/dashboard/**/*.test.ts'
@@ -57,12 +60,13 @@ export default defineConfig({
           ...shared,
           name: 'real',
           include: ['test/real/*.test.ts', STORY],
-          exclude: [...DEPLOYMENT, ...UPGRADE, ...MACHINES, ...CLIENTS],
+          exclude: [...DEPLOYMENT, ...UPGRADE, ...MACHINES, ...CLIENTS, ...SMTP_CLIENTS],
         },
       },
       { test: { ...shared, name: 'database', include: STATEMENTS } },
       { test: { ...shared, name: 'deployment', include: DEPLOYMENT } },
       { test: { ...shared, name: 'clients', include: CLIENTS } },
+      { test: { ...shared, name: 'smtp-clients', include: SMTP_CLIENTS } },
       { test: { ...shared, name: 'archive', include: ['test/real/archive/*.test.ts'] } },
       { test: { ...alone, name: 'movers', include: ['test/real/movers/*.test.ts'], sequence: { groupOrder: 3 } } },
       { test: { ...shared, name: 'dashboard', include: [DASHBOARD], exclude: [STORY] } },

@@ -129,6 +129,13 @@ export const PARTS: readonly Part[] = [
     rooms: ['address-files/', 'cli/', 'server/services/', 'server/reputation/'],
   },
   {
+    name: 'smtp-clients',
+    ...vitest('npm run test:real --', 'vitest.real.config.ts', 'smtp-clients'),
+    each: 'release',
+    checks: 'what programs and mail servers say that hand in mail over SMTP and LMTP',
+    rooms: ['server/smtp-front/', 'net/'],
+  },
+  {
     name: 'machines',
     ...vitest('npm run test:real --', 'vitest.real.config.ts', 'machines'),
     each: 'release',

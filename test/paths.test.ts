@@ -20,7 +20,7 @@ const NOT_READ =
 
 /** What looks like a path of the repository and is none. */
 const NO_PATHS: Record<string, string[]> = {
-  'a package of Go': ['net/http', 'net/mail', 'net/textproto', 'net/url'],
+  'a package of Go or of Ruby': ['net/http', 'net/mail', 'net/smtp', 'net/textproto', 'net/url'],
   'a file of the conformance suite of Connect': ['docs/testing_servers.md'],
   'an address of Temporal': ['workflows/*/history', 'workflows/*/query/__temporal_workflow_metadata'],
   'a Deployment of Kubernetes': ['deploy/verdict-api'],

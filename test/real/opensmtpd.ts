@@ -16,23 +16,41 @@ export interface OpensmtpdSetup {
 }
 
 /** Starts a separate OpenSMTPD, which accepts mail for `users` of one domain as from the Internet. */
-export async function startOpensmtpd(setup: OpensmtpdSetup, place: Place): Promise<Daemon> {
+export function startOpensmtpd(setup: OpensmtpdSetup, place: Place): Promise<Daemon> {
+  return startSmtpd(settings(setup, place), { address: setup.address, port: place.port })
+}
+
+/** A program of the queue's group. */
+const SMTPCTL = `timeout 5 setpriv --regid opensmtpq --keep-groups '${unpackedFile('opensmtpd', 'usr/sbin/smtpctl')}'`
+// The queue is tried each second, because its own first pause takes minutes. The server waits for its children when it
+// ends, and this is none.
+const TRY_QUEUE = `( (while kill -0 $$; do sleep 1; ${SMTPCTL} schedule all || true; done) > /dev/null 2>&1 & )`
+
+/** Starts a separate OpenSMTPD with this smtpd.conf. `files` of the machine are others for it. */
+export async function startSmtpd(
+  text: string,
+  listener: { address: string; port: number },
+  { files = {}, triesQueue = false }: { files?: Record<string, string>; triesQueue?: boolean } = {},
+): Promise<Daemon> {
   const folder = await openFolder('opensmtpd')
   const configuration = join(folder, 'smtpd.conf')
-  await writeFile(configuration, settings(setup, place))
+  await writeFile(configuration, text)
   const command = inOwnView(
     {
       folder,
-      files: { '/usr/libexec': unpackedFile('opensmtpd', 'usr/libexec') },
+      files: { '/usr/libexec': unpackedFile('opensmtpd', 'usr/libexec'), ...files },
       empty: ['/run', '/var/lib', '/var/spool'],
       folders: ['/var/lib/opensmtpd/empty', '/var/spool/smtpd'],
       users: ['opensmtpd', 'opensmtpq'].map(
         (name, i) => `${name}:x:${64_000 + i}:${64_000 + i}::/nonexistent:/bin/false`,
       ),
     },
-    [unpackedFile('opensmtpd', 'usr/sbin/smtpd'), '-d', '-f', configuration],
+    [
+      ...['sh', '-ec', `${triesQueue ? TRY_QUEUE : ''}\nexec "$@"`, 'sh'],
+      ...[unpackedFile('opensmtpd', 'usr/sbin/smtpd'), '-d', '-f', configuration],
+    ],
   )
-  const daemon = await startDaemon(command, { address: setup.address, port: place.port })
+  const daemon = await startDaemon(command, listener)
   const stop = async () => {
     await daemon.stop()
     await rm(folder, { recursive: true })

@@ -33,8 +33,11 @@ export const PACKAGES: Record<string, string> = {
   'php-curl': 'its requests',
   'php-mbstring': 'its text',
   'php-guzzlehttp-guzzle': 'its HTTP client',
-  ruby: 'runs the program of its page',
-  'ruby-webrick': 'its HTTP server',
+  'libphp-phpmailer': 'a client of SMTP',
+  msmtp: 'another one',
+  ruby: 'runs two more, and the program of its page',
+  'ruby-mail': 'one of the two',
+  'ruby-webrick': "the page's HTTP server",
   'ruby-typhoeus': 'the HTTP client of a generated client',
   'python3-jwt': 'verifies receipts',
   'python3-cryptography': 'the signatures of python3-jwt',
@@ -46,12 +49,15 @@ export const PACKAGES: Record<string, string> = {
 const POLICY = '/usr/sbin/policy-rc.d'
 const REFUSE_TO_START = '#!/bin/sh\nexit 101\n'
 
+/** Not installed for every run. */
+const ON_DEMAND: Record<string, string> = { 'cargo-web': 'compiles a client in Rust' }
+
 /** Installs missing packages and prints the version of each. Throws when a package cannot be installed. */
 export function installPackages(names = Object.keys(PACKAGES)): void {
   if (!existsSync('/usr/bin/apt-get')) throw new Error('There is no apt-get: these tests need Debian 12 or later')
   const missing = names.filter((name) => versionOf(name) === undefined)
   if (missing.length > 0) install(missing)
-  for (const name of names) console.log(`  ${name} ${versionOf(name)}: ${PACKAGES[name] ?? 'for one test'}`)
+  for (const name of names) console.log(`  ${name} ${versionOf(name)}: ${PACKAGES[name] ?? ON_DEMAND[name]}`)
 }
 
 function install(names: string[]): void {

@@ -63,6 +63,9 @@ export interface RelayWorld {
   end(): Promise<void>
 }
 
+/** What a relay needs of its world. */
+export type RelayPlace = Pick<RelayWorld, 'key' | 'authorityFile' | 'folder' | 'smtp' | 'lmtp' | 'home'>
+
 export async function startRelayWorld(): Promise<RelayWorld> {
   const account = await createSender()
   const folder = await openFolder('relays')

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { snippets } from '../docs/snippets.ts'
 import { startExim } from './exim.ts'
+import { startSmtpd } from './opensmtpd.ts'
 import { mailboxFolder, startPostfix } from './postfix.ts'
 import { SENDER_DOMAIN } from './product.ts'
-import type { Relay, RelayWorld, Word } from './relay-world.ts'
+import type { Relay, RelayPlace, Word } from './relay-world.ts'
 import { startSendmail } from './sendmail.ts'
 
 // The mail servers of docs/smtp.md, with the lines of that page. The names of its hosts and files are replaced.
@@ -31,7 +32,7 @@ function replaced(text: string, names: Record<string, string>): string {
 const CA_FILE = '/etc/ssl/certs/ca-certificates.crt'
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-export async function startPostfixRelay({ key, authorityFile, folder, lmtp, home }: RelayWorld): Promise<Relay> {
+export async function startPostfixRelay({ key, authorityFile, folder, lmtp, home }: RelayPlace): Promise<Relay> {
   const passwords = join(folder, 'postfix-passwords')
   const ofGuide = replaced(fileOfGuide('/etc/postfix/verdict'), { 'verdict.example': 'localhost', 'svc_live_...': key })
   writeFileSync(passwords, ofGuide)
@@ -65,7 +66,7 @@ export async function startPostfixRelay({ key, authorityFile, folder, lmtp, home
 
 const EXIM_SIGNS: Record<string, Word['fate']> = { '=>': 'sent', '->': 'sent', '==': 'deferred', '**': 'bounced' }
 
-export async function startEximRelay({ key, authorityFile, lmtp, home }: RelayWorld): Promise<Relay> {
+export async function startEximRelay({ key, authorityFile, lmtp, home }: RelayPlace): Promise<Relay> {
   const ofGuide = replaced(fileOfGuide('exim4.conf'), {
     'verdict.example': 'localhost',
     'port = 24': `port = ${lmtp.port}`,
@@ -103,7 +104,7 @@ const SENDMAIL_STATES: [RegExp, Word['fate']][] = [
   [/^(Deferred|queued)/, 'deferred'],
 ]
 
-export async function startSendmailRelay({ key, authorityFile, smtp, home }: RelayWorld): Promise<Relay> {
+export async function startSendmailRelay({ key, authorityFile, smtp, home }: RelayPlace): Promise<Relay> {
   const port = await freePort()
   const features = replaced(fileOfGuide('/etc/mail/sendmail.mc'), {
     '[verdict.example]': '[localhost]',
@@ -127,4 +128,26 @@ export async function startSendmailRelay({ key, authorityFile, smtp, home }: Rel
       ([text, state]): Word => ({ fate: SENDMAIL_STATES.find(([is]) => is.test(state!))?.[1] ?? 'bounced', text }),
     )
   return { port, words, log: sendmail.log, stop: sendmail.stop }
+}
+
+const OPENSMTPD_RESULTS: Record<string, Word['fate']> = { Ok: 'sent', TempFail: 'deferred', PermFail: 'bounced' }
+
+export async function startOpensmtpdRelay({ key, authorityFile, folder, smtp, home }: RelayPlace): Promise<Relay> {
+  const port = await freePort()
+  const secrets = join(folder, 'opensmtpd-secrets')
+  writeFileSync(secrets, replaced(fileOfGuide('/etc/smtpd/secrets'), { 'svc_live_...': key }), { mode: 0o644 })
+  const ofGuide = replaced(fileOfGuide('/etc/smtpd.conf'), {
+    'listen on localhost': `listen on 127.0.0.1 port ${port}`,
+    '/etc/smtpd/secrets': secrets,
+    'verdict.example:587': `localhost:${smtp.port}`,
+    'mail.example.com': `127.0.0.1:${home.port}`,
+    'domain "example.com"': `domain "${SENDER_DOMAIN}"`,
+  })
+  const files = { [CA_FILE]: authorityFile }
+  const smtpd = await startSmtpd(ofGuide, { address: '127.0.0.1', port }, { files, triesQueue: true })
+  const words = (recipient: string) =>
+    [...smtpd.log().matchAll(new RegExp(` mta delivery .* to=<${escaped(recipient)}> .* result="(\\w+)" .*`, 'g'))].map(
+      ([text, result]): Word => ({ fate: OPENSMTPD_RESULTS[result!]!, text }),
+    )
+  return { port, words, log: smtpd.log, stop: smtpd.stop }
 }
