@@ -12,7 +12,7 @@ const PAUSE_MS = 2_000
 const RETRY_MS = 500
 
 /** Where recipients are: the second domain is slow, and each has another domain at the same server. */
-const DOMAINS = ['one.example', 'two.example', 'also.one.example', 'also.two.example']
+export const DOMAINS = ['one.example', 'two.example', 'also.one.example', 'also.two.example']
 
 interface Letter {
   request: string

@@ -1,9 +1,10 @@
 import { OUR_FAULT } from '../server/ledger/rows.ts'
 import { differencesOf } from '../test/faults/stream-readers.ts'
-import { openBook } from '../test/reliability/book.ts'
+import { isAccepted, openBook } from '../test/reliability/book.ts'
 import type { Logs, OpenRow, RecipientRow } from '../test/reliability/logs.ts'
 import { reconcile } from '../test/reliability/reconcile.ts'
 import type { Finding } from '../test/reliability/statements.ts'
+import type { Mailing } from './mailers.ts'
 
 // The law: whatever is killed, nothing is lost, nothing is doubled, and no recipient whose server always says 250 is
 // bounced without doubt, except beside others of its message, by a fault of this service that its detail names.
@@ -14,6 +15,8 @@ export interface Evidence {
   logs: Logs
   /** The committed markers. */
   markers: { message: string; email: string }[]
+  /** What was handed in over SMTP and LMTP. */
+  mailings: Mailing[]
   /** What was still open a minute after the last kill. */
   open: OpenRow[]
   /** Keys whose send had no response in the time of the longest call after that. */
@@ -35,7 +38,7 @@ export function offences(evidence: Evidence): Offence[] {
     what: `statement ${violation.statement}: ${violation.what}`,
     evidence: violation.evidence,
   }))
-  const ofKills = [outcomes, markersFirst, nothingOpen, streams].flatMap((check) =>
+  const ofKills = [outcomes, mailedOnce, finalReplies, markersFirst, nothingOpen, streams].flatMap((check) =>
     Array.from(check(evidence), ([what, evidence]) => ({ what, evidence })),
   )
   return [...ofStatements, ...ofKills]
@@ -53,6 +56,31 @@ function* outcomes({ logs }: Evidence): Iterable<Finding> {
 
 const isOurs = ({ status, reason, inDoubt, detail }: RecipientRow) =>
   status === 'bounced' && reason === 'temporary_failure' && !inDoubt && (detail?.startsWith(OUR_FAULT) ?? false)
+
+/** No address has two letters: statements 5 and 37, through every door. */
+function* mailedOnce({ logs }: Evidence): Iterable<Finding> {
+  const accepted = logs.mail.dots.filter(isAccepted).flatMap((dot) => dot.to.map((email) => ({ email, dot })))
+  for (const [email, twice] of Map.groupBy(accepted, ({ email }) => email))
+    if (twice.length > 1) yield [`mailed ${twice.length} times`, { email, dots: twice.map(({ dot }) => dot) }]
+}
+
+const DELIVERED = /^250[ -]/
+const IN_DOUBT = /^550[ -]5\.4\.7 /
+
+/** What a mail was told of its recipients is what became of them. */
+function* finalReplies({ logs, mailings }: Evidence): Iterable<Finding> {
+  const rows = Map.groupBy(openBook(logs).lastSnapshot.recipients, ({ email }) => email)
+  for (const { door, to, replies } of mailings) {
+    for (const [email, reply] of Object.entries(replies)) {
+      const stored = rows.get(email) ?? []
+      const isOwn = door === 'lmtp' || to.length === 1
+      const isTrue = DELIVERED.test(reply)
+        ? stored.some(({ status, inDoubt }) => status === 'delivered' || (!isOwn && inDoubt))
+        : IN_DOUBT.test(reply) && stored.some(({ inDoubt }) => inDoubt)
+      if (!isTrue) yield ['a reply that is not what became of the recipient', { email, reply, stored }]
+    }
+  }
+}
 
 function* markersFirst({ logs, markers }: Evidence): Iterable<Finding> {
   const marked = new Set(markers.map(({ message, email }) => `${message} ${email}`))

@@ -11,6 +11,7 @@ import { pauseFor, within } from '../test/harness/waits.ts'
 import type { ClientEntry, Logs } from '../test/reliability/logs.ts'
 import { startCallers } from './callers.ts'
 import { type Evidence, type Offence, offences } from './law.ts'
+import { type Mailing, openOf, startMailers } from './mailers.ts'
 import { type Kill, type KillLog, killAtRandom } from './victims.ts'
 import { type KillOptions, type KillWorld, SEND_BUDGET_MS, startKillWorld } from './world.ts'
 
@@ -52,11 +53,15 @@ async function runPart(kills: number, options: KillOptions): Promise<PartResult>
   const startedMs = performance.now() - startedAtMs
   const log: KillLog = { kills: [], failedStarts: [] }
   const callers = startCallers(world.anyNode)
+  const mailers = startMailers(world.anyDoors, world.account.key)
   await killAtRandom(world, kills, log)
   const killedMs = performance.now() - startedAtMs
-  const stopping = callers.stop()
+  const stopping = Promise.all([callers.stop(), mailers.stop()])
   const settled = await settle(world, stopping)
-  const evidence = { ...settled, failedStarts: log.failedStarts, unanswered: [...callers.pending] }
+  nameMessages(settled.logs)
+  const { mailings } = mailers
+  const unanswered = [...callers.pending, ...mailings.flatMap(openOf)]
+  const evidence = { ...settled, mailings, failedStarts: log.failedStarts, unanswered }
   const found = offences(evidence)
   const counts = countsOf(world, evidence, log)
   const seconds = (ms: number) => Math.round(ms / 1_000)
@@ -122,9 +127,17 @@ async function readBack({ logs, apis }: KillWorld): Promise<void> {
   }
 }
 
+/** A mail keeps the Message-ID of its program. Its dots belong to the message that was sent to their recipients. */
+function nameMessages({ mail, database }: Logs): void {
+  const sent = database.at(-1)!.recipients.filter(({ status, inDoubt }) => status === 'delivered' || inDoubt)
+  const messages = new Map(sent.map(({ email, message }) => [email, message]))
+  for (const dot of mail.dots)
+    if (!dot.message.startsWith('msg_')) dot.message = messages.get(dot.to[0]!) ?? dot.message
+}
+
 function countsOf(
   { logs, ofWorker: _, ...world }: KillWorld,
-  { markers }: { markers: unknown[] },
+  { markers, mailings }: { markers: unknown[]; mailings: Mailing[] },
   log: KillLog,
 ): Counts {
   const last = logs.database.at(-1)!
@@ -133,6 +146,7 @@ function countsOf(
   return {
     requests: logs.requests.length,
     ...Object.fromEntries(Object.entries(tally(logs.requests)).map(([how, times]) => [`(${how})`, times])),
+    mails: mailings.length,
     messages: last.messages.length,
     recipients: last.recipients.length,
     delivered: count(last.recipients, ({ status }) => status === 'delivered'),

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { freePort } from '../dev/ports.ts'
 import { cacheFolder } from '../dev/temporal/install-options.ts'
 import { temporalProgram } from '../dev/temporal/program.ts'
 import { startCluster } from '../test/faults/cluster.ts'
@@ -10,8 +11,9 @@ import type { Worker } from '../test/faults/webhooks/worker.ts'
 import { endpointOf, startWebhookWorldAt } from '../test/faults/webhooks/world.ts'
 import type { ScriptedResponse } from '../test/harness/receiver.ts'
 import type { Script } from '../test/harness/smtp-script.ts'
+import type { Doors } from './mailers.ts'
 
-// Two APIs, a worker, PostgreSQL, Temporal, mail servers that always say 250, two webhook endpoints, and two programs
+// Two APIs with their ports for mail, a worker, PostgreSQL, Temporal, mail servers that always say 250, two webhook endpoints, and two programs
 // that follow the event stream.
 
 export type KillWorld = Awaited<ReturnType<typeof startKillWorld>>
@@ -60,9 +62,11 @@ export async function startKillWorld(options: KillOptions) {
     outputs.set(worker.name, worker.output)
     return worker
   }
+  const doors = { 'api-1': await openDoors(), 'api-2': await openDoors() }
+  const clock = options.clocksApartMs === 0 ? {} : clockAhead(options.clocksApartMs)
   const starting = {
-    'api-1': () => startApi(),
-    'api-2': () => startApi(options.clocksApartMs === 0 ? {} : clockAhead(options.clocksApartMs)),
+    'api-1': () => startApi(portsOf(doors['api-1'])),
+    'api-2': () => startApi({ ...portsOf(doors['api-2']), ...clock }),
   }
   const [first, second, worker] = await Promise.all([starting['api-1'](), starting['api-2'](), work()])
   const apis: Record<(typeof APIS)[number], Node> = { 'api-1': first, 'api-2': second }
@@ -73,6 +77,7 @@ export async function startKillWorld(options: KillOptions) {
   const dice = diceFor('callers')
   /** Callers do not know which process works. */
   const anyNode = (): Node => apis[dice.pick(APIS)]
+  const anyDoors = (): Doors => doors[dice.pick(APIS)]
   const parts = { urlOf: () => anyNode().api.url, key: run.account.key }
   const readers: Record<string, Reader> = { gRPC: readOverGrpc(parts), REST: readOverRest(parts) }
 
@@ -81,8 +86,12 @@ export async function startKillWorld(options: KillOptions) {
     await Promise.all(Object.values(readers).map((reader) => reader.stop()))
     await run.stop()
   }
-  return { ...run, temporal, cluster, apis, starting, work, ofWorker, anyNode, readers, outputs, stop }
+  return { ...run, temporal, cluster, apis, starting, work, ofWorker, anyNode, anyDoors, readers, outputs, stop }
 }
+
+const openDoors = async (): Promise<Doors> => ({ smtp: await freePort(), lmtp: await freePort() })
+
+const portsOf = ({ smtp, lmtp }: Doors) => ({ SMTP_FRONT_PORT: `${smtp}`, SMTP_FRONT_LMTP_PORT: `${lmtp}` })
 
 /** The database logs each marker that is committed: no crash takes that away. */
 async function logMarkers(sql: { unsafe(text: string): Promise<unknown> }): Promise<void> {

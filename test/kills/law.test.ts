@@ -36,6 +36,7 @@ function evidenceOf(...outcomes: Partial<RecipientRow>[]): Evidence {
       processes: [],
     },
     markers: went.map(({ email }) => ({ message: 'msg_1', email })),
+    mailings: [],
     open: [],
     unanswered: [],
     failedStarts: [],
@@ -76,8 +77,23 @@ function withReader(received: string[]): Evidence {
   return { ...evidenceOf({}, {}), readers: { gRPC: { received, refusals: [] } } }
 }
 
+test.each<[string, Evidence, boolean]>([
+  ['a mail with 250 that was delivered', mailed('250 2.0.0 msg_1: queued', {}), true],
+  ['a mail with 550 5.4.7 that is in doubt', mailed('550 5.4.7 msg_1: the reply was lost', IN_DOUBT), true],
+  ['a mail with 250 that is in doubt', mailed('250 2.0.0 msg_1: queued', IN_DOUBT), false],
+  ['a mail with 550 that was delivered', mailed('550 5.1.1 msg_1: unknown', {}), false],
+  ['a mail with 550 5.4.7 that was delivered', mailed('550 5.4.7 msg_1: the reply was lost', {}), false],
+])('the law is kept by %s: %s', (_, evidence, isKept) => {
+  expect(found(evidence)).toEqual(isKept ? [] : ['a reply that is not what became of the recipient'])
+})
+
+function mailed(reply: string, outcome: Partial<RecipientRow>): Evidence {
+  const mailing = { request: 'letter', door: 'lmtp' as const, to: [ann], replies: { [ann]: reply } }
+  return { ...evidenceOf(outcome, {}), mailings: [mailing] }
+}
+
 test('a doubled mail breaks the law', () => {
   const evidence = evidenceOf({}, {})
   evidence.logs.mail.dots.push(evidence.logs.mail.dots[0]!)
-  expect(found(evidence)).toContain('statement 5: one recipient got the same mail twice')
+  expect(found(evidence)).toEqual(['statement 5: one recipient got the same mail twice', 'mailed 2 times'])
 })
