@@ -160,7 +160,8 @@ function* drainsRespondToAll({ logs, entriesOf, recipientsOf }: Book): Iterable<
       yield ['a process ended unexpectedly or with an error', process]
   }
   for (const dot of logs.mail.dots.filter(isAccepted)) {
-    if (!entriesOf(dot.request).every(({ node }) => signals.get(node) === 'terminated')) continue
+    const tries = entriesOf(dot.request)
+    if (tries.length === 0 || !tries.every(({ node }) => signals.get(node) === 'terminated')) continue
     const cut = recipientsOf(dot.message).filter(({ email, inDoubt }) => dot.to.includes(email) && inDoubt)
     if (cut.length > 0) yield ['cut after the dot', { dot, cut }]
   }
