@@ -63,6 +63,9 @@ const EXPECTED = {
   error: 'not_found',
 }
 
+/** What the programs in Python and TypeScript import. */
+const IMPORTED = ['python@example.com', 'typescript@example.com']
+
 test.for(Object.entries(GENERATORS))(
   'a client made by %s compiles, sends an email and reads it back, also from a service of tomorrow',
   { timeout: DOWNLOAD_AND_COMPILE_MS },
@@ -87,6 +90,10 @@ test.for(['openapi-generator Python', 'openapi-typescript'])(
     const document = join(release, 'openapi.json')
     await writeFile(document, JSON.stringify({ ...released, info: { ...info, license: undefined } }))
     const { url } = product.api
+    // Today's program has imported the same address.
+    const method = 'DELETE'
+    const headers = { authorization: `Bearer ${account.key}` }
+    for (const email of IMPORTED) await fetch(`${url}/api/v1/suppression/${email}`, { method, headers })
     const output = await GENERATORS[name]!({ folder: release, programs, document, url, run: runAgainst(url) })
     expect(JSON.parse(output)).toEqual(EXPECTED)
   },
