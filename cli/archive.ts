@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { checkFile } from '../server/archive/archive-day.ts'
 import { type ArchivedTable, daysOf, type Manifest, readManifest } from '../server/archive/days.ts'
+import type { ArchiveStore } from '../server/archive/store.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
@@ -24,21 +25,25 @@ export const archive = (print: Print) =>
     .addCommand(erase(print))
 
 const list = (print: Print) =>
-  command('list', 'verdict archive list', 'verdict archive list --json').action(async () => {
-    await openArchive(async ({ store }) => {
-      const days: Manifest[] = []
-      for (const day of await daysOf(store)) days.push(await readManifest(store, day))
-      const rows = days.map(({ day, tables, release, written_at }) => [
-        day,
-        String(tables.messages?.rows ?? 0),
-        megabytes(tables),
-        release,
-        written_at,
-      ])
-      const heading = ['DAY', 'MESSAGES', 'MB', 'RELEASE', 'WRITTEN']
-      print({ json: { archive: store.name, days }, text: table(heading, rows, `${store.name} has no day yet.`) })
+  command('list', 'verdict archive list', 'verdict archive list --json')
+    .description('List the days of the archive, their messages and bytes')
+    .action(async () => {
+      await openArchive(async ({ store }) => {
+        const days: Manifest[] = []
+        for (const day of await daysOf(store)) days.push(await readManifest(store, day))
+        const rows = days.map(({ day, tables, release, written_at }) => [
+          day,
+          String(tables.messages?.rows ?? 0),
+          megabytes(tables),
+          release,
+          written_at,
+        ])
+        const heading = ['DAY', 'MESSAGES', 'MB', 'RELEASE', 'WRITTEN']
+        print({ json: { archive: store.name, days }, text: table(heading, rows, noDay(store)) })
+      })
     })
-  })
+
+const noDay = ({ name }: ArchiveStore) => `${name} has no day yet.`
 
 const megabytes = (tables: Manifest['tables']) =>
   (Object.values(tables).reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1)
@@ -64,7 +69,8 @@ const verify = (print: Print) =>
           }
         }
         const count = days.length === 1 ? '1 day' : `${days.length} days`
-        const text = faults.length === 0 ? `All files of ${count} are as they were written.` : lines(faults)
+        const allIsWell = days.length === 0 ? noDay(parts.store) : `All files of ${count} are as they were written.`
+        const text = faults.length === 0 ? allIsWell : lines(faults)
         print({ json: { days: days.length, faults }, text, exit: faults.length === 0 ? 'ok' : 'failed' })
       })
     })

@@ -1,11 +1,11 @@
-import { exportOfArchive, type SearchParts } from '../server/archive/addresses.ts'
+import type { SearchParts } from '../server/archive/addresses.ts'
 import { exportOf } from '../server/erasure/export-address.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { command, type Print } from './command.ts'
 import { readAddress, reporter, searchDatabase } from './erase.ts'
-import { withOptionalArchive } from './history-archive.ts'
+import { exportInArchive, withOptionalArchive } from './history-archive.ts'
 import { writePieces, wroteTo } from './output-file.ts'
 
 export const exportAddress = (print: Print) =>
@@ -29,12 +29,15 @@ export const exportAddress = (print: Print) =>
           return writePieces(output, exportOf(db, { accountId, wanted }, options))
         }
         const withArchive = async (parts: SearchParts) => {
-          await write(exportOfArchive(parts, { accountId, wanted }))
+          await write(exportInArchive(parts, { accountId, wanted }))
           return true
         }
         if (!(await withOptionalArchive(withArchive))) await write()
       })
       const where = output ?? 'standard output'
-      const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
+      const wrote = {
+        json: { address: email, output: where },
+        text: `Wrote the rows that mention the address to ${where}.`,
+      }
       print(wroteTo(output, wrote))
     })

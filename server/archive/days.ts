@@ -36,5 +36,15 @@ export async function daysOf(store: ArchiveStore): Promise<string[]> {
 export async function readManifest(store: ArchiveStore, day: string): Promise<Manifest> {
   const text = await store.text(manifestOf(day))
   if (text === undefined) throw new Error(`${store.name} has no ${manifestOf(day)}`)
-  return JSON.parse(text)
+  const manifest = parsed(text)
+  if (!manifest?.tables) throw new Error(`${manifestOf(day)} is damaged. Restore the folder of this day from a copy.`)
+  return manifest
+}
+
+function parsed(text: string): Manifest | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

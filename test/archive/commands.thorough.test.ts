@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { run as verdict } from '../../cli/run.ts'
 import { archiveDay } from '../../server/archive/archive-day.ts'
-import { fileOfTable } from '../../server/archive/days.ts'
+import { fileOfTable, manifestOf } from '../../server/archive/days.ts'
 import { withArchive } from '../../server/archive/open.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { messages, recipients } from '../../server/db/schema.ts'
@@ -59,6 +59,26 @@ test('list shows each day, and verify reads all of its files', async () => {
     exit: 'failed',
     text: `${today}: day=${today}/events.parquet is not the file that was written`,
   })
+  for (const text of ['{', '{}']) {
+    writeFileSync(join(folder, manifestOf(today)), text)
+    await expect(verdict(['archive', 'list'])).rejects.toThrow(`${manifestOf(today)} is damaged. Restore the folder`)
+  }
+  vi.stubEnv('HISTORY_ARCHIVE', mkdtempSync(join(folder, 'empty-')))
+  expect((await verdict(['archive', 'verify'])).text).toMatch(/empty-\w+ has no day yet\.$/)
+})
+
+test('an archive that cannot be read is no fault of the database', async () => {
+  const gone = join(folder, 'gone')
+  vi.stubEnv('HISTORY_ARCHIVE', gone)
+  const commands = [
+    ['archive', 'list'],
+    ['archive', 'verify'],
+    ['archive', 'erase', 'bob@example.net', '--yes'],
+    ['erase', 'bob@example.net', '--dry-run'],
+    ['export', 'bob@example.net', '--output', join(folder, 'bob.json')],
+  ]
+  for (const command of commands)
+    await expect(verdict(command)).rejects.toThrow(`The archive ${gone} cannot be used: ENOENT`)
 })
 
 test('without HISTORY_ARCHIVE, and with one that is no place, a command says what to set', async () => {
