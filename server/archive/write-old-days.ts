@@ -20,7 +20,7 @@ export async function writeOldDays(report: (day: DayReport) => void, signal: Abo
     said = `${said}${text}`.slice(-4_096)
   })
   writer.on('message', (day) => report(day as DayReport))
-  const [code, signal] = await once(writer, 'close')
+  const [code, killedBy] = await once(writer, 'close')
   if (code !== 0)
-    throw new Error(`the archive cannot be written: ${said.trim() || `its process ended: ${signal ?? code}`}`)
+    throw new Error(`the archive cannot be written: ${said.trim() || `its process ended: ${killedBy ?? code}`}`)
 }
