@@ -44,6 +44,7 @@ try {
   process.exitCode = 1
 } finally {
   await db.$client.end({ timeout: 1 })
-  process.off('disconnect', end)
+  // Also that of dev/end-with-parent.ts, which is inherited from the worker of npm start.
+  process.removeAllListeners('disconnect')
   process.disconnect?.()
 }
