@@ -20,7 +20,7 @@ export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []):
   const named = failedRecipients(parts)
   const addresses = named.length > 0 ? named : passages.map(({ address }) => address)
   const general = diagnosisOf(undefined, notice, ours)
-  const isSure = general.code !== undefined || BEYOND_DOUBT.has(general.readAs)
+  const isSure = isReply(general) || BEYOND_DOUBT.has(general.readAs)
   const all: Diagnosis = isSure ? general : { detail: general.detail }
   const failures = addresses.flatMap((address): FailedRecipient[] => {
     const passage = passages.find((each) => each.address === lowerAscii(address))
@@ -57,7 +57,10 @@ const ofSentence = (diagnosis: Diagnosis) => (diagnosis.decidedBy === 'words' ? 
 const weakestOf = (all: readonly Diagnosis[]) =>
   all.find(({ kind }) => all.every((other) => isAtLeast(other.kind, kind)))
 
-const isEvidence = ({ code, readAs = '' }: Diagnosis) => code !== undefined || ABOUT_RECIPIENT.test(readAs)
+const isEvidence = (diagnosis: Diagnosis) => isReply(diagnosis) || ABOUT_RECIPIENT.test(diagnosis.readAs ?? '')
+
+/** Some reporters write two spaces behind the code: then it is part of the text. */
+const isReply = ({ code, detail }: Diagnosis) => code !== undefined || /^[45]\d\d\b/.test(detail)
 
 function paragraphsOf(lines: string[]): string[][] {
   const paragraphs: string[][] = [[]]

@@ -145,6 +145,13 @@ test('recipients that a field names have failed, whatever the text says of them'
   ])
 })
 
+test('a reply with two spaces behind its code is evidence', async () => {
+  const text =
+    'Your message was not delivered to:\n\n  ann@example.net\n\nbecause:\n\n  550  5.7.1 blocked using zen.spamhaus.org'
+  const failure = { addresses: ['ann@example.net'], reason: 'policy_block', readAs: 'sender (block list)' }
+  expect(await failures(text)).toMatchObject([failure])
+})
+
 test('the return path of the envelope goes before one that the content names', async () => {
   const mail = (path: string) =>
     Buffer.from(
