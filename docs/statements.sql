@@ -51,6 +51,20 @@ order by 1, 2
 on conflict (account_id, key) do update
   set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at;
 
+-- find-last-retry
+-- Finds the message that a repeat waited for, after its key was taken away.
+with recursive chain as (
+  select $1::uuid as message_id, $2::smallint as position
+  union all
+  select r.message_id, r.position from chain c
+  join retries r on r.retried_id = c.message_id and r.retried_position = c.position
+)
+select c.message_id as "messageId", c.position::int,
+  (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+from chain c left join open_messages o on o.id = c.message_id
+where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)
+  and (o.id is not null or exists (select from recipients p where p.message_id = c.message_id));
+
 -- take-recipient-keys-away
 -- Takes keys away that have led a repeat to its answer.
 delete from recipient_keys k using (

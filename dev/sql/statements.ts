@@ -15,6 +15,7 @@ import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { FIND_RETRIED } from '../../server/sending/retry.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored-response.ts'
 import {
+  FIND_LAST_RETRY,
   FIND_RECIPIENT_KEYS,
   GIVE_RECIPIENT_KEYS,
   RENEW_RECIPIENT_KEYS,
@@ -52,6 +53,11 @@ const SENDING: Statement[] = [
     name: 'give-recipient-keys',
     does: 'Gives keys to recipients of a message after their answers, or when its client leaves.',
     sql: GIVE_RECIPIENT_KEYS,
+  },
+  {
+    name: 'find-last-retry',
+    does: 'Finds the message that a repeat waited for, after its key was taken away.',
+    sql: FIND_LAST_RETRY,
   },
   {
     name: 'take-recipient-keys-away',

@@ -34,6 +34,20 @@ export const FIND_RECIPIENT_KEYS = `
   from chain c left join open_messages o on o.id = c.message_id
   where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)`
 
+/** The last retry of a message to a recipient, or the message itself. A message that was released is nowhere. */
+export const FIND_LAST_RETRY = `
+  with recursive chain as (
+    select $1::uuid as message_id, $2::smallint as position
+    union all
+    select r.message_id, r.position from chain c
+    join retries r on r.retried_id = c.message_id and r.retried_position = c.position
+  )
+  select c.message_id as "messageId", c.position::int,
+    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+  from chain c left join open_messages o on o.id = c.message_id
+  where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)
+    and (o.id is not null or exists (select from recipients p where p.message_id = c.message_id))`
+
 export const RENEW_RECIPIENT_KEYS = `
   update recipient_keys k set expires_at = now() + ${KEY_LIFE}
   from (
@@ -72,6 +86,12 @@ export function createHeldKeys(db: Database) {
   return {
     /** Returns the holder of a key. */
     find: (accountId: string, key: string): Promise<KeyHolder | undefined> => findOne({ account_id: accountId, key }),
+
+    /** Returns the last retry of a holder, or the holder; undefined when it was released. */
+    async follow({ messageId, position }: KeyHolder): Promise<KeyHolder | undefined> {
+      const [last] = await stepInTime(db, run<KeyHolder>(db, FIND_LAST_RETRY, [messageId, position]))
+      return last
+    },
 
     /** Each new message renews its keys. A retry takes none: it does so before it starts. */
     async renew(accountId: string, keys: readonly string[]): Promise<void> {

@@ -23,9 +23,15 @@ interface Found {
   holder?: KeyHolder
   /** The content alone has led to the holder. */
   isRepeated?: boolean
+  /** The key of the content leads to the holder. */
+  hasContentKey?: boolean
+  /** The key of the content has led to the holder until another repeat was answered. */
+  isTakenAway?: boolean
   /** The idempotency key has led to the holder, which has other content. */
   hadOtherContent?: boolean
 }
+
+const NOT_FOUND: Found = { holder: undefined, isRepeated: false, hasContentKey: false, hadOtherContent: false }
 
 const KEY_HOURS = 24
 /** Programs that make a new Message-ID when they send again do so soon. */
@@ -45,11 +51,24 @@ export function createKnownRecipients(db: Database) {
     const [holder, contentHolder] = await Promise.all([find(accountId, own), find(accountId, ofContent)])
     // Asked after `own`: one commit takes both.
     const hadOtherContent = holder !== undefined && ofSaid !== undefined && !(await find(accountId, ofSaid))
-    return { holder: holder ?? contentHolder, isRepeated: !holder && contentHolder !== undefined, hadOtherContent }
+    return {
+      holder: holder ?? contentHolder,
+      isRepeated: !holder && contentHolder !== undefined,
+      hasContentKey: contentHolder !== undefined && (!holder || holder.messageId === contentHolder.messageId),
+      hadOtherContent,
+    }
   }
 
   const findHolders = (accountId: string, recipients: readonly KnownRecipient[]) =>
-    Promise.all(recipients.map((recipient) => findOne(accountId, recipient.keys)))
+    Promise.all(
+      recipients.map(async ({ keys: its, holder, isRepeated }): Promise<Found> => {
+        const found = await findOne(accountId, its)
+        if (found.holder || !holder) return found
+        // Another repeat has got its answer while this one waited, and has taken the key away that led here.
+        const last = await keys.follow(holder)
+        return last ? { ...found, holder: last, isRepeated, isTakenAway: true } : found
+      }),
+    )
 
   /** Gives stored results to recipients. Those that another request is sending to stay without. */
   async function readStored(recipients: KnownRecipient[], sandbox: boolean): Promise<void> {
@@ -61,6 +80,11 @@ export function createKnownRecipients(db: Database) {
       const { leaseLeftMs } = ofMessage[0]!.holder!
       if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(db, messageId)
       const outcomes = leaseLeftMs === null ? await storedOutcomes(db, messageId) : []
+      // A client that left while its send failed has given the key of its content to a message that was released.
+      if (leaseLeftMs === null && outcomes.length === 0) {
+        for (const recipient of ofMessage) Object.assign(recipient, NOT_FOUND)
+        continue
+      }
       for (const recipient of ofMessage) {
         const { address, holder, isRepeated, hadOtherContent } = recipient
         const outcome = outcomes[holder!.position]
@@ -115,17 +139,17 @@ export function createKnownRecipients(db: Database) {
       { isLmtp, hasLeft }: { isLmtp: boolean; hasLeft: boolean },
     ): Promise<void> {
       const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
-      const comesAgain = hasLeft || isAskedAgain
-      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated }): GivenKey[] => {
+      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, isTakenAway }): GivenKey[] => {
         if (!holder) return []
+        const isKnownAgain = ofContent !== undefined && (isAskedAgain || (hasLeft && !isTakenAway))
         return [
           ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
-          ...(ofContent !== undefined && comesAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
+          ...(isKnownAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
         ]
       })
-      const over = recipients.flatMap(({ keys: { ofContent }, holder, isRepeated }) => {
+      const over = recipients.flatMap(({ keys: { ofContent }, holder, hasContentKey }) => {
         // A send that failed has no message. Once a repeat is answered, an equal message is a new one.
-        const isOver = hasLeft ? !holder : isRepeated && !isAskedAgain
+        const isOver = hasLeft ? !holder : hasContentKey && !isAskedAgain
         return isOver && ofContent !== undefined ? [ofContent] : []
       })
       await Promise.all([keys.give(accountId, given), keys.takeAway(accountId, over)]).catch((cause) => {

@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { parseAddress } from '../../mail/address.ts'
+import { run as query } from '../../server/db/statement.ts'
+import { createKnownRecipients, type KnownRecipient } from '../../server/smtp-front/known-recipients.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { eventually } from '../harness/eventually.ts'
 import { connectClient, stuffed } from './client.ts'
@@ -8,7 +11,7 @@ import { startFrontWorld } from './world.ts'
 // Most programs make a new Message-ID when they send again, or have none: after a lost connection, and after a 451.
 
 const { api, listenWith } = await startFrontWorld({ tls: CERTIFICATE, maxRecipients: 100 })
-const { exchanger } = api.world
+const { exchanger, db, account } = api.world
 const doors = { clear: await listenWith(), tls: await listenWith({ implicitTls: true }) }
 
 interface Case {
@@ -99,3 +102,73 @@ test.each(['new', 'none'] as const)(
     expect(await Promise.all(ids.map(retryOf))).toEqual([undefined, ids[0], undefined])
   },
 )
+
+const LEFT: Case = { leaves: ['tls', 'destroy'], messageIds: 'none', recipients: 1, isEarly: true }
+
+/**
+ * A message whose client leaves while the recipients' server thinks. `release` lets that server answer; `key` is the key
+ * of the content, the only one without a Message-ID.
+ */
+async function leaveEarly(run: number, to: readonly string[]) {
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  exchanger.script = { dot: () => ({ after: isReleased, act: '250 2.0.0 queued' }) }
+  await query(db, 'delete from recipient_keys')
+  const client = await begin(LEFT, run, to)
+  await eventually(() => expect(exchanger.messages).toHaveLength(1))
+  client.destroy()
+  const key = await eventually(async () => {
+    const keys = await query<{ key: string }>(db, `select encode(key, 'hex') as key from recipient_keys`)
+    expect(keys).toHaveLength(1)
+    return keys[0]!.key
+  })
+  return { release, key }
+}
+
+test('a repeat that waits while a later one is answered sends nothing, and holds no equal message back', async () => {
+  const run = ++count
+  const to = [`ann.${run}@example.net`]
+  const { release, key } = await leaveEarly(run, to)
+  const known = createKnownRecipients(db)
+  const waiting: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key } }
+  const findDue = () => {
+    return known.findDue([waiting], { accountId: account.id, sandbox: false, fromDomain: 'example.test' })
+  }
+  expect(await findDue()).toEqual([])
+  expect(waiting.result).toBeUndefined()
+
+  release()
+  expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: already delivered: queued/)
+  expect(await findDue()).toEqual([])
+  expect(waiting.result).toMatchObject({ isRepeated: true })
+  await known.giveKeys(account.id, [waiting], { isLmtp: false, hasLeft: true })
+  expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: queued/)
+  expect(exchanger.messages).toHaveLength(2)
+})
+
+test('a key that is given just after its message was released holds nothing back', async () => {
+  const run = ++count
+  const to = [`ann.${run}@example.net`]
+  const { release, key } = await leaveEarly(run, to)
+  await query(db, 'update recipient_keys set message_id = gen_random_uuid()')
+  const repeat: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key } }
+  const place = { accountId: account.id, sandbox: false, fromDomain: 'example.test' }
+  expect(await createKnownRecipients(db).findDue([repeat], place)).toEqual([repeat])
+  release()
+})
+
+test('after a 451 and a repeat with the same Message-ID, an equal message is a new one', async () => {
+  const seen = new Set<string>()
+  exchanger.script = { rcpt: (line) => (seen.has(line) ? '250 2.1.5 ok' : seen.add(line) && '451 4.7.1 later') }
+  const to = `ann.${++count}@example.net`
+  const send = async (messageId: string) => {
+    const client = await connectClient(doors.clear.port)
+    await client.logIn(api.keys.live)
+    const content = `From: hello@example.test\r\nSubject: Order\r\nMessage-ID: <${messageId}>\r\n\r\nHi\r\n`
+    const reply = await client.send({ from: 'hello@example.test', to: [to], content })
+    client.end()
+    return reply.replace(/msg_\w+/, 'msg')
+  }
+  const replies = [await send('a@client.test'), await send('a@client.test'), await send('b@client.test')]
+  expect(replies).toEqual(['451 4.7.1 msg: later', '250 2.0.0 msg: queued', '250 2.0.0 msg: queued'])
+  expect(exchanger.messages).toHaveLength(2)
+})
