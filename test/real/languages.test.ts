@@ -45,7 +45,8 @@ const LANGUAGES: Language[] = [
     page: 'php',
     file: 'verdict.php',
     program: ['php', 'verdict.php'],
-    receiver: (port) => ['php', '-S', `127.0.0.1:${port}`, 'verdict.php'],
+    // PHP displays errors where it has no php.ini.
+    receiver: (port) => ['php', '-d', 'display_errors=1', '-S', `127.0.0.1:${port}`, 'verdict.php'],
     // Debian's packages are what Composer would install.
     install: (folder) => save(folder, 'verdict-client/vendor/autoload.php', DEBIAN_AUTOLOAD),
     example: { file: 'example.php', command: ['php', 'example.php'] },
@@ -250,6 +251,31 @@ describe.each(LANGUAGES)('the page of $page', (language) => {
     expect(await one.ended).toBe(1)
     expect(one.stderr()).toContain('invalid_address')
     expect(requests(own('wrong'))).toHaveLength(1)
+  })
+
+  /** A program that receives webhooks, with a function that posts a signed one and returns the status, 0 for none. */
+  async function receiveWith(secret: string) {
+    const port = String(await freePort())
+    const url = `http://127.0.0.1:${port}/verdict`
+    start(receiver?.(port) ?? [...program, 'receive', port], { WEBHOOK_SECRET: secret })
+    const post = async (body: string, headers: Record<string, string>) =>
+      (await fetch(url, { method: 'POST', headers, body })).status
+    await eventually(() => post('{}', {}).catch(() => undefined))
+    return (body: string) => {
+      const at = String(Math.floor(Date.now() / 1_000))
+      const signature = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
+      return post(body, { 'service-timestamp': at, 'service-signature': signature }).catch(() => 0)
+    }
+  }
+
+  test('a webhook that cannot be stored is not acknowledged', async () => {
+    const post = await receiveWith('whsec_test')
+    const inbox = join(folder, 'inbox')
+    await writeFile(inbox, 'a file in the place of the folder')
+    expect(await post('{"event_id":"evt_1"}')).toBeOneOf([0, 500])
+    await rm(inbox)
+    expect(await post('{"event_id":"evt_1"}')).toBe(200)
+    await rm(inbox, { recursive: true })
   })
 
   test('a webhook is stored once it is verified, also while the secret is rotated, and a forged one is refused', async () => {
