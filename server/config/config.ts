@@ -71,6 +71,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...inboxFaults(variables),
     ...smtpFrontFaults(variables),
     ...dnssecFaults(variables),
+    ...archiveFaults(variables),
     ...adminFaults(variables),
     ...oidcFaults(env, variables),
   )
@@ -221,6 +222,12 @@ function smtpFrontFaults(variables: Variables): Fault[] {
   const open = smtpFrontPort !== undefined ? VARIABLES.smtpFrontPort : VARIABLES.smtpFrontLmtpPort
   if ((smtpFrontPort ?? smtpFrontLmtpPort) === undefined || isLoopback(smtpFrontHost)) return []
   return [faultOf(cert, `${needed} when ${open.name} is open beyond loopback`)]
+}
+
+/** History that must not be lost needs a place. */
+function archiveFaults({ historyArchive, historyArchiveRequired }: Partial<Variables>): Fault[] {
+  if (!historyArchiveRequired || historyArchive !== undefined) return []
+  return [faultOf(VARIABLES.historyArchive, `must be set when ${VARIABLES.historyArchiveRequired.name} is true`)]
 }
 
 /** The bit of a validating resolver is believed, so no other machine of the Internet may be able to set it. */

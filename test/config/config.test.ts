@@ -402,6 +402,13 @@ test.each(['127.0.0.1', '127.0.0.53:53,10.1.2.3', '[::1]:5353', 'fd00::53,192.16
   },
 )
 
+test('history that must not be lost needs a place', () => {
+  expect(faults({ HISTORY_ARCHIVE_REQUIRED: 'true' })).toEqual([
+    'HISTORY_ARCHIVE must be set when HISTORY_ARCHIVE_REQUIRED is true',
+  ])
+  expect(faults({ HISTORY_ARCHIVE_REQUIRED: 'true', HISTORY_ARCHIVE: '/srv/history' })).toEqual([])
+})
+
 test('no fault repeats the value of a variable: it may be a secret', () => {
   const messages = faults({
     DATABASE_URL: 'mysql://u:hunter2@db',
