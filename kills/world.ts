@@ -13,8 +13,8 @@ import type { ScriptedResponse } from '../test/harness/receiver.ts'
 import type { Script } from '../test/harness/smtp-script.ts'
 import type { Doors } from './mailers.ts'
 
-// Two APIs with their ports for mail, a worker, PostgreSQL, Temporal, mail servers that always say 250, two webhook endpoints, and two programs
-// that follow the event stream.
+// Two APIs with their ports for mail, a worker, PostgreSQL, Temporal, mail servers that always say 250, two webhook
+// endpoints, and two programs that follow the event stream.
 
 export type KillWorld = Awaited<ReturnType<typeof startKillWorld>>
 
