@@ -228,6 +228,13 @@ describe.each(LANGUAGES)('the page of $page', (language) => {
     expect(arrived(to)).toHaveLength(1)
   })
 
+  test.each(['short_body', 'garbage'] as const)('a response that is cut (%s) is read again', async (fault) => {
+    const to = `${fault}@recipient.example`
+    faults = [{ fault, headers: { 'content-type': 'application/json' } }]
+    expect(await send(to)).toMatch(/^delivered msg_\w+: done\n$/)
+    expect(requests(own(to))).toHaveLength(2)
+  })
+
   test('a response that never comes ends with a timeout, and a repeat', { timeout: TIMEOUT_MS }, async () => {
     const to = 'silent@recipient.example'
     faults = [{ fault: 'hang' }]
