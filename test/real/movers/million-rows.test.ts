@@ -37,6 +37,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await product?.api.kill()
+  await account?.database.drop()
   await rm(folder, { recursive: true, force: true })
 })
 
