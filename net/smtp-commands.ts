@@ -25,8 +25,8 @@ export function answerHalfClosed(connection: SmtpConnection): void {
 }
 
 /**
- * Calls `note` when the client closes the connection, until the function that it returns is called. Over TLS the end of
- * the sending side counts, too: of clients that read on, there are none but in clear text.
+ * Calls `note` when the client closes the connection. The function that it returns stops this. Over TLS the end of the
+ * sending side counts, too: only in clear text may a client still read after it.
  */
 export function noteLeave({ _socket: socket, session }: SmtpConnection, note: () => void): () => void {
   const events = session.secure ? ['end', 'close'] : ['close']

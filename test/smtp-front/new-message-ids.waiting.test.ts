@@ -106,8 +106,8 @@ test.each(['new', 'none'] as const)(
 const LEFT: Case = { leaves: ['tls', 'destroy'], messageIds: 'none', recipients: 1, isEarly: true }
 
 /**
- * A message whose client leaves while the recipients' server thinks. `release` lets that server answer; `key` is the
- * key of the content, the only one without a Message-ID.
+ * A message whose client leaves while the recipients' server thinks. `release` lets that server answer. `key` is that
+ * of the content, the only one without a Message-ID.
  */
 async function leaveEarly(run: number, to: readonly string[]) {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
