@@ -58,14 +58,13 @@ const verify = (print: Print) =>
         if (day !== undefined && !all.includes(day))
           throw new Failure('not_found', `${parts.store.name} has no day ${day}`)
         const days = day === undefined ? all : [day]
-        const faults: { day: string; table: string; fault: string }[] = []
+        const faults: { day: string; table?: string; fault: string }[] = []
         for (const day of days) {
-          const { tables } = await readManifest(parts.store, day)
-          for (const [name, facts] of Object.entries(tables)) {
+          const note = (table?: string) => (error: Error) => void faults.push({ day, table, fault: error.message })
+          const manifest = await readManifest(parts.store, day).catch(note())
+          for (const [name, facts] of Object.entries(manifest?.tables ?? {})) {
             const table = name as ArchivedTable
-            await checkFile(parts, { day, table, facts }).catch((error: Error) => {
-              faults.push({ day, table, fault: error.message })
-            })
+            await checkFile(parts, { day, table, facts }).catch(note(table))
           }
         }
         const count = days.length === 1 ? '1 day' : `${days.length} days`

@@ -23,7 +23,7 @@ export const archive: Check = {
       )
     }
     const missing = (await oldDays(db)).filter((day) => !days.includes(day))
-    const seen = days.length === 0 ? 'it is empty' : `it has ${days.length} days, the newest is ${days.at(-1)}`
+    const seen = days.length === 0 ? 'it is empty' : `its newest day of ${days.length} is ${days.at(-1)}`
     if (missing.length <= MOST_MISSING) return ok(seen)
     return warning(`${seen}; it lacks ${firstOf(missing)}`, 'Look at the log of the worker: docs/archive.md.')
   }),

@@ -61,7 +61,12 @@ test('list shows each day, and verify reads all of its files', async () => {
   })
   for (const text of ['{', '{}']) {
     writeFileSync(join(folder, manifestOf(today)), text)
-    await expect(verdict(['archive', 'list'])).rejects.toThrow(`${manifestOf(today)} is damaged. Restore the folder`)
+    const fault = `${manifestOf(today)} is damaged. Restore the folder`
+    await expect(verdict(['archive', 'list'])).rejects.toThrow(fault)
+    // The other days are still read.
+    expect((await verdict(['archive', 'verify'])).json).toMatchObject({
+      faults: [{ fault: expect.stringContaining(fault) }],
+    })
   }
   vi.stubEnv('HISTORY_ARCHIVE', mkdtempSync(join(folder, 'empty-')))
   expect((await verdict(['archive', 'verify'])).text).toMatch(/empty-\w+ has no day yet\.$/)
