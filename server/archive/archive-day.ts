@@ -119,12 +119,15 @@ function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: R
 
 /** More than half of the time, the processors are free for sends. */
 const REST_PER_WORK = 1.2
+/** From the start of the process. A day of tens of millions of messages has an hour in all: see writer.ts. */
+const RESTS_FOR_MS = 1_200_000
 
 /** Rests after the work. The lowest priority is no help to PostgreSQL, nor to a send on the other half of a core. */
 async function restAfter<Result>(work: () => Promise<Result>): Promise<Result> {
   const startedAt = performance.now()
   const result = await work()
-  await sleep((performance.now() - startedAt) * REST_PER_WORK)
+  const endedAt = performance.now()
+  if (endedAt < RESTS_FOR_MS) await sleep((endedAt - startedAt) * REST_PER_WORK)
   return result
 }
 
