@@ -321,7 +321,7 @@ test('the help of every command has examples', async () => {
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(58)
+  expect(commands.flat()).toHaveLength(59)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
