@@ -18,6 +18,7 @@ import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fiel
 import { receivedField, type Way } from './received.ts'
 import { type RecipientAnswer, type RecipientResult, resultsOf } from './results.ts'
 import { digestAside, keysOfRecipient } from './same-message.ts'
+import { createUnclaimed } from './unclaimed.ts'
 
 /** A message whose final dot has arrived. */
 export interface SubmittedMail extends Way {
@@ -63,6 +64,7 @@ interface SubmitParts {
  */
 export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) {
   const known = createKnownRecipients(db)
+  const enterUnclaimed = createUnclaimed()
 
   return async (submitted: SubmittedMail): Promise<RecipientResult[]> => {
     await checkSender(submitted)
@@ -79,19 +81,28 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     })
     // A mail server keeps its Message-IDs.
     const left = mail.isLmtp ? undefined : mail.left
+    const contentKeys = recipients.flatMap(({ keys: { ofContent } }) =>
+      left && ofContent ? [`${accountId} ${ofContent}`] : [],
+    )
+    const leaveUnclaimed = await enterUnclaimed(contentKeys)
     const given: Promise<void>[] = []
     const onClaim = () => {
       if (left?.aborted) given.push(known.giveToRunning(accountId, recipients))
+      if (recipients.every(({ running, result }) => running || result)) Promise.all(given).then(leaveUnclaimed)
     }
     left?.addEventListener('abort', onClaim)
-    const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
-    for (const pause = createPauses(untilMs); ; ) {
-      await answerAll(recipients, message, { ...mail, onClaim })
-      if (recipients.every(({ result }) => result)) break
-      await pause()
+    try {
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
+      for (const pause = createPauses(untilMs); ; ) {
+        await answerAll(recipients, message, { ...mail, onClaim })
+        if (recipients.every(({ result }) => result)) break
+        await pause()
+      }
+      await Promise.all(given)
+      await known.giveKeys(accountId, recipients, { isLmtp: mail.isLmtp, hasLeft: left?.aborted ?? false })
+    } finally {
+      leaveUnclaimed()
     }
-    await Promise.all(given)
-    await known.giveKeys(accountId, recipients, { isLmtp: mail.isLmtp, hasLeft: left?.aborted ?? false })
     return recipients.map(({ result }) => result!)
   }
 

@@ -19,15 +19,15 @@ interface Case {
   leaves: ['clear', 'reset'] | ['tls', 'end' | 'destroy']
   messageIds: 'new' | 'none'
   recipients: number
-  /** The repeat comes before the recipients' server has answered. */
-  isEarly: boolean
+  /** When the client leaves and comes back: right after its dot, while the recipients' server thinks, or later. */
+  moment: 'at once' | 'early' | 'late'
 }
 
 const cases: fc.Arbitrary<Case> = fc.record({
   leaves: fc.constantFrom<Case['leaves'][]>(['clear', 'reset'], ['tls', 'end'], ['tls', 'destroy']),
   messageIds: fc.constantFrom('new' as const, 'none' as const),
   recipients: fc.constantFrom(1, 3),
-  isEarly: fc.boolean(),
+  moment: fc.constantFrom('at once', 'early', 'late'),
 })
 
 let count = 0
@@ -59,10 +59,12 @@ test('a client that leaves before its answer, and sends the same content once mo
       const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
       exchanger.script = { dot: () => ({ after: isReleased, act: '250 2.0.0 queued' }) }
       const client = await begin(one, run, to)
-      await eventually(() => expect(arrived().flatMap((message) => message.to)).toHaveLength(to.length))
+      const arrives = () => eventually(() => expect(arrived().flatMap((message) => message.to)).toHaveLength(to.length))
+      if (one.moment !== 'at once') await arrives()
       client[one.leaves[1]]()
-      if (!one.isEarly) release()
+      if (one.moment === 'late') release()
       const again = await begin(one, run, to)
+      await arrives()
       release()
       expect(await again.reply(), JSON.stringify(one)).toMatch(/^250 2\.0\.0 msg_[^:]*: already delivered: queued/)
       again.end()
@@ -76,14 +78,14 @@ test('a client that leaves before its answer, and sends the same content once mo
       expect(arrived().flatMap((message) => message.to)).toHaveLength(2 * to.length)
     }),
     // Over 50 recipients are two messages.
-    { numRuns: 30, examples: [[{ leaves: ['tls', 'end'], messageIds: 'new', recipients: 51, isEarly: true }]] },
+    { numRuns: 30, examples: [[{ leaves: ['tls', 'end'], messageIds: 'new', recipients: 51, moment: 'early' }]] },
   )
 })
 
 test.each(['new', 'none'] as const)(
   'greylisting that compares envelope senders lets a repeat pass (Message-ID: %s), and an equal message after it is a new one',
   async (messageIds) => {
-    const one: Case = { leaves: ['clear', 'reset'], messageIds, recipients: 1, isEarly: false }
+    const one: Case = { leaves: ['clear', 'reset'], messageIds, recipients: 1, moment: 'late' }
     const [run, seen] = [++count, new Set<string>()]
     let sender = ''
     exchanger.script = {
@@ -103,7 +105,7 @@ test.each(['new', 'none'] as const)(
   },
 )
 
-const LEFT: Case = { leaves: ['tls', 'destroy'], messageIds: 'none', recipients: 1, isEarly: true }
+const LEFT: Case = { leaves: ['tls', 'destroy'], messageIds: 'none', recipients: 1, moment: 'early' }
 
 /**
  * A message whose client leaves while the recipients' server thinks. `release` lets that server answer. `key` is that
