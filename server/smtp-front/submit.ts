@@ -88,7 +88,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     const given: Promise<void>[] = []
     const onClaim = () => {
       if (left?.aborted) given.push(known.giveToRunning(accountId, recipients))
-      if (recipients.every(({ running, result }) => running || result)) Promise.all(given).then(leaveUnclaimed)
+      if (recipients.every(({ running, result }) => running || result)) void Promise.all(given).then(leaveUnclaimed)
     }
     left?.addEventListener('abort', onClaim)
     try {
