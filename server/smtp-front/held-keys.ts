@@ -48,13 +48,16 @@ export const FIND_LAST_RETRY = `
   where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)
     and (o.id is not null or exists (select from recipients p where p.message_id = c.message_id))`
 
-export const RENEW_RECIPIENT_KEYS = `
-  update recipient_keys k set expires_at = now() + ${KEY_LIFE}
-  from (
+/** In one order: two mails may have the same keys. */
+const LOCKED_KEYS = `(
     select key from recipient_keys
     where account_id = $1 and key in (select decode(value, 'hex') from json_array_elements_text($2::json))
     order by key for update
-  ) mine
+  ) mine`
+
+export const RENEW_RECIPIENT_KEYS = `
+  update recipient_keys k set expires_at = now() + ${KEY_LIFE}
+  from ${LOCKED_KEYS}
   where k.account_id = $1 and k.key = mine.key`
 
 export const GIVE_RECIPIENT_KEYS = `
@@ -66,11 +69,7 @@ export const GIVE_RECIPIENT_KEYS = `
     set message_id = excluded.message_id, position = excluded.position, expires_at = excluded.expires_at`
 
 export const TAKE_RECIPIENT_KEYS_AWAY = `
-  delete from recipient_keys k using (
-    select key from recipient_keys
-    where account_id = $1 and key in (select decode(value, 'hex') from json_array_elements_text($2::json))
-    order by key for update
-  ) mine
+  delete from recipient_keys k using ${LOCKED_KEYS}
   where k.account_id = $1 and k.key = mine.key`
 
 /** A key that a recipient of a message is given after its claim. */

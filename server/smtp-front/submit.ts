@@ -64,7 +64,7 @@ interface SubmitParts {
  */
 export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) {
   const known = createKnownRecipients(db)
-  const enterUnclaimed = createUnclaimed()
+  const unclaimed = createUnclaimed()
 
   return async (submitted: SubmittedMail): Promise<RecipientResult[]> => {
     await checkSender(submitted)
@@ -84,13 +84,20 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     const contentKeys = recipients.flatMap(({ keys: { ofContent } }) =>
       left && ofContent ? [`${accountId} ${ofContent}`] : [],
     )
-    const leaveUnclaimed = await enterUnclaimed(contentKeys)
+    await unclaimed.untilClaimed(contentKeys)
     const given: Promise<void>[] = []
+    let noteClaimed = () => {}
     const onClaim = () => {
-      if (left?.aborted) given.push(known.giveToRunning(accountId, recipients))
-      if (recipients.every(({ running, result }) => running || result)) void Promise.all(given).then(leaveUnclaimed)
+      if (!left?.aborted) return
+      given.push(known.giveToRunning(accountId, recipients))
+      if (recipients.every(({ running, result }) => running || result)) void Promise.all(given).then(noteClaimed)
     }
-    left?.addEventListener('abort', onClaim)
+    const onLeave = () => {
+      noteClaimed = unclaimed.add(contentKeys)
+      onClaim()
+    }
+    if (left?.aborted) onLeave()
+    left?.addEventListener('abort', onLeave)
     try {
       const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       for (const pause = createPauses(untilMs); ; ) {
@@ -101,7 +108,8 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
       await Promise.all(given)
       await known.giveKeys(accountId, recipients, { isLmtp: mail.isLmtp, hasLeft: left?.aborted ?? false })
     } finally {
-      leaveUnclaimed()
+      left?.removeEventListener('abort', onLeave)
+      noteClaimed()
     }
     return recipients.map(({ result }) => result!)
   }

@@ -1,25 +1,26 @@
 /**
- * The mails of this process that are not claimed yet, by what they say. A client that has left sends again at once:
- * before its first mail is claimed, nothing in the database leads the repeat to it.
+ * The mails of this process whose client has left and that are not claimed yet, by what they say. The client sends
+ * again at once: before its first mail is claimed, nothing in the database leads the repeat to it.
  */
 export function createUnclaimed() {
-  const mails = new Map<string, Promise<void>>()
+  const mails = new Map<string, Promise<unknown>>()
 
-  /**
-   * Resolves when no other mail with one of these keys is unclaimed. The function that it returns says that this one is
-   * claimed, or has ended; calling it again does nothing.
-   */
-  return async (keys: readonly string[]): Promise<() => void> => {
-    for (let others = known(keys); others.length > 0; others = known(keys)) await Promise.all(others)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    for (const key of keys) mails.set(key, promise)
-    return () => {
-      for (const key of keys) if (mails.get(key) === promise) mails.delete(key)
-      resolve()
-    }
-  }
+  return {
+    /** Resolves when no mail with one of these keys waits for its claim. */
+    async untilClaimed(keys: readonly string[]): Promise<void> {
+      const others = () => keys.flatMap((key) => mails.get(key) ?? [])
+      for (let found = others(); found.length > 0; found = others()) await Promise.all(found)
+    },
 
-  function known(keys: readonly string[]): Promise<void>[] {
-    return keys.flatMap((key) => mails.get(key) ?? [])
+    /** Adds a mail. The function that it returns says that the mail is claimed, or has ended. */
+    add(keys: readonly string[]): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      for (const key of keys) {
+        const all = Promise.all([mails.get(key), promise])
+        mails.set(key, all)
+        void all.then(() => mails.get(key) === all && mails.delete(key))
+      }
+      return resolve
+    },
   }
 }
