@@ -77,7 +77,8 @@ function bodyOf(mail: Buffer): string {
 }
 
 function afterBlankLine(text: string): string {
-  return text.slice(`${text}\n\n`.indexOf('\n\n') + 2)
+  const end = text.indexOf('\n\n')
+  return end < 0 ? '' : text.slice(end + 2)
 }
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {

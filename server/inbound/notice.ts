@@ -16,9 +16,8 @@ const SUBJECT = /^(?:subject|betreff|objet|sujet|asunto|oggetto|assunto|onderwer
 /** The lines of the notice, without those of the copy, without the message's subject and without indentation. */
 export function noticeOf(text: string): string[] {
   const lines = withoutFields(text.split(/\r?\n/).slice(0, MAX_LINES))
-  const more = lines.slice(1)
-  const end = more.findIndex((line) => COPY.test(line))
-  const own = [lines[0]!, ...(end < 0 ? more : more.slice(0, end))].map((line) => line.trim().replace(BULLET, ''))
+  const end = lines.findIndex((line, i) => i > 0 && COPY.test(line))
+  const own = (end < 0 ? lines : lines.slice(0, end)).map((line) => line.trim().replace(BULLET, ''))
   return own.filter((line) => !SUBJECT.test(line))
 }
 
@@ -30,8 +29,7 @@ function withoutFields(lines: string[]): string[] {
   if (start === 0) return lines
   const isBlank = (line: string) => line.trim() === ''
   const end = lines.findIndex((line, i) => isBlank(line) && !lines.slice(start, i).every(isBlank))
-  // Without an end the count is negative, and no line is left out.
-  return lines.toSpliced(start, end - start)
+  return end < 0 ? lines : lines.toSpliced(start, end - start)
 }
 
 export interface Passage {

@@ -54,9 +54,8 @@ const none = (why: string): Report => ({ kind: 'none', why })
 const isQuoted = ({ code, addresses }: FailedRecipient) => code !== undefined && addresses.length > 0
 
 /** Whether the content names the address that the mail was sent to, as a copy of our message does. */
-function namesUs({ statements }: Parts, ours: readonly string[]): boolean {
-  const returnPaths = ours.slice(0, 1).map(lowerAscii)
-  return statements.some((text) => returnPaths.some((each) => lowerAscii(text).includes(each)))
+function namesUs({ statements }: Parts, [returnPath]: readonly string[]): boolean {
+  return returnPath !== undefined && statements.some((text) => lowerAscii(text).includes(lowerAscii(returnPath)))
 }
 
 /** Feedback about something else than a complaint, and confirmations of reading. */

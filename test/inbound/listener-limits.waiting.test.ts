@@ -71,7 +71,7 @@ test('a client that tries recipient after recipient, or mail after mail, is disc
 /** 9,000 bytes. */
 const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
 
-test('mails that are being read share a limit on memory; a sender over the limit is told to try again', async () => {
+test('mails share a limit on memory while they are read; a sender over the limit is asked to try again', async () => {
   const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')

@@ -93,7 +93,7 @@ test('an exchanger of a known provider is read as such', async () => {
   expect(await readings()).toEqual(['mailbox (not in the directory)'])
 })
 
-test('a doubtful entry is told with its account, tenant, address and time', async () => {
+test('the list of doubtful entries has the account, tenant, address and time of each', async () => {
   const email = 'Ann@example.net'
   await entry({ days: 2, email, tenantId: 'shop-1', smtp: { ...UNKNOWN, reply: 'Your host is blocked' } })
   const { doubtful } = await recheck()
