@@ -41,7 +41,23 @@ export function restClient({ port, key }: { port: number; key: string }, bytes: 
 }
 
 /** Sends by SMTP over one connection, with its commands pipelined. */
-export async function smtpClient({ port, key }: { port: number; key: string }, bytes: number): Promise<FrontClient> {
+export const smtpClient = (door: Door, bytes: number) => client(door, bytes, 'EHLO', ['b@to.test'])
+
+/** Sends each message to all recipients by LMTP, with its commands pipelined. */
+export const lmtpClient = (door: Door, bytes: number, recipients: readonly string[]) =>
+  client(door, bytes, 'LHLO', recipients)
+
+interface Door {
+  port: number
+  key: string
+}
+
+async function client(
+  { port, key }: Door,
+  bytes: number,
+  hello: 'EHLO' | 'LHLO',
+  recipients: readonly string[],
+): Promise<FrontClient> {
   const socket: Socket = connect(port, '127.0.0.1')
   socket.setNoDelay(true)
   let buffer = ''
@@ -63,7 +79,7 @@ export async function smtpClient({ port, key }: { port: number; key: string }, b
     }
   }
   await reply()
-  socket.write('EHLO bench.test\r\n')
+  socket.write(`${hello} bench.test\r\n`)
   await reply()
   socket.write(`AUTH PLAIN ${Buffer.from(`\0any\0${key}`).toString('base64')}\r\n`)
   const login = await reply()
@@ -72,11 +88,14 @@ export async function smtpClient({ port, key }: { port: number; key: string }, b
     async send() {
       const content = messageOf(bytes)
       const beganMs = performance.now()
-      socket.write('MAIL FROM:<bench@example.test>\r\nRCPT TO:<b@to.test>\r\nDATA\r\n')
-      for (let i = 0; i < 3; i++) await reply()
+      const named = recipients.map((recipient) => `RCPT TO:<${recipient}>\r\n`)
+      socket.write(['MAIL FROM:<bench@example.test>\r\n', ...named, 'DATA\r\n'].join(''))
+      for (let i = 0; i < named.length + 2; i++) await reply()
       socket.write(`${content}.\r\n`)
-      const answer = await reply()
-      if (!answer.startsWith('250')) throw new Error(answer)
+      for (let i = 0; i < (hello === 'LHLO' ? named.length : 1); i++) {
+        const answer = await reply()
+        if (!answer.startsWith('250')) throw new Error(answer)
+      }
       return { ms: performance.now() - beganMs }
     },
     async [Symbol.asyncDispose]() {
