@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { SMTPServer, SMTPServerSession } from 'smtp-server'
 
 // What our mail servers need of a connection and smtp-server does not offer. The methods that are replaced here are not
@@ -25,16 +26,37 @@ export function answerHalfClosed(connection: SmtpConnection): void {
 }
 
 /**
- * Calls `note` when the client closes the connection. The function that it returns stops this. Over TLS the end of the
- * sending side counts, too: only in clear text may a client still read after it.
+ * Calls `note` when the client closes the connection, or its sending side. The function that it returns stops this. In
+ * clear text a client may still read after that, see `replyToHalfClosed`.
  */
-export function noteLeave({ _socket: socket, session }: SmtpConnection, note: () => void): () => void {
-  const events = session.secure ? ['end', 'close'] : ['close']
+export function noteLeave({ _socket: socket }: SmtpConnection, note: () => void): () => void {
+  const events = ['end', 'close']
   for (const event of events) socket.once(event, note)
-  if (socket.destroyed || (session.secure && socket.readableEnded)) note()
+  if (socket.destroyed || socket.readableEnded) note()
   return () => {
     for (const event of events) socket.off(event, note)
   }
+}
+
+export const isHalfClosed = ({ _socket: socket, session }: SmtpConnection): boolean =>
+  !session.secure && socket.readableEnded && !socket.destroyed
+
+/** For a client on this machine. Others use TLS. */
+const RESET_WITHIN_MS = 20
+
+/**
+ * Sends a reply to a client that has closed its sending side in clear text, and returns whether the client reads it.
+ * Where the client has closed the whole connection, its system answers the first octets with a reset (RFC 9293 3.10.7.1),
+ * after which no more can be written.
+ */
+export async function replyToHalfClosed(
+  { _socket: socket }: SmtpConnection,
+  { code, lines }: SmtpReply,
+): Promise<boolean> {
+  const text = lines.map((line, i) => `${code}${i < lines.length - 1 ? '-' : ' '}${line}\r\n`).join('')
+  socket.write(text.slice(0, -1))
+  await pause(RESET_WITHIN_MS)
+  return new Promise((resolve) => socket.write(text.slice(-1), (error) => resolve(!error)))
 }
 
 /**

@@ -136,12 +136,12 @@ export function createKnownRecipients(db: Database) {
     async giveKeys(
       accountId: string,
       recipients: readonly KnownRecipient[],
-      { isLmtp, hasLeft }: { isLmtp: boolean; hasLeft: boolean },
+      { hasLeft }: { hasLeft: boolean },
     ): Promise<void> {
-      const isAskedAgain = !isLmtp && recipients.some(({ result }) => mayBeTriedAgain(result!))
+      const isAsked = isAskedAgain(recipients)
       const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, isTakenAway }): GivenKey[] => {
         if (!holder) return []
-        const isKnownAgain = ofContent !== undefined && (isAskedAgain || (hasLeft && !isTakenAway))
+        const isKnownAgain = ofContent !== undefined && (isAsked || (hasLeft && !isTakenAway))
         return [
           ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
           ...(isKnownAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
@@ -149,15 +149,26 @@ export function createKnownRecipients(db: Database) {
       })
       const over = recipients.flatMap(({ keys: { ofContent }, holder, hasContentKey }) => {
         // A send that failed has no message. Once a repeat is answered, an equal message is a new one.
-        const isOver = hasLeft ? !holder : hasContentKey && !isAskedAgain
+        const isOver = hasLeft ? !holder : hasContentKey && !isAsked
         return isOver && ofContent !== undefined ? [ofContent] : []
       })
       await Promise.all([keys.give(accountId, given), keys.takeAway(accountId, over)]).catch((cause) => {
         throw new OutcomeUnknown({ cause })
       })
     },
+
+    /** A client that had closed its sending side has read its reply: unless asked for, an equal message is a new one. */
+    async noteRead(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
+      if (isAskedAgain(recipients)) return
+      const over = recipients.flatMap(({ keys: { ofContent } }) => ofContent ?? [])
+      await keys.takeAway(accountId, over).catch(() => {})
+    },
   }
 }
+
+/** Whether the reply is 451. */
+const isAskedAgain = (recipients: readonly KnownRecipient[]) =>
+  recipients.some(({ result }) => mayBeTriedAgain(result!))
 
 /** Takes the stored answer of a recipient away when it is to be tried again. Other content is never sent. */
 function isDue(recipient: KnownRecipient, fromDomain: string): boolean {

@@ -6,9 +6,11 @@ import {
   answerHalfClosed,
   askBeforeData,
   giveEnhancedCodes,
+  isHalfClosed,
   noteLeave,
   refuseCommands,
   refuseParameters,
+  replyToHalfClosed,
   smtpConnectionOf,
   watchCommands,
 } from '../../net/smtp-commands.ts'
@@ -56,8 +58,10 @@ export interface FrontMail extends Way {
   content: Buffer
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
-  /** Aborts when the client leaves before its reply. */
+  /** Aborts when the client closes the connection, or its sending side, before its reply. */
   left: AbortSignal
+  /** Resolves when a client that has closed its sending side has read the reply all the same. */
+  hasRead: Promise<void>
 }
 
 export interface FrontLimits {
@@ -220,20 +224,25 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
         replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
       }, limits.contentMs)
       const leave = new AbortController()
+      const { promise: hasRead, resolve: noteRead } = Promise.withResolvers<void>()
       const connection = connectionOf(session)
       const stopNoting = connection && noteLeave(connection, () => leave.abort())
       const work = receive(
         content,
-        { ...mailOf(session, parts), accountId: clients.accountOf(session.id), left: leave.signal },
+        { ...mailOf(session, parts), accountId: clients.accountOf(session.id), left: leave.signal, hasRead },
         {
           tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
           isClosing: () => isClosing,
           received: () => clearTimeout(timer),
         },
       )
-        .then((answers) => {
+        .then(async (answers) => {
           if (!answers) connectionOf(session)?.close()
-          for (const answer of answers ?? []) replyOn(session, answer)
+          if (answers && !isLmtp && connection && isHalfClosed(connection)) {
+            if (await replyToHalfClosed(connection, answers[0]!)) noteRead()
+          } else {
+            for (const answer of answers ?? []) replyOn(session, answer)
+          }
           // An empty list: the replies are sent already, with all their lines.
           reply(null, [] as never)
         })
@@ -292,7 +301,10 @@ function recipientFault({ address }: SMTPServerAddress, count: number, maxRecipi
   return count < maxRecipients ? null : refusal(452, '4.5.3 Too many recipients for one message')
 }
 
-function mailOf(session: SMTPServerSession, { name, isLmtp = false }: FrontParts): Omit<FrontMail, 'content' | 'left'> {
+function mailOf(
+  session: SMTPServerSession,
+  { name, isLmtp = false }: FrontParts,
+): Omit<FrontMail, 'content' | 'left' | 'hasRead'> {
   const { mailFrom, rcptTo, smtpUtf8 } = session.envelope
   return {
     ...loginOf(session),

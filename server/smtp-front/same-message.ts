@@ -43,6 +43,8 @@ export interface SameMessage {
   digest: string
   /** A retry has the tenant of the first message. */
   tenantId?: string
+  /** Its repeats have the same Message-ID: a mail server sends it again. */
+  keepsMessageId?: boolean
 }
 
 /** The keys of a recipient: SHA-256 in hex. */
@@ -51,12 +53,12 @@ export interface RecipientKeys {
   own?: string
   /** Beside an idempotency key: held by the same message as `own` only when the content is the same. */
   ofSaid?: string
-  /** The key of the content alone, for repeats with a new Message-ID. Absent beside an idempotency key. */
+  /** The key of the content alone, for repeats with a new Message-ID. Absent where there are none. */
   ofContent?: string
 }
 
 export function keysOfRecipient(
-  { sandbox, idempotencyKey, messageId, digest, tenantId }: SameMessage,
+  { sandbox, idempotencyKey, messageId, digest, tenantId, keepsMessageId }: SameMessage,
   address: string,
 ): RecipientKeys {
   const at = address.lastIndexOf('@')
@@ -66,5 +68,5 @@ export function keysOfRecipient(
     return { own: keyOf('key', sandbox, idempotencyKey), ofSaid: keyOf('key', sandbox, idempotencyKey, digest) }
   }
   const own = messageId === undefined ? undefined : keyOf(sandbox, messageId, digest)
-  return { own, ofContent: keyOf(sandbox, null, digest, tenantId) }
+  return { own, ofContent: keepsMessageId ? undefined : keyOf(sandbox, null, digest, tenantId) }
 }

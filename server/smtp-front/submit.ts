@@ -35,8 +35,10 @@ export interface SubmittedMail extends Way {
   isLmtp: boolean
   /** The program has given SMTPUTF8. */
   isUtf8: boolean
-  /** Aborts when the client leaves before its reply. */
+  /** Aborts when the client closes the connection, or its sending side, before its reply. */
   left: AbortSignal
+  /** Resolves when a client that has closed its sending side has read the reply all the same. */
+  hasRead: Promise<void>
 }
 
 interface Mail extends SubmittedMail {
@@ -70,25 +72,24 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     await checkSender(submitted)
     const fields = fieldsOf(submitted)
     const mail = { ...submitted, sandbox: submitted.sandbox || fields.sandbox }
-    const { accountId, sandbox } = mail
+    const { accountId, sandbox, isLmtp, left } = mail
     const distinct = [...new Map(mail.recipients.map((recipient) => [recipient.address, recipient])).values()]
     const message = await readMail(mail, distinct, fields)
     const { messageId } = message.raw!
     const { idempotencyKey, tenantId } = fields
-    const same = { sandbox, idempotencyKey, tenantId, messageId, digest: await digestAside(message.raw!, accountId) }
+    const digest = await digestAside(message.raw!, accountId)
+    const same = { sandbox, idempotencyKey, tenantId, messageId, digest, keepsMessageId: isLmtp }
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }
     })
-    // A mail server keeps its Message-IDs.
-    const left = mail.isLmtp ? undefined : mail.left
     const contentKeys = recipients.flatMap(({ keys: { ofContent } }) =>
-      left && ofContent ? [`${accountId} ${ofContent}`] : [],
+      ofContent ? [`${accountId} ${ofContent}`] : [],
     )
     await unclaimed.untilClaimed(contentKeys)
     const given: Promise<void>[] = []
     let noteClaimed = () => {}
     const onClaim = () => {
-      if (!left?.aborted) return
+      if (!left.aborted) return
       given.push(known.giveToRunning(accountId, recipients))
       if (recipients.every(({ running, result }) => running || result)) void Promise.all(given).then(noteClaimed)
     }
@@ -96,8 +97,8 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
       noteClaimed = unclaimed.add(contentKeys)
       onClaim()
     }
-    if (left?.aborted) onLeave()
-    left?.addEventListener('abort', onLeave)
+    if (left.aborted) onLeave()
+    left.addEventListener('abort', onLeave)
     try {
       const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       for (const pause = createPauses(untilMs); ; ) {
@@ -106,11 +107,16 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
         await pause()
       }
       await Promise.all(given)
-      await known.giveKeys(accountId, recipients, { isLmtp: mail.isLmtp, hasLeft: left?.aborted ?? false })
+      await known.giveKeys(accountId, recipients, { hasLeft: left.aborted })
+    } catch (error) {
+      // The connection is closed without a reply, which is a reason to send again.
+      if (error instanceof OutcomeUnknown) await known.giveToRunning(accountId, recipients)
+      throw error
     } finally {
-      left?.removeEventListener('abort', onLeave)
+      left.removeEventListener('abort', onLeave)
       noteClaimed()
     }
+    if (left.aborted) void mail.hasRead.then(() => known.noteRead(accountId, recipients))
     return recipients.map(({ result }) => result!)
   }
 

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseAddress } from '../../mail/address.ts'
+import type { Engine } from '../../mail/smtp/attempt.ts'
 import { run as query } from '../../server/db/statement.ts'
 import { createKnownRecipients, type KnownRecipient } from '../../server/smtp-front/known-recipients.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { eventually } from '../harness/eventually.ts'
+import { startApi } from '../services/api.ts'
 import { connectClient, stuffed } from './client.ts'
 import { startFrontWorld } from './world.ts'
 
@@ -15,8 +17,8 @@ const { exchanger, db, account } = api.world
 const doors = { clear: await listenWith(), tls: await listenWith({ implicitTls: true }) }
 
 interface Case {
-  /** What the client does when it has sent its dot. In clear text it may read on after `end`. */
-  leaves: ['clear', 'reset'] | ['tls', 'end' | 'destroy']
+  /** What the client does when it has sent its dot. In clear text it reads on after `end`. */
+  leaves: ['clear' | 'tls', 'end' | 'destroy' | 'reset']
   messageIds: 'new' | 'none'
   recipients: number
   /** When the client leaves and comes back: right after its dot, while the recipients' server thinks, or later. */
@@ -24,7 +26,12 @@ interface Case {
 }
 
 const cases: fc.Arbitrary<Case> = fc.record({
-  leaves: fc.constantFrom<Case['leaves'][]>(['clear', 'reset'], ['tls', 'end'], ['tls', 'destroy']),
+  leaves: fc.constantFrom<Case['leaves'][]>(
+    ['clear', 'reset'],
+    ['clear', 'destroy'],
+    ['tls', 'end'],
+    ['tls', 'destroy'],
+  ),
   messageIds: fc.constantFrom('new' as const, 'none' as const),
   recipients: fc.constantFrom(1, 3),
   moment: fc.constantFrom('at once', 'early', 'late'),
@@ -32,8 +39,13 @@ const cases: fc.Arbitrary<Case> = fc.record({
 
 let count = 0
 
-async function begin({ leaves: [door], messageIds }: Case, run: number, to: readonly string[]) {
-  const client = await connectClient(doors[door].port, { secure: door === 'tls' })
+async function begin(
+  { leaves: [door], messageIds }: Case,
+  run: number,
+  to: readonly string[],
+  port = doors[door].port,
+) {
+  const client = await connectClient(port, { secure: door === 'tls' })
   await client.logIn(api.keys.live)
   for (const line of ['MAIL FROM:<hello@example.test>', ...to.map((one) => `RCPT TO:<${one}>`), 'DATA']) {
     expect(await client.ask(line)).toMatch(/^[23]/)
@@ -142,7 +154,7 @@ test('a repeat that waits while a later one is answered sends nothing, and holds
   expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: already delivered: queued/)
   expect(await findDue()).toEqual([])
   expect(waiting.result).toMatchObject({ isRepeated: true })
-  await known.giveKeys(account.id, [waiting], { isLmtp: false, hasLeft: true })
+  await known.giveKeys(account.id, [waiting], { hasLeft: true })
   expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: queued/)
   expect(exchanger.messages).toHaveLength(2)
 })
@@ -156,6 +168,34 @@ test('a key that is given just after its message was released holds nothing back
   const place = { accountId: account.id, sandbox: false, fromDomain: 'example.test' }
   expect(await createKnownRecipients(db).findDue([repeat], place)).toEqual([repeat])
   release()
+})
+
+test('a connection that is closed without a reply, because the outcome is unknown: a repeat mails no one again', async () => {
+  const engine: Engine = {
+    ...api.world.engine,
+    async deliver({ beforeDot }) {
+      await beforeDot([0], [])
+      throw new Error('a fault after the marker')
+    },
+  }
+  const { smtpDoor } = await startApi(undefined, undefined, { world: api.world, engine, sendBudgetMs: 1_000 })
+  const { port } = await listenWith(smtpDoor)
+  const [one, run]: [Case, number] = [{ ...LEFT, leaves: ['clear', 'end'], messageIds: 'new' }, ++count]
+  const to = [`ann.${run}@example.net`]
+  expect(await (await begin(one, run, to, port)).reply()).toBe('closed')
+  expect(await ask(one, run, to)).toMatch(/^550 5\.4\.7 msg_\w+: the reply to the final dot was lost/)
+  expect(exchanger.messages).toEqual([])
+})
+
+test('a client that closes its sending side in clear text reads its reply, and an equal message is a new one', async () => {
+  const [one, run]: [Case, number] = [{ ...LEFT, leaves: ['clear', 'end'], messageIds: 'new' }, ++count]
+  const to = [`ann.${run}@example.net`]
+  for (let i = 1; i <= 3; i++) {
+    const client = await begin(one, run, to)
+    client.end()
+    expect(await client.reply()).toMatch(/^250 2\.0\.0 msg_\w+: (?!already)/)
+    expect(exchanger.messages).toHaveLength(i)
+  }
 })
 
 test('after a 451 and a repeat with the same Message-ID, an equal message is a new one', async () => {
