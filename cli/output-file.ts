@@ -1,10 +1,13 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Failure, type Output } from './command.ts'
 
-/** Writes pieces of text to a new file, which only its owner may read, or without a path to standard output. */
+/**
+ * Writes pieces of text to a new file, which only its owner may read, or without a path to standard output. After a fault
+ * there is no file, because half of one looks like a whole one.
+ */
 export async function writePieces(path: string | undefined, pieces: AsyncIterable<string>): Promise<void> {
   if (path === undefined) {
     for await (const piece of pieces) {
@@ -12,12 +15,15 @@ export async function writePieces(path: string | undefined, pieces: AsyncIterabl
     }
     return
   }
+  const unwritable = ({ message }: Error) => new Failure('usage', `${path} cannot be written: ${message}`)
+  const file = await open(path, 'wx', 0o600).catch((error) => {
+    throw unwritable(error)
+  })
   try {
-    await pipeline(Readable.from(pieces), createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+    await pipeline(Readable.from(pieces), file.createWriteStream())
   } catch (error) {
-    const { code, syscall, message } = error as NodeJS.ErrnoException
-    const isOfFile = syscall === 'open' || code === 'ENOSPC'
-    throw isOfFile ? new Failure('usage', `${path} cannot be written: ${message}`) : error
+    await rm(path)
+    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? unwritable(error as Error) : error
   }
 }
 
