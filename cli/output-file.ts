@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { Failure, type Output } from './command.ts'
 
 /**
- * Writes pieces of text to a new file, which only its owner may read, or without a path to standard output. After a fault
- * there is no file, because half of one looks like a whole one.
+ * Writes pieces of text to a new file, which only its owner may read, or without a path to standard output. After a
+ * fault there is no file, because half of one looks like a whole one.
  */
 export async function writePieces(path: string | undefined, pieces: AsyncIterable<string>): Promise<void> {
   if (path === undefined) {

@@ -46,8 +46,8 @@ const RESET_WITHIN_MS = 20
 
 /**
  * Sends a reply to a client that has closed its sending side in clear text, and returns whether the client reads it.
- * Where the client has closed the whole connection, its system answers the first octets with a reset (RFC 9293 3.10.7.1),
- * after which no more can be written.
+ * Where the client has closed the whole connection, its system answers the first octets with a reset (RFC 9293
+ * 3.10.7.1), after which no more can be written.
  */
 export async function replyToHalfClosed(
   { _socket: socket }: SmtpConnection,

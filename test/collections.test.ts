@@ -37,7 +37,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/app.ts': ['inFlight'],
     'server/http/listener/stalled-responses.ts': ['before', 'now'],
     'server/access/people/fair-queue.ts': ['groups'],
-    'server/smtp-front/listener.ts': ['running', 'accepted'],
+    'server/smtp-front/listener.ts': ['running', 'envelopes'],
     'server/smtp-front/unclaimed.ts': ['mails'],
     'server/sending/sharing.ts': ['running'],
     'server/shaping/book-store.ts': ['after', 'grants'],

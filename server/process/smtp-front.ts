@@ -1,4 +1,5 @@
-import { type FrontParts, listenForSmtp, type SmtpFront, sharesOfListeners } from '../smtp-front/listener.ts'
+import { listenForSmtp, type SmtpFront, sharesOfListeners } from '../smtp-front/listener.ts'
+import type { FrontParts } from '../smtp-front/parts.ts'
 import { watchSmtpFront } from '../telemetry/watch-parts.ts'
 import type { Certificate } from './certificate.ts'
 import type { Program } from './program.ts'

@@ -9,7 +9,7 @@ import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
 import type { RefusedSend, RefusedSends } from '../sending/refused-sends.ts'
 import { type DotReply, dotReply, errorReply, ownReply } from './dot-reply.ts'
-import type { FrontMail, FrontParts } from './listener.ts'
+import type { FrontMail, FrontParts } from './parts.ts'
 import type { RecipientAnswer, RecipientResult } from './results.ts'
 import { type createSubmit, fieldsOf } from './submit.ts'
 

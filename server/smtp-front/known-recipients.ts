@@ -16,6 +16,8 @@ export interface KnownRecipient extends Found {
   result?: RecipientResult
   /** The message to it that is being sent. */
   running?: Pick<KeyHolder, 'messageId' | 'position'>
+  /** The key of the content was given to `running`. */
+  isGiven?: boolean
 }
 
 /** The message to a recipient that came before. */
@@ -125,7 +127,11 @@ export function createKnownRecipients(db: Database) {
       const given = recipients.flatMap(({ keys: { ofContent }, running }): GivenKey[] =>
         ofContent && running ? [{ key: ofContent, holder: running, hours: CONTENT_KEY_HOURS }] : [],
       )
-      await keys.give(accountId, given).catch(() => {})
+      const isGiven = await keys.give(accountId, given).then(
+        () => true,
+        () => false,
+      )
+      for (const recipient of recipients) recipient.isGiven = isGiven && recipient.running !== undefined
     },
 
     /**
@@ -139,9 +145,11 @@ export function createKnownRecipients(db: Database) {
       { hasLeft }: { hasLeft: boolean },
     ): Promise<void> {
       const isAsked = isAskedAgain(recipients)
-      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, isTakenAway }): GivenKey[] => {
+      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, ...its }): GivenKey[] => {
         if (!holder) return []
-        const isKnownAgain = ofContent !== undefined && (isAsked || (hasLeft && !isTakenAway))
+        // A key that was given before may have been taken away by a repeat that was answered first.
+        const isNew = !its.isGiven && !its.isTakenAway
+        const isKnownAgain = ofContent !== undefined && (isAsked || (hasLeft && isNew))
         return [
           ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
           ...(isKnownAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
@@ -157,7 +165,7 @@ export function createKnownRecipients(db: Database) {
       })
     },
 
-    /** A client that had closed its sending side has read its reply: unless asked for, an equal message is a new one. */
+    /** A client that had closed its sending side has read its reply. Unless that was 451, an equal message is new. */
     async noteRead(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
       if (isAskedAgain(recipients)) return
       const over = recipients.flatMap(({ keys: { ofContent } }) => ofContent ?? [])

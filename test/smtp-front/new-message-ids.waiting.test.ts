@@ -159,6 +159,27 @@ test('a repeat that waits while a later one is answered sends nothing, and holds
   expect(exchanger.messages).toHaveLength(2)
 })
 
+test('a message whose client has left, and whose repeat is answered first, holds no equal message back', async () => {
+  const run = ++count
+  const to = [`ann.${run}@example.net`]
+  const { release, key } = await leaveEarly(run, to)
+  const [running] = await query<{ messageId: string; position: number }>(
+    db,
+    'select message_id as "messageId", position from recipient_keys',
+  )
+  const known = createKnownRecipients(db)
+  const first: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key }, running }
+  await known.giveToRunning(account.id, [first])
+  release()
+  await eventually(async () => {
+    await known.findDue([first], { accountId: account.id, sandbox: false, fromDomain: 'example.test' })
+    expect(first.result).toBeDefined()
+  })
+  expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: already delivered: queued/)
+  await known.giveKeys(account.id, [first], { hasLeft: true })
+  expect(await ask(LEFT, run, to)).toMatch(/^250 2\.0\.0 msg_[^:]*: queued/)
+})
+
 test('a key that is given just after its message was released holds nothing back', async () => {
   const run = ++count
   const to = [`ann.${run}@example.net`]

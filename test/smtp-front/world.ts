@@ -1,6 +1,7 @@
 import { afterAll, beforeEach } from 'vitest'
 import type { OperatorLimits } from '../../server/config/limits.ts'
-import { type FrontParts, listenForSmtp, type SmtpFront } from '../../server/smtp-front/listener.ts'
+import { listenForSmtp, type SmtpFront } from '../../server/smtp-front/listener.ts'
+import type { FrontParts } from '../../server/smtp-front/parts.ts'
 import { type Api, startApi } from '../services/api.ts'
 import { connectClient } from './client.ts'
 
