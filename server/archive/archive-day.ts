@@ -117,8 +117,8 @@ function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: R
   })
 }
 
-/** More than half of the time, the processors are free for sends. */
-const REST_PER_WORK = 1.2
+/** Two thirds of the time, the processors are free for sends. */
+const REST_PER_WORK = 2
 /** From the start of the process. A day of tens of millions of messages has an hour in all: see writer.ts. */
 const RESTS_FOR_MS = 1_200_000
 

@@ -1,4 +1,5 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { CROCKFORD } from '../db/ids.ts'
 import type { ArchivedColumn } from './columns.ts'
 
 // Parquet files are written and read by DuckDB, in one thread and bounded memory: the rest goes to its folder.
@@ -29,20 +30,22 @@ export async function startDuckDb(folder: string): Promise<DuckDb> {
   }
 }
 
+export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+const shiftsTo = (first: number) => Array.from({ length: first / 5 + 1 }, (_, i) => first - 5 * i)
+
 /**
- * `publicId` of db/ids.ts, as macros: two characters are eight bits, and each twelve of the others 60. `to_base` counts
- * on with a, b, c, and TypeID leaves out i, l, o and u.
+ * `publicId` of db/ids.ts, as macros: two characters are eight bits, and each twelve of the others 60. DuckDB's `to_base`
+ * has other letters, and to translate them takes longer than all of this.
  */
 const PUBLIC_IDS = [
-  `create macro characters(hex, start, digits, length) as
-    to_base(('0x' || substr(hex, start, digits))::bigint, 32, length)`,
-  `create macro base32(hex) as
-    lower(characters(hex, 1, 2, 2) || characters(hex, 3, 15, 12) || characters(hex, 18, 15, 12))`,
-  `create macro public_id(prefix, uuid) as
-    prefix || '_' || translate(base32(replace(uuid, '-', '')), 'ijklmnopqrstuv', 'jkmnpqrstvwxyz')`,
+  `create macro number(hex, start, digits) as ('0x' || substr(hex, start, digits))::bigint`,
+  `create macro digit(bits, shift) as list_extract([${[...CROCKFORD].map(quoted)}], ((bits >> shift) & 31) + 1)`,
+  `create macro two(bits) as concat(${shiftsTo(5).map((shift) => `digit(bits, ${shift})`)})`,
+  `create macro twelve(bits) as concat(${shiftsTo(55).map((shift) => `digit(bits, ${shift})`)})`,
+  `create macro base32(hex) as concat(two(number(hex, 1, 2)), twelve(number(hex, 3, 15)), twelve(number(hex, 18, 15)))`,
+  `create macro public_id(prefix, uuid) as concat(prefix, '_', base32(replace(uuid, '-', '')))`,
 ]
-
-export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** The longest line of CSV: the request of a message, without its content, and what its checks said. */
 const MAX_LINE = 64 * 1_048_576
@@ -60,13 +63,22 @@ interface AddedRows {
 
 export async function addRows({ connection }: DuckDb, { csv, columns }: AddedRows): Promise<void> {
   const types = columns.map(({ name }) => `${quoted(name)}: 'VARCHAR'`)
-  const values = columns.map(({ name, type, prefix }) =>
-    prefix === undefined ? `"${name}"::${type}` : `public_id('${prefix}', "${name}")`,
-  )
+  const values = columns.map(({ name, type, prefix }) => {
+    if (name === 'account_id') return 'accounts.id'
+    return prefix === undefined ? `rows."${name}"::${type}` : `public_id('${prefix}', rows."${name}")`
+  })
+  // Each row has an account, of which there are few.
   await connection.run(`
-    insert into day select ${values} from read_csv(${quoted(csv)}, header = true, columns = {${types}}, delim = ',',
-      quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false,
-      max_line_size = ${MAX_LINE}, buffer_size = ${2 * MAX_LINE})`)
+    insert into day
+    with rows as materialized (
+      from read_csv(${quoted(csv)}, header = true, columns = {${types}}, delim = ',', quote = '"', escape = '"',
+        nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE},
+        buffer_size = ${2 * MAX_LINE})
+    ),
+    accounts as (
+      select uuid, public_id('acc', uuid) as id from (select distinct account_id as uuid from rows)
+    )
+    select ${values} from rows join accounts on rows.account_id = accounts.uuid`)
 }
 
 interface WrittenFile {

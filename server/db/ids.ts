@@ -29,7 +29,8 @@ export function newId(atMs: number): string {
   return v7({ msecs: Math.floor(atMs), random: randomOctets() })
 }
 
-const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
+/** Crockford's Base32: five bits a character, without i, l, o and u. */
+export const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
 const POOL = new Uint8Array(16 * 256)
 let used = POOL.length
