@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 
 // Loads Drizzle as CommonJS. Its ES modules re-export one another in circles, and Node needs a second of CPU time and
 // 210 MB of memory to link them, in every process and thread. The CommonJS files load in 0.2 s
-// (docs/adr/0009-drizzle-as-commonjs.md).
+// (docs/adr/0095-memory-after-the-start.md).
 
 const require = createRequire(import.meta.url)
 

@@ -23,7 +23,7 @@ export const WAIVERS: Readonly<Record<string, string>> = {
       'GetLimitsResponse',
     ].map((schema) => [
       `the schema ${schema} is gone`,
-      'A generator makes a type with this name for the operation (ADR 157). The bytes are the same, and only a client that is generated again meets the new name.',
+      'A generator makes a type with this name for the operation (ADR 203). The bytes are the same, and only a client that is generated again meets the new name.',
     ]),
   ),
   'Attachment.content_type must match ^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[\\t ]*;.{0,1000})?$':

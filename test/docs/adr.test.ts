@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const FOLDER = 'docs/adr'
 const SECTIONS = ['## Context', '## Decision', '## Consequences']
-const STATUS = /^Status: (?:Accepted(?:, amended by \[ADR .+)?|Superseded by \[ADR \d+\]\(.+\))$/m
+const STATUS = /^Status: Accepted(?:, amended by \[ADR .+)?$/m
 const CODE_FILE = /^[\w.-]+\.(?:ts|mjs|md|json|sql|proto)$/
 
 const records = globSync(`${FOLDER}/[0-9]*.md`)

@@ -101,7 +101,7 @@ function note(log: Logger, message: string, error: unknown): void {
 
 /**
  * Its adapter imports Drizzle's ES modules, which cost 0.6 s and 100 MB. The hook gives it the CommonJS files that the
- * process has already loaded (docs/adr/0009-drizzle-as-commonjs.md).
+ * process has already loaded (docs/adr/0095-memory-after-the-start.md).
  */
 async function load() {
   const hooks = registerHooks({
