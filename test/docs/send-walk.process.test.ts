@@ -58,7 +58,7 @@ async function send(): Promise<void> {
   expect(await response.json()).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.example.net' } })
 }
 
-test('docs/code.md lists the files that a send enters, and no other', async () => {
+test('send-walk.txt lists the files that a send enters, and no other', async () => {
   await send()
   await send()
   const traces: Set<string>[] = []
