@@ -227,8 +227,8 @@ export interface SmtpEvidence {
    */
   transaction?: number
   /**
-   * What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that the
-   * server was not asked about alone.
+   * Which part of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that
+   * the server was not asked about alone.
    */
   decided_by?: DecidedBy
   /** The phrase of the reply that decided. Present when words decided. */
@@ -270,8 +270,8 @@ export interface Tls {
 
 /**
  * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
- * did not need it because a connection was already open. With several tries a phase is the sum of them all. What is
- * missing to `duration_ms` went into the checks before, and into waiting for a connection.
+ * did not need it because a connection was already open. With several tries a phase is the sum of them all. The rest of
+ * `duration_ms` went into the checks before, and into waiting for a connection.
  */
 export interface SmtpTimings {
   /** Looking up the domain's mail exchangers and their policy. */
@@ -317,12 +317,12 @@ export interface TriedHost {
 }
 
 /**
- * What of a reply or report decided how it was read.
+ * Which part of a reply or report decided how it was read.
  *
  * - `words`: Its words: see `words`.
  * - `status`: Its enhanced status code.
  * - `code`: Nothing but its reply code.
- * - `report`: Its being a complaint.
+ * - `report`: The report is a complaint.
  */
 export type DecidedBy = 'words' | 'status' | 'code' | 'report'
 
@@ -354,9 +354,9 @@ interface RecipientOutcomeFields {
    */
   suppression?: Suppression
   /**
-   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the service
-   * could not try the recipient, although others of the message have an outcome: nothing was sent to it, and no server
-   * said anything.
+   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when a fault of
+   * the service kept it from sending to the recipient, although other recipients of the message have an outcome:
+   * nothing was sent to this one, and no server decided on it.
    */
   detail?: string
   /** Field of the request that the recipient was given in. */
@@ -690,7 +690,7 @@ export interface ListedFeedback {
   reported_at: string
   /** Address of the recipient that the report is about. */
   recipient: string
-  /** True when another mailbox failed than that of the recipient, such as a member of a list or alias. */
+  /** True when a mailbox other than the recipient's failed, such as a member of a list or alias. */
   member?: boolean
 }
 
@@ -804,8 +804,8 @@ export interface Feedback {
   /** Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint. */
   detail?: string
   /**
-   * True when another mailbox failed than that of the recipient, such as a member of a list or alias. Such a failure
-   * says nothing of the recipient and never suppresses it.
+   * True when a mailbox other than the recipient's failed, such as a member of a list or alias. Such a failure says
+   * nothing of the recipient and never suppresses it.
    */
   member?: boolean
   /** How the report was read. Absent for a report that an earlier version stored. */
@@ -835,12 +835,13 @@ export interface Evidence {
 }
 
 /**
- * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
- * how long it then is, depends on the kind and on what was delivered before.
+ * What a reply or report says against an address. The kind, and what was delivered before, decide how many replies or
+ * reports suppress the address, and for how long.
  *
  * - `complaint`: The recipient complained.
  * - `unknown`: Without doubt there is no such mailbox or user.
- * - `status`: The same by the status code alone, beside words that the service does not know.
+ * - `status`: The status code says that there is no such mailbox or user, and the service does not know the words
+ *   beside it.
  * - `refused`: The mailbox does not take mail, and may exist.
  * - `full`: The mailbox has no space.
  */
@@ -1281,8 +1282,8 @@ export interface ListEndpointsResponse {
 }
 
 /**
- * A webhook endpoint. It is pushed the events that match every filter; all events are stored, and you can replay those
- * that were not pushed.
+ * A webhook endpoint. The service pushes the events to it that match every filter. It stores all events, and you can
+ * replay those that were not pushed.
  */
 export interface Endpoint {
   /** Identifier of the endpoint: `whk_` and 26 characters. */
@@ -1337,7 +1338,7 @@ export interface WebhookHealth {
   oldest_waiting_at?: string
 }
 
-/** The endpoint to add. It is pushed the events that match every filter. */
+/** The endpoint to add. The service pushes the events to it that match every filter. */
 export interface CreateEndpointRequest {
   /** URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`. */
   url: string
@@ -1379,7 +1380,7 @@ export interface UpdateEndpointRequest {
   tenant_ids?: string[] | null
   /** Push only events of sends whose From has one of these domains, at most 20. `[]` removes the filter. */
   domains?: string[] | null
-  /** True to push no events that are stored later. Dispatches that wait go on. */
+  /** True to push no events that are stored later. Waiting dispatches continue. */
   disabled?: boolean | null
 }
 
@@ -2086,11 +2087,14 @@ interface EmailDeliveryPayloadFields {
   metadata?: Record<string, string>
   /** Tenant given with the send. */
   tenant_id?: string
-  /** The fault of this service that kept the recipient from being tried, beside others of the message. */
+  /**
+   * The fault of this service because of which nothing was sent to the recipient. Other recipients of the message have
+   * an outcome.
+   */
   detail?: string
 }
 
-/** The part of the evidence that a payload carries. Get the event for all of it. */
+/** The part of the evidence that a payload carries. Get event returns all of it. */
 export interface PayloadEvidence {
   /** Host name of the mail exchanger. */
   mx?: string
@@ -2133,7 +2137,7 @@ export interface EmailFeedbackPayload {
   tenant_id?: string
   /** What the report quotes, and how it was read. Absent when it quotes nothing that could be read. */
   smtp?: ReportEvidence
-  /** True when another mailbox failed than that of the recipient: see `Feedback`. */
+  /** True when a mailbox other than the recipient's failed: see `Feedback`. */
   member?: boolean
 }
 

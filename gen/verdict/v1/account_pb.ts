@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/account.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Who a key is.
+// Which account a key belongs to.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";

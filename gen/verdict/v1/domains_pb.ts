@@ -690,8 +690,8 @@ export const DomainService: GenService<{
   /**
    * Returns the account's domains, ordered by name.
    *
-   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
-   * `rate_limit_exceeded`.
+   * An account runs four lists, counts and statistics at a time. Further calls wait for a moment, and are then refused
+   * with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.DomainService.ListDomains
    */

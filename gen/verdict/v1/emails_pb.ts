@@ -1060,7 +1060,7 @@ export type ListedFeedback = Message<"verdict.v1.ListedFeedback"> & {
   recipient: string;
 
   /**
-   * True when another mailbox failed than that of the recipient, such as a member of a list or alias.
+   * True when a mailbox other than the recipient's failed, such as a member of a list or alias.
    *
    * @generated from field: optional bool member = 5;
    */
@@ -1278,8 +1278,8 @@ export type Feedback = Message<"verdict.v1.Feedback"> & {
   detail?: string | undefined;
 
   /**
-   * True when another mailbox failed than that of the recipient, such as a member of a list or alias. Such a failure
-   * says nothing of the recipient and never suppresses it.
+   * True when a mailbox other than the recipient's failed, such as a member of a list or alias. Such a failure says
+   * nothing of the recipient and never suppresses it.
    *
    * @generated from field: optional bool member = 6;
    */
@@ -1774,8 +1774,8 @@ export const EmailService: GenService<{
    * kept for 90 days. An email whose send is still running is not listed. Where the operator runs read replicas, the
    * emails of the last seconds may be missing: Get email always has them.
    *
-   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
-   * `rate_limit_exceeded`.
+   * An account runs four lists, counts and statistics at a time. Further calls wait for a moment, and are then refused
+   * with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.EmailService.ListEmails
    */
@@ -1798,7 +1798,7 @@ export const EmailService: GenService<{
   /**
    * Lists the sends of the last 7 days that ended with an error before there was an email, newest first. Nothing was
    * sent, so the program must send them again. Messages of a batch are listed one by one. Dry runs, sends with a test
-   * key, and recipients that the SMTP front refused by themselves are not listed.
+   * key, and single recipients that the SMTP front refused are not listed.
    *
    * Equal refusals within a minute are one entry with a `count`. At most 60 entries a minute are stored for an account,
    * and 100 a second for the installation; `not_stored` counts the others. An entry appears about a second after the

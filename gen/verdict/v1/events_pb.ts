@@ -1512,8 +1512,8 @@ export const EventService: GenService<{
    * nothing: the list is empty. Where the operator runs read replicas, the events of the last seconds may be missing,
    * except with `message_id`.
    *
-   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
-   * `rate_limit_exceeded`.
+   * An account runs four lists, counts and statistics at a time. Further calls wait for a moment, and are then refused
+   * with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.EventService.ListEvents
    */

@@ -133,8 +133,8 @@ export const TlsSchema: GenMessage<Tls> = /*@__PURE__*/
 
 /**
  * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
- * did not need it because a connection was already open. With several tries a phase is the sum of them all. What is
- * missing to `duration_ms` went into the checks before, and into waiting for a connection.
+ * did not need it because a connection was already open. With several tries a phase is the sum of them all. The rest of
+ * `duration_ms` went into the checks before, and into waiting for a connection.
  *
  * @generated from message verdict.v1.SmtpTimings
  */
@@ -374,8 +374,8 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   transaction?: number | undefined;
 
   /**
-   * What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that the
-   * server was not asked about alone.
+   * Which part of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that
+   * the server was not asked about alone.
    *
    * @generated from field: optional verdict.v1.DecidedBy decided_by = 15 [json_name = "decided_by"];
    */
@@ -490,9 +490,9 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
   suppression?: Suppression | undefined;
 
   /**
-   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the service
-   * could not try the recipient, although others of the message have an outcome: nothing was sent to it, and no server
-   * said anything.
+   * Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when a fault
+   * of the service kept it from sending to the recipient, although other recipients of the message have an outcome:
+   * nothing was sent to this one, and no server decided on it.
    *
    * @generated from field: optional string detail = 8;
    */
@@ -860,7 +860,7 @@ export const SmtpPhaseSchema: GenEnum<SmtpPhase> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 4);
 
 /**
- * What of a reply or report decided how it was read.
+ * Which part of a reply or report decided how it was read.
  *
  * @generated from enum verdict.v1.DecidedBy
  */
@@ -894,7 +894,7 @@ export const DecidedBy = {
   CODE: 3,
 
   /**
-   * Its being a complaint.
+   * The report is a complaint.
    *
    * @generated from enum value: DECIDED_BY_REPORT = 4;
    */
@@ -902,7 +902,7 @@ export const DecidedBy = {
 } as const;
 
 /**
- * What of a reply or report decided how it was read.
+ * Which part of a reply or report decided how it was read.
  *
  * @generated from enum verdict.v1.DecidedBy
  */
@@ -915,8 +915,8 @@ export const DecidedBySchema: GenEnum<DecidedBy> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 5);
 
 /**
- * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
- * how long it then is, depends on the kind and on what was delivered before.
+ * What a reply or report says against an address. The kind, and what was delivered before, decide how many replies or
+ * reports suppress the address, and for how long.
  *
  * @generated from enum verdict.v1.EvidenceKind
  */
@@ -943,7 +943,7 @@ export const EvidenceKind = {
   UNKNOWN: 2,
 
   /**
-   * The same by the status code alone, beside words that the service does not know.
+   * The status code says that there is no such mailbox or user, and the service does not know the words beside it.
    *
    * @generated from enum value: EVIDENCE_KIND_STATUS = 3;
    */
@@ -965,8 +965,8 @@ export const EvidenceKind = {
 } as const;
 
 /**
- * What a reply or report says against an address. How often it must be said before the address is suppressed, and for
- * how long it then is, depends on the kind and on what was delivered before.
+ * What a reply or report says against an address. The kind, and what was delivered before, decide how many replies or
+ * reports suppress the address, and for how long.
  *
  * @generated from enum verdict.v1.EvidenceKind
  */

@@ -124,7 +124,8 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
   tenantId?: string | undefined;
 
   /**
-   * The fault of this service that kept the recipient from being tried, beside others of the message.
+   * The fault of this service because of which nothing was sent to the recipient. Other recipients of the message have
+   * an outcome.
    *
    * @generated from field: optional string detail = 15;
    */
@@ -139,7 +140,7 @@ export const EmailDeliveryPayloadSchema: GenMessage<EmailDeliveryPayload> = /*@_
   messageDesc(file_verdict_v1_payload, 0);
 
 /**
- * The part of the evidence that a payload carries. Get the event for all of it.
+ * The part of the evidence that a payload carries. Get event returns all of it.
  *
  * @generated from message verdict.v1.PayloadEvidence
  */
@@ -279,7 +280,7 @@ export type EmailFeedbackPayload = Message<"verdict.v1.EmailFeedbackPayload"> & 
   smtp?: ReportEvidence | undefined;
 
   /**
-   * True when another mailbox failed than that of the recipient: see `Feedback`.
+   * True when a mailbox other than the recipient's failed: see `Feedback`.
    *
    * @generated from field: optional bool member = 14;
    */

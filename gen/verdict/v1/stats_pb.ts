@@ -641,8 +641,8 @@ export const StatsService: GenService<{
    * days. In an older part of the range, times are rounded to whole days, and with `granularity=hour` the first hour of
    * a day has the counts of the whole day.
    *
-   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
-   * `rate_limit_exceeded`.
+   * An account runs four lists, counts and statistics at a time. Further calls wait for a moment, and are then refused
+   * with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.StatsService.GetStats
    */

@@ -612,12 +612,12 @@ export const SuppressionService: GenService<{
   /**
    * Imports a list of addresses. Invalid addresses are skipped and reported; all others are imported in one commit.
    *
-   * An import never removes an address from a list. A permanent entry of an address stays as it is; one that would
-   * expire is replaced by a permanent one.
+   * An import never removes an address from a list. A permanent entry is not changed. A permanent
+   * entry replaces an entry that would expire.
    *
    * With `dry_run` it only counts. Requests with the same `import_id` are one import, which can be undone.
    *
-   * An account runs four imports at a time. More wait for some seconds, and are then refused with
+   * An account runs four imports at a time. Further calls wait for some seconds, and are then refused with
    * `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.SuppressionService.Import
@@ -646,8 +646,8 @@ export const SuppressionService: GenService<{
    * Lists the entries of the account and its tenants, newest first. An entry is listed when it matches every filter
    * given.
    *
-   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
-   * `rate_limit_exceeded`.
+   * An account runs four lists, counts and statistics at a time. Further calls wait for a moment, and are then refused
+   * with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.SuppressionService.List
    */
@@ -657,8 +657,8 @@ export const SuppressionService: GenService<{
     output: typeof SuppressionServiceListResponseSchema;
   },
   /**
-   * Adds one address and returns its entry. A permanent entry of the address stays as it is; one that would expire is
-   * replaced by a permanent one.
+   * Adds one address and returns its entry. A permanent entry is not changed. A permanent entry replaces an
+   * entry that would expire.
    *
    * @generated from rpc verdict.v1.SuppressionService.Add
    */

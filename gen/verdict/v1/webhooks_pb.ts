@@ -248,7 +248,7 @@ export const ListEndpointsResponseSchema: GenMessage<ListEndpointsResponse> = /*
   messageDesc(file_verdict_v1_webhooks, 8);
 
 /**
- * The endpoint to add. It is pushed the events that match every filter.
+ * The endpoint to add. The service pushes the events to it that match every filter.
  *
  * @generated from message verdict.v1.CreateEndpointRequest
  */
@@ -403,7 +403,7 @@ export type UpdateEndpointRequest = Message<"verdict.v1.UpdateEndpointRequest"> 
   domains: string[];
 
   /**
-   * True to push no events that are stored later. Dispatches that wait go on.
+   * True to push no events that are stored later. Waiting dispatches continue.
    *
    * @generated from field: optional bool disabled = 9;
    */
@@ -504,8 +504,8 @@ export const RotateEndpointSecretRequestSchema: GenMessage<RotateEndpointSecretR
   messageDesc(file_verdict_v1_webhooks, 15);
 
 /**
- * A webhook endpoint. It is pushed the events that match every filter; all events are stored, and you can replay those
- * that were not pushed.
+ * A webhook endpoint. The service pushes the events to it that match every filter. It stores all events, and you can
+ * replay those that were not pushed.
  *
  * @generated from message verdict.v1.Endpoint
  */
@@ -815,8 +815,8 @@ export const WebhookService: GenService<{
     output: typeof EndpointSchema;
   },
   /**
-   * Changes an endpoint. Fields that are not given keep their values. A new URL keeps the secret, and attempts that
-   * wait go to it. The filters and `disabled` affect only events that are stored later.
+   * Changes an endpoint. Fields that are not given keep their values. A new URL keeps the secret, and waiting attempts
+   * go to it. The filters and `disabled` affect only events that are stored later.
    *
    * @generated from rpc verdict.v1.WebhookService.UpdateEndpoint
    */
@@ -826,7 +826,7 @@ export const WebhookService: GenService<{
     output: typeof EndpointSchema;
   },
   /**
-   * Deletes an endpoint and its secret. Attempts that wait for it are cancelled. You can replay their events to another
+   * Deletes an endpoint and its secret. Waiting attempts are cancelled. You can replay their events to another
    * endpoint.
    *
    * @generated from rpc verdict.v1.WebhookService.DeleteEndpoint

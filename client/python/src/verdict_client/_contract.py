@@ -298,8 +298,8 @@ class SmtpEvidence(TypedDict):
     several recipients and the server was asked for a transaction.
     """
     decided_by: NotRequired[DecidedBy]
-    """What of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient that
-    the server was not asked about alone.
+    """Which part of the reply decided how it was read. Present with `read_as`, unless no reply decided: a recipient
+    that the server was not asked about alone.
     """
     words: NotRequired[str]
     """The phrase of the reply that decided. Present when words decided."""
@@ -352,7 +352,7 @@ class Tls(TypedDict):
 class SmtpTimings(TypedDict):
     """How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach
     it, or did not need it because a connection was already open. With several tries a phase is the sum of them
-    all. What is missing to `duration_ms` went into the checks before, and into waiting for a connection.
+    all. The rest of `duration_ms` went into the checks before, and into waiting for a connection.
     """
 
     dns: NotRequired[float]
@@ -398,12 +398,12 @@ class TriedHost(TypedDict):
 
 
 DecidedBy = Literal["words", "status", "code", "report"]
-"""What of a reply or report decided how it was read.
+"""Which part of a reply or report decided how it was read.
 
 - `words`: Its words: see `words`.
 - `status`: Its enhanced status code.
 - `code`: Nothing but its reply code.
-- `report`: Its being a complaint.
+- `report`: The report is a complaint.
 """
 
 
@@ -442,9 +442,9 @@ class RecipientOutcomeBounced(TypedDict):
     sends it again.
     """
     detail: NotRequired[str]
-    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the
-    service could not try the recipient, although others of the message have an outcome: nothing was sent to it,
-    and no server said anything.
+    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when a fault
+    of the service kept it from sending to the recipient, although other recipients of the message have an
+    outcome: nothing was sent to this one, and no server decided on it.
     """
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
@@ -467,9 +467,9 @@ class RecipientOutcomeRejected(TypedDict):
     simulator's address.
     """
     detail: NotRequired[str]
-    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when the
-    service could not try the recipient, although others of the message have an outcome: nothing was sent to it,
-    and no server said anything.
+    """Why the recipient was rejected and what to do about it. It begins with "a fault of this service" when a fault
+    of the service kept it from sending to the recipient, although other recipients of the message have an
+    outcome: nothing was sent to this one, and no server decided on it.
     """
     kind: RecipientKind
     """Field of the request that the recipient was given in."""
@@ -1011,7 +1011,7 @@ class ListedFeedback(TypedDict):
     recipient: str
     """Address of the recipient that the report is about."""
     member: NotRequired[bool]
-    """True when another mailbox failed than that of the recipient, such as a member of a list or alias."""
+    """True when a mailbox other than the recipient's failed, such as a member of a list or alias."""
 
 
 _GetEmailResponseDeliveredKeywords = TypedDict("_GetEmailResponseDeliveredKeywords", {"from": str})
@@ -1273,8 +1273,8 @@ class Feedback(TypedDict):
     detail: NotRequired[str]
     """Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint."""
     member: NotRequired[bool]
-    """True when another mailbox failed than that of the recipient, such as a member of a list or alias. Such a
-    failure says nothing of the recipient and never suppresses it.
+    """True when a mailbox other than the recipient's failed, such as a member of a list or alias. Such a failure
+    says nothing of the recipient and never suppresses it.
     """
     evidence: NotRequired[Evidence]
     """How the report was read. Absent for a report that an earlier version stored."""
@@ -1304,12 +1304,13 @@ class Evidence(TypedDict):
 
 
 EvidenceKind = Literal["complaint", "unknown", "status", "refused", "full"]
-"""What a reply or report says against an address. How often it must be said before the address is suppressed, and
-for how long it then is, depends on the kind and on what was delivered before.
+"""What a reply or report says against an address. The kind, and what was delivered before, decide how many replies
+or reports suppress the address, and for how long.
 
 - `complaint`: The recipient complained.
 - `unknown`: Without doubt there is no such mailbox or user.
-- `status`: The same by the status code alone, beside words that the service does not know.
+- `status`: The status code says that there is no such mailbox or user, and the service does not know the words
+  beside it.
 - `refused`: The mailbox does not take mail, and may exist.
 - `full`: The mailbox has no space.
 """
@@ -2118,8 +2119,8 @@ class ListEndpointsResponse(TypedDict):
 
 
 class Endpoint(TypedDict):
-    """A webhook endpoint. It is pushed the events that match every filter; all events are stored, and you can replay
-    those that were not pushed.
+    """A webhook endpoint. The service pushes the events to it that match every filter. It stores all events, and you
+    can replay those that were not pushed.
     """
 
     endpoint_id: str
@@ -2178,7 +2179,7 @@ class WebhookHealth(TypedDict):
 
 
 class CreateEndpointRequest(TypedDict):
-    """The endpoint to add. It is pushed the events that match every filter."""
+    """The endpoint to add. The service pushes the events to it that match every filter."""
 
     url: str
     """URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`."""
@@ -2220,7 +2221,7 @@ class UpdateEndpointRequest(TypedDict):
     domains: NotRequired[list[str] | None]
     """Push only events of sends whose From has one of these domains, at most 20. `[]` removes the filter."""
     disabled: NotRequired[bool | None]
-    """True to push no events that are stored later. Dispatches that wait go on."""
+    """True to push no events that are stored later. Waiting dispatches continue."""
 
 
 class DeleteEndpointResponse(TypedDict):
@@ -2978,7 +2979,9 @@ class EmailDeliveryPayloadBounced(TypedDict):
     tenant_id: NotRequired[str]
     """Tenant given with the send."""
     detail: NotRequired[str]
-    """The fault of this service that kept the recipient from being tried, beside others of the message."""
+    """The fault of this service because of which nothing was sent to the recipient. Other recipients of the message
+    have an outcome.
+    """
 
 
 @final
@@ -3012,7 +3015,9 @@ class EmailDeliveryPayloadRejected(TypedDict):
     tenant_id: NotRequired[str]
     """Tenant given with the send."""
     detail: NotRequired[str]
-    """The fault of this service that kept the recipient from being tried, beside others of the message."""
+    """The fault of this service because of which nothing was sent to the recipient. Other recipients of the message
+    have an outcome.
+    """
 
 
 EmailDeliveryPayload = (
@@ -3026,7 +3031,7 @@ unless an address in them was erased meanwhile. Ignore unknown fields: later ver
 
 
 class PayloadEvidence(TypedDict):
-    """The part of the evidence that a payload carries. Get the event for all of it."""
+    """The part of the evidence that a payload carries. Get event returns all of it."""
 
     mx: NotRequired[str]
     """Host name of the mail exchanger."""
@@ -3070,7 +3075,7 @@ class EmailFeedbackPayload(TypedDict):
     smtp: NotRequired[ReportEvidence]
     """What the report quotes, and how it was read. Absent when it quotes nothing that could be read."""
     member: NotRequired[bool]
-    """True when another mailbox failed than that of the recipient: see `Feedback`."""
+    """True when a mailbox other than the recipient's failed: see `Feedback`."""
 
 
 class ReportEvidence(TypedDict):

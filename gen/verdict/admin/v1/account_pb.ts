@@ -52,7 +52,7 @@ export const RenameAccountResponseSchema: GenMessage<RenameAccountResponse> = /*
   messageDesc(file_verdict_admin_v1_account, 1);
 
 /**
- * The account itself. What it owns has services of its own.
+ * The account itself. Other services have what it owns.
  *
  * @generated from service verdict.admin.v1.AccountService
  */

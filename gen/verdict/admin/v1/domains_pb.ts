@@ -73,7 +73,7 @@ export type Pause = Message<"verdict.admin.v1.Pause"> & {
   refusesAll: boolean;
 
   /**
-   * Since when.
+   * When the pause began.
    *
    * @generated from field: google.protobuf.Timestamp since = 2;
    */
@@ -101,14 +101,14 @@ export type Pause = Message<"verdict.admin.v1.Pause"> & {
   emails: number;
 
   /**
-   * Those whose mailbox does not exist.
+   * Emails among them whose mailbox does not exist.
    *
    * @generated from field: uint32 bounces = 6;
    */
   bounces: number;
 
   /**
-   * Those that led to complaints.
+   * Emails among them that led to complaints.
    *
    * @generated from field: uint32 complaints = 7;
    */

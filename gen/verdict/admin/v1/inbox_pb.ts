@@ -185,7 +185,7 @@ export type GetInboxMessageResponse = Message<"verdict.admin.v1.GetInboxMessageR
   text?: string | undefined;
 
   /**
-   * Whether the message has an HTML body. The dashboard shows it in a frame, from a path of its own.
+   * Whether the message has an HTML body. The dashboard shows it in a frame, from a separate path.
    *
    * @generated from field: bool has_html = 4;
    */

@@ -4,8 +4,8 @@
 
 // The dashboard's own calls. They need a session instead of an API key, and are served over Connect only. A session has
 // 3,000 calls a minute. Calls of `verdict.v1.EmailService` that send also count against the account's tier. An account
-// runs four lists, counts, statistics and overviews at a time, with sessions and keys together. More wait for a moment,
-// and are then refused with `rate_limit_exceeded`.
+// runs four lists, counts, statistics and overviews at a time, with sessions and keys together. Further calls wait for
+// a moment, and are then refused with `rate_limit_exceeded`.
 
 import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";

@@ -233,8 +233,8 @@ export type InvitePersonResponse = Message<"verdict.admin.v1.InvitePersonRespons
   url: string;
 
   /**
-   * Whether the person also gets a mail with a link of its own (`NOTIFY_FROM`). On a UTC day on which an invitation of
-   * the account was complained about, or three of them bounced, no further one is mailed.
+   * Whether the person also gets a mail with another link (`NOTIFY_FROM`). On a UTC day on which an invitation of the
+   * account was complained about, or three of them bounced, no further one is mailed.
    *
    * @generated from field: bool mailed = 3;
    */
