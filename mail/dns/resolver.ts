@@ -76,7 +76,7 @@ const QUERY_SLOTS = 500
 
 /** The longest time that records are cached. */
 const MAX_TTL_S = 3_600
-/** How long "no such name" and "no such record" are cached. */
+/** How long "no such name" and "no such record" are cached (RFC 2308 5), whatever the SOA record says. */
 const NEGATIVE_TTL_S = 60
 // No domain can fill the memory: a longer answer is truncated to its first records (its most preferred exchangers), and
 // an answer with more text is not cached.

@@ -4,8 +4,8 @@ import { withoutUnfit } from '../../net/clean-text.ts'
 const MAX_FILENAME = 255
 
 /**
- * The base name without the characters that no name may have, at most 255 octets of UTF-8; its extension stays. Some of
- * them reorder the text after them, so that `gpj.exe` looks like `exe.jpg`.
+ * The base name (RFC 2183 2.3) without the characters that no name may have, at most 255 octets of UTF-8; its
+ * extension stays. Some of them reorder the text after them, so that `gpj.exe` looks like `exe.jpg`.
  */
 export function safeFilename(filename: string): string {
   const base = filename.toWellFormed().split(/[/\\]/).at(-1)!

@@ -4,8 +4,9 @@ import type { MailObject } from './envelope.ts'
 import type { Session } from './session.ts'
 
 /**
- * The verdicts on recipients that the server cannot take, as its reply to EHLO says: a message over its limit, 8-bit
- * content without 8BITMIME, or letters beyond ASCII without SMTPUTF8. They get no command. The others have none.
+ * The verdicts on recipients that the server cannot take, as its reply to EHLO says: a message over its limit
+ * (RFC 1870 4), 8-bit content without 8BITMIME (RFC 6152 3), or letters beyond ASCII without SMTPUTF8 (RFC 6531 3.2).
+ * They get no command. The other recipients have no verdict.
  */
 export function beyondExtensions(
   { extensions, host }: Session,

@@ -19,7 +19,7 @@ export interface EngineLimits {
   raceMs: number
   /**
    * How long a host may take for its greeting and for each command. After EHLO the last host may take what is left of
-   * the time before the dot.
+   * the time before the dot. RFC 5321 4.5.3.2 asks for minutes, and here a caller waits.
    */
   commandMs: number
   /** A server that takes longer for a reply to RCPT is expected to be on time with all recipients of a transaction. */
@@ -33,7 +33,7 @@ export interface EngineLimits {
   idleMs: number
   /** How long a host is used without TLS after a handshake with it failed. */
   cleartextMs: number
-  /** How long a reply to the dot that came too late for its caller is waited for. */
+  /** How long a reply to the dot is awaited that is too late for its caller: ten minutes (RFC 5321 4.5.3.2.6). */
   lateReplyMs: number
   /** The most connections that wait for late replies; one more closes the oldest. */
   lateReplies: number

@@ -57,7 +57,7 @@ export async function sendEnvelope(
   const { pipelining, maxSize, dsn, smtpUtf8 } = session.extensions
   const body = mail.content.isEightBit ? ' BODY=8BITMIME' : ''
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
-  // A bounce with the whole message could be too large for the server that receives bounces.
+  // RET=HDRS (RFC 3461 4.3): a bounce with the whole message could be too large for the server that receives bounces.
   const ret = dsn ? ' RET=HDRS' : ''
   const reset = session.needsReset ? ['RSET\r\n'] : []
   const utf8 = smtpUtf8 && needsExtension(mail) ? ' SMTPUTF8' : ''

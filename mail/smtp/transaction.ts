@@ -23,7 +23,7 @@ export interface TransactionResult {
 
 type ContentResult = Omit<TransactionResult, 'accepted'>
 
-/** MAIL to dot, for one message over one session. No other code sends a final dot. */
+/** MAIL to dot (RFC 5321 3.3), for one message over one session. No other code sends a final dot. */
 export async function transact(session: Session, mail: MailObject): Promise<TransactionResult> {
   const refused = beyondExtensions(session, mail)
   if (acceptedOf(refused).length === 0) return { verdicts: refused, accepted: 0, reusable: true }

@@ -44,7 +44,7 @@ export interface Wire {
   /** Stops reading and hands the socket over, for TLS. */
   detach(): Socket
   destroy(): void
-  /** Sends QUIT if the conversation is intact, and closes. `onClosed` is called once the connection has closed. */
+  /** Sends QUIT (RFC 5321 4.1.1.10) if the conversation is intact, and closes. Calls `onClosed` once it has closed. */
   quit(onClosed?: () => void): void
 }
 
