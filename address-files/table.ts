@@ -56,7 +56,7 @@ export function wordsOf(text: string): string[] {
   return parted.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
-/** Whether the words hold one of these, which may be of several words, with the words before it. */
+/** Whether the words contain one of these phrases as whole words. */
 export function holds(words: readonly string[], ...lists: readonly string[]): boolean {
   const text = ` ${words.join(' ')} `
   return lists.some((list) => list.split(', ').some((one) => text.includes(` ${one} `)))

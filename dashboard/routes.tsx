@@ -90,7 +90,7 @@ const messages = createRoute({
   component: lazyRouteComponent(() => import('./messages/messages-page.tsx'), 'MessagesPage'),
 })
 
-/** What of a message is open. */
+/** The parts of a message that are open. */
 interface OpenParts {
   recipient?: string
   event?: string

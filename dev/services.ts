@@ -42,7 +42,7 @@ export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string;
       for (const { drain } of processes) drain()
       const ended = Promise.all(processes.map(({ gone }) => gone))
       await Promise.race([ended, ...hurry])
-      // Those that have ended do not notice.
+      // Processes that have ended do not notice.
       for (const { kill } of processes) kill()
       await ended
     },

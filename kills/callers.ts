@@ -11,7 +11,7 @@ const PAUSE_MS = 2_000
 /** A caller waits before it tries again. */
 const RETRY_MS = 500
 
-/** Where recipients are: the second domain is slow, and each has another domain at the same server. */
+/** The recipients' domains. The second one is slow. Each of the last two has the server of one of the first two. */
 export const DOMAINS = ['one.example', 'two.example', 'also.one.example', 'also.two.example']
 
 interface Letter {

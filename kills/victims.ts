@@ -167,7 +167,7 @@ function victimsOf(world: KillWorld, random: Random, log: KillLog): Victim[] {
   return [...APIS.map(api), worker, postgres, session, temporalServer]
 }
 
-/** What of it has ended gets no signal. */
+/** Processes that have ended get no signal. */
 function signalAll(pids: number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

@@ -33,7 +33,7 @@ const ALIKE = 2
  * of the network that holds most.
  */
 export function createFairDoor({ places }: { places(): number }): FairDoor {
-  /** The one that has been silent longest comes first. */
+  /** The guest that has been silent longest comes first. */
   const guests = new Map<string, Guest>()
   const held = createHoldings()
 

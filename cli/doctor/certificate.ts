@@ -79,7 +79,7 @@ function servedBy(url: URL): Promise<Served | string> {
     },
     () => {
       const certificate = socket.getPeerX509Certificate()
-      // The host is checked apart from this, with words of its own.
+      // Another check compares the host, and has its own message.
       const code = socket.authorized ? undefined : String(socket.authorizationError)
       const refusal = code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? undefined : code
       resolve(certificate ? { certificate, refusal } : 'no certificate')

@@ -14,7 +14,7 @@ const STATES: Partial<Record<ReplayState, Shown>> = {
 
 export type Counts = Pick<Replay, 'state' | 'total' | 'dispatched' | 'acknowledged' | 'waiting'>
 
-/** The state of a replay. One that has dispatched every event is shown as what the endpoint made of them. */
+/** The state of a replay. When it has dispatched every event, it shows what the endpoint did. */
 export function shownReplay({ state, total, dispatched, acknowledged, waiting }: Counts): Shown {
   if (state === ReplayState.RUNNING) {
     // After the last acknowledgement it has only its own end to store.

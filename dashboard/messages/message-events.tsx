@@ -57,8 +57,8 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
 }
 
 /**
- * Outcomes in the order of the recipients, then reports, the oldest first. Of many, first reports and those that an
- * endpoint has not acknowledged.
+ * Outcomes in the order of the recipients, then reports, the oldest first. When there are many, reports and events that
+ * an endpoint has not acknowledged come first.
  */
 function inOrder(newestFirst: Event[], outcomes: EmailEvent[]): Event[] {
   const places = new Map(outcomes.map(({ eventId }, place) => [eventId, place]))

@@ -151,7 +151,7 @@ function Server({ recipients }: Pick<ListedEmail, 'recipients'>) {
 
 interface CellProps {
   row: ListedEmail
-  /** The one that the row names. */
+  /** The recipient that the row names. */
   recipient: ListedRecipient
 }
 

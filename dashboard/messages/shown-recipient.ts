@@ -11,8 +11,9 @@ interface Sought {
 }
 
 /**
- * The recipient that a row of the list names. The status beside the name is this recipient's: the one that the list is
- * filtered by, else the first that gives the email its status. Of a delivered email it is one that a report is about.
+ * The recipient that a row of the list names. The status beside the name is this recipient's: the
+ * recipient that the list is filtered by, else the first that gives the email its status. A delivered email shows the
+ * recipient that a report is about.
  */
 export function shownRecipient(email: ListedEmail, { recipient, inDoubt, feedback }: Sought): ListedRecipient {
   const { recipients, status, reason } = email

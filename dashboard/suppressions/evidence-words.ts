@@ -13,7 +13,7 @@ export const kindOfName = (name: string | undefined) => KINDS.find(([, known]) =
 
 export const kindWord = (kind: EvidenceKind | undefined) => KINDS.find(([value]) => value === kind)?.[2]
 
-/** What of a reply or report decided, before the phrase where it was its words. */
+/** Which part of a reply or report decided. When its words did, the phrase follows. */
 export function decidedWords({ decidedBy, enhanced, code }: Pick<Evidence, 'decidedBy' | 'enhanced' | 'code'>): string {
   switch (decidedBy) {
     case DecidedBy.WORDS:

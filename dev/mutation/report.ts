@@ -8,7 +8,7 @@ interface Count {
   timedOut: number
   /** Survivors of the quick tests that met no slow one. */
   open: number
-  /** Killed or timed out, of all. Of the open ones as many as slow tests killed of the others. */
+  /** The share that was killed or timed out. Open mutants count with the share of the others that slow tests killed. */
   percent: number
 }
 

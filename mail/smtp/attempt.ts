@@ -81,7 +81,7 @@ export const isAtLeast = (kind: Kind | undefined, other: Kind | undefined): bool
 
 const rankOf = (kind: Kind | undefined) => (kind === undefined ? KINDS.length : KINDS.indexOf(kind))
 
-/** What of a reply decided: its words, its RFC 3463 status, or nothing but its code. */
+/** Which part of a reply decided: its words, its RFC 3463 status, or nothing but its code. */
 export type DecidedBy = 'words' | 'status' | 'code'
 
 /** What a refusal speaks of, and the row of the rules that decided: `sender`, `rate`. */
@@ -201,7 +201,7 @@ export interface Asker {
   accountId?: string
   /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number
-  /** What of the time since the start was this service's own, in milliseconds: all but the look-ups. */
+  /** How long this service's own work and waits took since the start, in milliseconds, without the look-ups. */
   ownMs?: number
   /**
    * 15 s of it are kept for the reply to a dot; all before the dot, with any waiting, shares the rest.

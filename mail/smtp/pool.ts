@@ -56,7 +56,7 @@ interface PoolOptions {
 /** Limits the connections to each site and keeps idle sessions for reuse. The engine has one pool. */
 export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOptions) {
   const sites = new Map<string, SiteConnections>()
-  // A site with limits of its own is no other machine's.
+  // A site that brings its own limits is not shared with other machines.
   const openLocally = createLocalPlaces()
   let isClosed = false
 

@@ -92,7 +92,7 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
         .select()
         .from(suppressionImports)
         .where(eq(suppressionImports.accountId, accountId))
-        // One that runs is listed however many have ended since it was started, so that it can be cancelled.
+        // A running import is listed however many have ended since it was started, so that it can be cancelled.
         .orderBy(desc(eq(suppressionImports.state, 'running')), desc(suppressionImports.id))
         .limit(LISTED)
       return { imports: rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(importOf) }

@@ -36,7 +36,7 @@ export async function readMailAside(accountId: string, source: Buffer): Promise<
   return source.length <= LARGE_BYTES ? readMail(source) : readInThread(accountId, source)
 }
 
-/** Reads a message as it was sent. One that was not, because its form has a fault, has only its source to show. */
+/** Reads a message as it was sent. Of a message with a fault in its form, only the source can be shown. */
 export function readMail(octets: Uint8Array): DisplayedMail {
   const source = bufferOf(octets)
   const header = readRawHeader(source, { mayBeUtf8: true })

@@ -151,7 +151,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
         .select()
         .from(rangeReplays)
         .where(eq(rangeReplays.accountId, accountId))
-        // One that runs is listed however many have ended since it was started, so that it can be cancelled.
+        // A running replay is listed however many have ended since it was started, so that it can be cancelled.
         .orderBy(desc(eq(rangeReplays.state, 'running')), desc(rangeReplays.id))
         .limit(LISTED)
       const newestFirst = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))

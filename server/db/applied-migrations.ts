@@ -119,7 +119,7 @@ export async function checkMigrations(db: Database): Promise<MigrationCheck> {
   return checkApplied(await readAppliedMigrations(db))
 }
 
-/** Throws for a database that this version must not touch. One that lacks migrations may still get them. */
+/** Throws for a database that this version must not touch. A database that lacks migrations may still get them. */
 export function refuseUnusable(check: MigrationCheck): void {
   if (check.state !== 'ok' && !check.fault.canPass) throw new UnusableDatabase(check.fault)
 }

@@ -18,7 +18,7 @@ import { type Outage, throughOutage } from './outage.ts'
 // - A wait must pay. After a wait in vain the next two rows go out at once, then four, and so on up to 64.
 //
 // A lock on the rows of one account must not hold up all others. A statement that gave up a lock runs again, each
-// account by itself. One that gives it up alone is held: its rows have a lane of their own until one of them is stored.
+// account by itself. An account that gives it up alone is held: its rows have their own lane until one is stored.
 //
 // Two more things make a statement cheap: it runs on the first connection that is free, so that at low load the same
 // few server processes run all (warm.ts), and claim and record have a short form for the usual send.

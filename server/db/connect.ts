@@ -98,7 +98,8 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     fetch_types: false,
     // An idle connection is closed before its silence could be mistaken for that of a dead server.
     idle_timeout: statementMs / 1_000,
-    // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
+    // A pooler refuses settings, because it shares its sessions. The settings of the database's user apply instead
+    // (docs/scaling.md).
     connection: { application_name: APPLICATION, ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
   } as const
   // Drizzle sets which types the driver parses, so the warm connections need it, too.

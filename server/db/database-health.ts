@@ -24,7 +24,7 @@ const PROBE = `create temporary table verdict_room on commit drop as
   select repeat('x', 1900) as octets from generate_series(1, 2000)`
 
 /**
- * Why PostgreSQL refused a statement, if the whole database takes no writes. Nothing of the statement was done. The
+ * Why PostgreSQL refused a statement, if the whole database takes no writes. The statement changed nothing. The
  * query builder wraps the driver's errors.
  */
 export function refusalOf(error: unknown): WriteRefusal | undefined {

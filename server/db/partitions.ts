@@ -67,7 +67,7 @@ async function makePartition(db: Database, table: string, name: string): Promise
 }
 
 /**
- * SQL: the first day, from today on in UTC, that lacks a partition of a table of history. Nothing of a send can be
+ * SQL: the first day, from today on in UTC, that lacks a partition of a table of history. No send can be
  * stored on it. NULL when no day of the next ten lacks one.
  */
 export const FIRST_MISSING_DAY = `(

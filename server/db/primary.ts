@@ -44,8 +44,8 @@ const SUSPECT_EVERY_MS = 1_000
  * last one to the primary broke. One server is not asked before it has served: behind its name, another one can take
  * over, and a proxy can accept connections while there is none.
  *
- * A standby is never used. Of two servers that take writes, the one that was promoted last is used, and none that was
- * promoted before one seen earlier: an old primary that comes back without knowing of its successor would accept
+ * A standby is never used. When two servers take writes, the one promoted last is used. A server that was promoted
+ * before one seen earlier is never used: an old primary that comes back without knowing of its successor would accept
  * writes that are lost.
  */
 export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Primary {

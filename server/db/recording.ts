@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** The steps of a send after its claim. */
 type Kind = 'marker' | 'record'
 
-/** When a step has not been stored for this long, and no other of its kind was since it began, nothing is mailed. */
+/** Nothing is mailed when a step has waited this long to be stored, and no step of its kind was stored meanwhile. */
 const PATIENCE_MS = 3_000
 /** While markers wait, one of them is tried each second. */
 const TRY_EVERY_MS = 1_000

@@ -3,7 +3,7 @@ import { matchingForm, parseMailbox } from '../../mail/address.ts'
 import type { ErasedFormOf } from '../reputation/erased-form.ts'
 import { belongsToOther } from './neighbours.ts'
 
-/** What stands for a text that is erased as a whole. */
+/** Replaces a text that is erased as a whole. */
 export const ERASED_TEXT = '[erased]'
 
 /** An address that is looked for, and what replaces it. */

@@ -25,7 +25,7 @@ export interface Diagnosis {
   readAs?: string
   /** What the evidence says about the address. */
   kind?: Kind
-  /** What of the evidence decided, and its phrase where words did. */
+  /** Which part of the evidence decided, and the phrase when words decided. */
   decidedBy?: DecidedBy
   words?: string
   /** The enhanced status code. */
@@ -80,7 +80,7 @@ export function diagnose({ recipient, status = '', lines: reported, mx = '', our
   const inText = quoted ? undefined : lines.map((line) => STATUS.exec(line)?.[1]).find((found) => found !== undefined)
   // The status of the reporter is no evidence for a reply that has none.
   const candidates = quoted ? [reply.enhanced] : [reply.enhanced, status, inText]
-  // One that ends with .0.0 says no more than the first digit of a reply code.
+  // A code that ends with .0.0 says no more than the first digit of a reply code.
   const enhanced = candidates.find((each) => each && !each.endsWith('.0.0'))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'

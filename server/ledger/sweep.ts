@@ -14,7 +14,7 @@ const REST_S = 15
 const REST = 'sweep_rest'
 const NOT_TRIED = 'it stopped before this recipient was tried'
 const MESSAGES_PER_ROUND = 100
-/** A round that never hears from the database does not keep the next one from running. */
+/** A round to which the database never responds does not keep the next one from running. */
 const ROUND_MS = 60_000
 
 const isDue = (which: string) => `lease_until < clock_timestamp() and ${which}

@@ -75,7 +75,7 @@ export async function runProcess(parts: Process): Promise<void> {
       log.info('drained')
     }
     drainWhenStopped(drain, (error) => log.fatal({ err: error }, `the ${name} could not end everything`))
-    // A parent may send a signal as soon as it hears this.
+    // A parent may send a signal as soon as it gets this message.
     process.send?.(message)
   } catch (error) {
     log.fatal({ err: error }, `the ${name} cannot start`)

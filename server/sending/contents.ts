@@ -4,7 +4,7 @@ import { type RawBody, type RawHeader, readRawBody } from '../../mail/mime/raw/r
 import { bufferOf } from '../../net/bytes.ts'
 import { inThread, LARGE_BYTES } from '../async/threads.ts'
 
-/** What of a request must be read octet by octet. */
+/** The parts of a request that must be read octet by octet. */
 export interface Given {
   raw?: { source: Uint8Array; header: RawHeader }
   /** HTML whose text is wanted. */

@@ -20,8 +20,8 @@ export type StoreEnding = <T>(
 ) => Promise<T>
 
 /**
- * Creates the function that stores what this process knows of a send, however long that takes: also when its caller has
- * gone, and before the sweeper. `store` runs until it returns, or throws an error made by `fail`. After the lease a row
+ * Creates the function that stores what this process knows of a send, however long that takes, even when its caller has
+ * left, and before the sweeper. `store` runs until it returns, or throws an error made by `fail`. After the lease a row
  * that PostgreSQL refuses is left to the sweeper, which has less to store. A shutdown waits for what is not stored
  * (`db.recording.idle`).
  */

@@ -29,7 +29,7 @@ export function rejected(recipient: Recipient, reason: Reason): RecipientOutcome
   return create(RecipientOutcomeSchema, { ...named(recipient), status: DeliveryStatus.REJECTED, reason })
 }
 
-/** Nothing arrived, and it may the next time. An outcome in doubt is never one of them. */
+/** Nothing was delivered, and a later attempt may succeed. An outcome in doubt is never retryable. */
 const RETRYABLE: readonly Reason[] = [Reason.TEMPORARY_FAILURE, Reason.CONNECTION_TIMEOUT]
 
 export function bounced(recipient: Recipient, reason: Reason, smtp?: Evidence): RecipientOutcome {

@@ -72,7 +72,7 @@ export function createKnownRecipients(db: Database) {
       }),
     )
 
-  /** Gives stored results to recipients. Those that another request is sending to stay without. */
+  /** Gives stored results to recipients. Recipients to which another request is sending get none. */
   async function readStored(recipients: KnownRecipient[], sandbox: boolean): Promise<void> {
     const held = Map.groupBy(
       recipients.filter(({ holder }) => holder),

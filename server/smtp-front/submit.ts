@@ -144,7 +144,7 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     return { ...message, raw: { ...message.raw!, header } }
   }
 
-  /** Gives results to the recipients that have none. Those that another request is sending to stay without. */
+  /** Gives results to the recipients that have none. Recipients to which another request is sending get none. */
   async function answerAll(recipients: KnownRecipient[], message: Message, mail: Mail): Promise<void> {
     const { accountId, sandbox } = mail
     const open = recipients.filter(({ result }) => !result)

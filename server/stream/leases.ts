@@ -72,7 +72,7 @@ export function createStreamLeases(db: Database, report: (error: unknown) => voi
 
   return {
     async take(accountId) {
-      // One that opens streams over its limit costs the database nothing.
+      // An account that opens streams over its limit costs the database nothing.
       if ((open.get(accountId) ?? 0) >= MAX_STREAMS) throw tooMany()
       let isTaken = false
       try {

@@ -13,7 +13,7 @@ export interface Batch<Shown> {
 
 /** A stream that has read everything up to a moment ago. */
 export interface Follower<Shown> {
-  /** Takes the next events of the account. They may begin with some that the stream has. */
+  /** Takes the next events of the account. The first of them may be events that the stream has already. */
   take(batch: Batch<Shown>): void
   /** Called once when the reader stops: its database failed, or another server took its place. */
   end(cause: unknown): void

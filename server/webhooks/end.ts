@@ -179,7 +179,7 @@ export const FINISH = `
   ${intoDispatchHistory('over', `case when ${LOST_ENDPOINT} then 'cancelled' else $2 end`, ENDED_NOW)}`
 
 /**
- * Ends dispatches that are not acknowledged. Those that are already over stay as they are. An attempt that was running
+ * Ends dispatches that are not acknowledged. Dispatches that have ended are not changed. An attempt that was running
  * becomes `unknown`.
  */
 export async function finishDispatches(db: Database, ids: string[], state: 'exhausted' | 'cancelled'): Promise<void> {

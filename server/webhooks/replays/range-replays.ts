@@ -113,7 +113,7 @@ export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report
     return { state: newState, dispatched: dispatched + count, total, waitMs: part.isLast ? 0 : paceMs }
   }
 
-  /** Starts the workflows of dispatches. Those that do not start now are started by the hand-over loop. */
+  /** Starts the workflows of dispatches. The hand-over loop starts those that do not start now. */
   async function start(groups: ReturnType<typeof groupsOf>): Promise<void> {
     const starts = await Promise.allSettled(groups.map((group) => workflows.start(group)))
     for (const result of starts) if (result.status === 'rejected') report(result.reason)
@@ -215,8 +215,8 @@ async function lookAhead(
 }
 
 /**
- * Starts the workflows of running replays again. One that runs stays as it is. One is missing after a crash between the
- * commit of the replay and its start, or when Temporal lost its history.
+ * Starts the workflows of running replays again. A running workflow is not changed. A workflow is missing after a crash
+ * between the commit of the replay and its start, or when Temporal lost its history.
  */
 export async function resumeReplays(db: Database, workflows: Pick<Workflows, 'startReplay'>): Promise<void> {
   const { id, accountId, filter, total, state } = rangeReplays
