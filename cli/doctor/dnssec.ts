@@ -7,7 +7,7 @@ const QUERY_MS = 2_000
 /** A signed zone that every resolver asks its own servers for. */
 const SIGNED = 'org'
 
-/** Whether the resolvers say what they have validated: otherwise no TLSA record is ever used. */
+/** Whether the resolvers validate DNSSEC and say so. Otherwise no TLSA record is ever used. */
 export const dnssec: Check = {
   name: 'dnssec',
   about: 'with `DNSSEC=trust`, every DNS resolver validates',

@@ -87,7 +87,7 @@ export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): At
         queued--
         yield hold(queue, event)
       }
-      // Adds the queue behind the others, where the loop meets it again.
+      // Adds the queue behind the others, so that the loop comes to it again.
       updateReady(queue)
       forgetIfEmpty(queue)
     }

@@ -176,7 +176,7 @@ async function sleepAndRead(ms: number): Promise<void> {
 
 /**
  * Resolves after an idle turn of the event loop. A turn is idle when it was shorter than SHORT_TURN_MS and `count` did
- * not change in it. A busy process may have no short turn, so after ANY_LENGTH_AFTER_MS only `count` decides. After
+ * not change in it. A busy process may have only long turns, so after ANY_LENGTH_AFTER_MS only `count` decides. After
  * GIVE_UP_AFTER_MS, or at the deadline, any turn will do.
  */
 async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0): Promise<void> {
