@@ -385,7 +385,7 @@ export type SuppressionScope = 'global' | 'account' | 'tenant'
 /**
  * What created a suppression entry.
  *
- * - `bounce`: A message to the address bounced: the mailbox does not exist, or was refused or full several times.
+ * - `bounce`: A message to the address bounced: the mailbox does not exist, or refused mail or was full several times.
  * - `complaint`: The recipient complained about a message.
  * - `import`: The address was imported.
  * - `manual`: The address was added by hand.

@@ -6,7 +6,7 @@ import type { FrontShares } from './shares.ts'
 
 /** A message this many times too large is cut off. A smaller one is read and refused at its end, as SMTP requires. */
 const FAR_TOO_LARGE = 2
-/** What each connection may always hold of a message. Of more, all messages of an account take half of the memory. */
+/** Each connection may always hold this much of a message. Beyond it, an account may take half of the memory. */
 const ALWAYS_HELD = 64 * 1024
 
 interface Reception {

@@ -1040,7 +1040,7 @@ export const SuppressionReason = {
   UNSPECIFIED: 0,
 
   /**
-   * A message to the address bounced: the mailbox does not exist, or was refused or full several times.
+   * A message to the address bounced: the mailbox does not exist, or refused mail or was full several times.
    *
    * @generated from enum value: SUPPRESSION_REASON_BOUNCE = 1;
    */

@@ -438,7 +438,8 @@ export type GetInvitationResponse = Message<"verdict.admin.v1.GetInvitationRespo
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Whether the address has a sign-in. True only for the link of a mail, because its holder reads mail to the address.
+   * Whether a person with this address exists. Always false for a link that was not mailed: its holder has not proved
+   * that they read mail to the address.
    *
    * @generated from field: bool has_sign_in = 6;
    */
