@@ -35,8 +35,8 @@ export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
 const shiftsTo = (first: number) => Array.from({ length: first / 5 + 1 }, (_, i) => first - 5 * i)
 
 /**
- * `publicId` of db/ids.ts, as macros: two characters are eight bits, and each twelve of the others 60. DuckDB's `to_base`
- * has other letters, and to translate them takes longer than all of this.
+ * `publicId` of db/ids.ts, as macros: two characters for the first eight bits, then twelve for each 60. DuckDB's
+ * `to_base` uses other letters, and translating them takes longer than all of this.
  */
 const PUBLIC_IDS = [
   `create macro number(hex, start, digits) as ('0x' || substr(hex, start, digits))::bigint`,
