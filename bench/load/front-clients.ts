@@ -66,6 +66,7 @@ async function client(
     buffer += data
     wake()
   })
+  socket.on('close', () => wake())
   async function reply(): Promise<string> {
     for (;;) {
       const [whole] = /^(?:\d{3}-[^\r]*\r\n)*\d{3} [^\r]*\r\n/.exec(buffer) ?? []
@@ -73,6 +74,7 @@ async function client(
         buffer = buffer.slice(whole.length)
         return whole
       }
+      if (socket.destroyed) throw new Error(`The connection was closed: ${buffer}`)
       await new Promise<void>((resolve) => {
         wake = resolve
       })
