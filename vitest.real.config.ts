@@ -45,7 +45,7 @@ const STATEMENTS = [
   'test/{db,ledger,reputation,sending}/**/*.test.ts',
   'test/inbound/{feedback.waiting,retried-messages}.test.ts',
   'test/stream/leases.test.ts',
-  'test/webhooks/{attempts.thorough,hand-over.waiting}.test.ts',
+  'test/webhooks/{attempt/attempts.thorough,queue/hand-over.waiting}.test.ts',
 ]
 
 /** Run by test/real/run.ts, which brings what the tests need. */

@@ -52,7 +52,7 @@ import { createEventReads } from './stream/read-events.ts'
 import { createRightWatch } from './stream/rights.ts'
 import { createEventStreams } from './stream/streams.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
-import type { createPost } from './webhooks/post.ts'
+import type { createPost } from './webhooks/post/post.ts'
 import { createReplay } from './webhooks/replays/replay.ts'
 
 export interface ApiParts extends Backend, Pick<AppParts, 'log' | 'checks' | 'trustProxy' | 'onEnd'> {

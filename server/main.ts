@@ -38,7 +38,7 @@ import {
   watchTemporal,
   watchWrites,
 } from './telemetry/watch-parts.ts'
-import { createPost } from './webhooks/post.ts'
+import { createPost } from './webhooks/post/post.ts'
 
 // `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> SMTP front -> listen.
 

@@ -11,7 +11,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'net/bounded-map.ts': ['entries'],
     'server/simulator/inbox.ts': ['kept'],
     'server/telemetry/instruments.ts': ['points'],
-    'server/webhooks/attempt-queues.ts': ['queues', 'ready'],
+    'server/webhooks/queue/attempt-queues.ts': ['queues', 'ready'],
   },
   'the limits of connections and their streams': {
     'server/db/primary.ts': ['sockets'],
@@ -27,7 +27,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/late-replies.ts': ['sessions'],
     'mail/smtp/pool.ts': ['sites'],
     'server/shaping/shared-places.ts': ['shares', 'rows'],
-    'server/webhooks/connections.ts': ['all', 'idle', 'origins'],
+    'server/webhooks/post/connections.ts': ['all', 'idle', 'origins'],
   },
   'the work in flight: an entry leaves with its work': {
     'server/access/identify.ts': ['pendingHashes'],
@@ -50,8 +50,8 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/stream/leases.ts': ['open', 'stale'],
     'server/stream/rights.ts': ['onLost', 'watched'],
     'server/stream/tail.ts': ['followers', 'groups'],
-    'server/webhooks/attempt-once.ts': ['running'],
-    'server/webhooks/dispatcher.ts': ['openWork'],
+    'server/webhooks/attempt/attempt-once.ts': ['running'],
+    'server/webhooks/queue/dispatcher.ts': ['openWork'],
   },
   'the accounts and keys that exist': {
     'server/access/last-use.ts': ['usedKeyIds', 'usedKeyIds'],

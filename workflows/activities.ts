@@ -2,7 +2,7 @@ import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from 
 import { createFairSlotsByKey } from '../net/fair-slots.ts'
 import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/process/log.ts'
-import type { AttemptOnce, AttemptResult } from '../server/webhooks/attempt-once.ts'
+import type { AttemptOnce, AttemptResult } from '../server/webhooks/attempt/attempt-once.ts'
 import type { ReplayStep } from '../server/webhooks/replays/range-replays.ts'
 import { describeResponses } from './responses.ts'
 import { GROUPS_PER_ENDPOINT, MAX_GROUP, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from './worker-limits.ts'

@@ -8,7 +8,7 @@ import {
 import type { SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { publicId } from '../server/db/ids.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
-import type { Group, ReplayOfMany, Workflows } from '../server/webhooks/workflows.ts'
+import type { Group, ReplayOfMany, Workflows } from '../server/webhooks/queue/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
 import { createKnownAttributes } from './known-attributes.ts'

@@ -1,5 +1,5 @@
-import { type CauseCode, causeOf } from '../server/webhooks/causes.ts'
-import type { StoredOutcome } from '../server/webhooks/post-outcomes.ts'
+import { type CauseCode, causeOf } from '../server/webhooks/post/causes.ts'
+import type { StoredOutcome } from '../server/webhooks/post/post-outcomes.ts'
 
 /** How an attempt ended that was not acknowledged; empty when another process made the attempt. */
 interface FailedAttempt {

@@ -1,7 +1,7 @@
 import type { Config } from '../server/config/config.ts'
 import { fail } from '../server/errors.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
-import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../server/webhooks/workflows.ts'
+import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../server/webhooks/queue/workflows.ts'
 import type { WorkerState } from './inspection.ts'
 import { clientInterceptors } from './interceptors.ts'
 import { MAX_GROUP } from './worker-limits.ts'

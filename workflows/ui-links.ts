@@ -1,7 +1,7 @@
 import type { ConnectionLike } from '@temporalio/client'
 import { inTime } from '../server/async/timeout.ts'
 import { publicId } from '../server/db/ids.ts'
-import type { DeliveryView, LinkWorkflow, ViewedDeliveries } from '../server/webhooks/workflows.ts'
+import type { DeliveryView, LinkWorkflow, ViewedDeliveries } from '../server/webhooks/queue/workflows.ts'
 import { ACCOUNT_ID, DELIVERY_STATUS, DISPATCH_KIND, ENDPOINT_ID } from './search-attributes.ts'
 
 interface UiParts {

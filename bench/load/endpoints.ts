@@ -3,7 +3,7 @@ import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
-import { putFirst } from '../../server/webhooks/change-endpoints.ts'
+import { putFirst } from '../../server/webhooks/endpoints/change-endpoints.ts'
 
 /** The product's database, and the keys that seal its secrets. */
 export interface Storage {

@@ -2,7 +2,7 @@ import { domainOf } from '../../mail/address.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { domains as domainTable } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { failingEndpoints } from '../../server/webhooks/endpoint-health.ts'
+import { failingEndpoints } from '../../server/webhooks/endpoints/endpoint-health.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
 

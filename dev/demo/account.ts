@@ -12,7 +12,7 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { MERGING_LOCK } from '../../server/reputation/merge-statistics.ts'
 import { MOVING_LOCK } from '../../server/reputation/open-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
-import { putFirst } from '../../server/webhooks/change-endpoints.ts'
+import { putFirst } from '../../server/webhooks/endpoints/change-endpoints.ts'
 import { DEVELOPMENT } from '../seed.ts'
 import { NEWS, type PlannedEmail, SHOP } from './week.ts'
 

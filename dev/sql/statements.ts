@@ -21,13 +21,13 @@ import {
   RENEW_RECIPIENT_KEYS,
   TAKE_RECIPIENT_KEYS_AWAY,
 } from '../../server/smtp-front/held-keys.ts'
-import * as begin from '../../server/webhooks/begin.ts'
-import { GIVE_UP_LEASE } from '../../server/webhooks/dispatcher.ts'
-import * as end from '../../server/webhooks/end.ts'
-import * as handOver from '../../server/webhooks/hand-over.ts'
+import * as begin from '../../server/webhooks/attempt/begin.ts'
+import * as end from '../../server/webhooks/attempt/end.ts'
+import { GIVE_UP_LEASE } from '../../server/webhooks/queue/dispatcher.ts'
+import * as handOver from '../../server/webhooks/queue/hand-over.ts'
+import * as revive from '../../server/webhooks/queue/revive.ts'
 import { DISPATCH_RANGE } from '../../server/webhooks/replays/range-replays.ts'
 import * as replay from '../../server/webhooks/replays/replay.ts'
-import * as revive from '../../server/webhooks/revive.ts'
 
 /** A statement that a send or an event runs, in docs/statements.sql. */
 interface Statement {

@@ -28,7 +28,7 @@ import { shownEnd } from '../services/attempt-outcomes.ts'
 import type { Backend } from '../services/backend.ts'
 import { readUrl, type UrlFaultOf } from '../services/endpoint-fields.ts'
 import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
-import type { Post, PostResult } from '../webhooks/post.ts'
+import type { Post, PostResult } from '../webhooks/post/post.ts'
 import { personOf } from './person.ts'
 
 const kindNames = enumNames(TroubleKindSchema)

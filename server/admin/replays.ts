@@ -15,7 +15,8 @@ import type { Backend } from '../services/backend.ts'
 import { refuse } from '../services/listing.ts'
 import { readNamedEndpoint } from '../services/replay-receivers.ts'
 import { NO_TRACING, type Trace } from '../telemetry/tracing.ts'
-import { type Endpoint, findEndpoints } from '../webhooks/endpoints.ts'
+import { type Endpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
+import type { Workflows } from '../webhooks/queue/workflows.ts'
 import {
   type IdSpan,
   matches,
@@ -27,7 +28,6 @@ import {
 import { replayOfMany } from '../webhooks/replays/range-replays.ts'
 import { noEnabledEndpoint, traceOfReplay } from '../webhooks/replays/replay.ts'
 import { retryDispatch } from '../webhooks/replays/retry-dispatch.ts'
-import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
 import { readFilter } from './replay-filter.ts'
 import { findRunning, type ReplayRow } from './running-replays.ts'

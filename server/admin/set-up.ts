@@ -6,7 +6,7 @@ import { and, asc, eq, gt, gte, isNull, lt, or } from '../db/drizzle.ts'
 import { firstIdAt, publicId } from '../db/ids.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { accounts, apiKeys, domains, messages } from '../db/schema.ts'
-import { findEndpoints } from '../webhooks/endpoints.ts'
+import { findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 
 const DAY_MS = 86_400_000
 /** The days of history that one statement reads: see newest-rows.ts. */

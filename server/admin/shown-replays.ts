@@ -11,8 +11,8 @@ import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
 import type { rangeReplays } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
+import type { LinkWorkflow } from '../webhooks/queue/workflows.ts'
 import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.ts'
-import type { LinkWorkflow } from '../webhooks/workflows.ts'
 
 type ReplayRow = typeof rangeReplays.$inferSelect
 

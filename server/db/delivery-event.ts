@@ -7,7 +7,7 @@ import { readStored } from './stored-json.ts'
 
 type EventRow = typeof events.$inferSelect
 
-/** The version of the payload of new events: see webhooks/payload.ts. */
+/** The version of the payload of new events: see webhooks/attempt/payload.ts. */
 export const PAYLOAD_VERSION = 2
 
 interface EventFields

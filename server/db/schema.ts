@@ -327,7 +327,7 @@ export const events = pgTable(
     /** How the report was read, and whether another mailbox failed: see `feedback`. */
     evidence: json().$type<JsonValue>(),
     isMember: boolean('is_member').notNull().default(false),
-    /** The version of the event's webhook payload: see webhooks/payload.ts. */
+    /** The version of the event's webhook payload: see webhooks/attempt/payload.ts. */
     payload: smallint().notNull().default(1),
     createdAt: at('created_at').notNull(),
     /** The place in the event stream, before the id: see event-order.ts, which sets the default. */
@@ -390,7 +390,7 @@ export const attempts = pgTable(
     /** The version of the endpoint's URL that was posted to; null when it is not known. */
     urlVersion: integer('url_version'),
     statusCode: smallint('status_code'),
-    /** The code of a cause without a response: see webhooks/causes.ts. */
+    /** The code of a cause without a response: see webhooks/post/causes.ts. */
     cause: text(),
     /** Where a redirect leads: the beginning of `Location`. */
     location: text(),

@@ -114,7 +114,7 @@ export function createEndSends(
   )
 }
 
-/** The dispatches with their events, as `createReadEvent` (webhooks/begin.ts) would read them. */
+/** The dispatches with their events, as `createReadEvent` (webhooks/attempt/begin.ts) would read them. */
 function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DispatchedEvent[] {
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Config } from '../config/config.ts'
 import type { Metrics, Snapshot } from '../telemetry/metrics.ts'
-import { type Dispatcher, LEASE_MS } from '../webhooks/dispatcher.ts'
-import { createEventBatches } from '../webhooks/event-batches.ts'
+import { type Dispatcher, LEASE_MS } from '../webhooks/queue/dispatcher.ts'
+import { createEventBatches } from '../webhooks/queue/event-batches.ts'
 import type { ThreadAnswer, ThreadMessage } from './first-attempts-thread.ts'
 
 /** The dispatcher of a thread. Offer events once the thread has started: those that wait too long go to Temporal. */

@@ -3,7 +3,7 @@ import { leaseOf } from '../config/limits.ts'
 import type { Sealer } from '../db/encryption.ts'
 import type { SendHouseMail } from '../notices/house.ts'
 import { createNoticeSender } from '../notices/send-notices.ts'
-import type { Post } from '../webhooks/post.ts'
+import type { Post } from '../webhooks/post/post.ts'
 import type { Program } from './program.ts'
 
 /** A person who asked for a link waits for its mail. */

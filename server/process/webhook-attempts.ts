@@ -8,9 +8,9 @@ import { createSealer } from '../db/encryption.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createAnswerCounter, watchResolver } from '../telemetry/watch-parts.ts'
-import { createAttemptLog } from '../webhooks/attempt-log.ts'
-import { type AttemptReport, createAttempts } from '../webhooks/attempt-once.ts'
-import { createPost } from '../webhooks/post.ts'
+import { createAttemptLog } from '../webhooks/attempt/attempt-log.ts'
+import { type AttemptReport, createAttempts } from '../webhooks/attempt/attempt-once.ts'
+import { createPost } from '../webhooks/post/post.ts'
 
 interface Parts {
   db: Database

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { enumNames } from '../db/enum-names.ts'
-import { causeOf } from '../webhooks/causes.ts'
-import type { StoredOutcome } from '../webhooks/post-outcomes.ts'
+import { causeOf } from '../webhooks/post/causes.ts'
+import type { StoredOutcome } from '../webhooks/post/post-outcomes.ts'
 
 const outcomeNames = enumNames(AttemptOutcomeSchema)
 

@@ -6,7 +6,7 @@ import type { ReplicaRead } from '../db/replicas.ts'
 import type { SendingHosts } from '../domains/records.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../webhooks/workflows.ts'
+import type { DeliveryView, LinkWorkflow, ViewedDeliveries, Workflows } from '../webhooks/queue/workflows.ts'
 
 /** What services work with. The process hands the same one to all of them, and each declares what it uses of it. */
 export interface Backend {

@@ -7,7 +7,7 @@ import { statusNames } from '../db/outcome-names.ts'
 import { readDomainName } from '../domains/name.ts'
 import { tenantFault } from '../sending/message.ts'
 import { tagFault } from '../sending/metadata.ts'
-import type { EndpointFields } from '../webhooks/change-endpoints.ts'
+import type { EndpointFields } from '../webhooks/endpoints/change-endpoints.ts'
 import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
 
 export const ENDPOINT_LIMITS = { descriptionCharacters: 200, filterValues: 20 }

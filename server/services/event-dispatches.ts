@@ -5,8 +5,8 @@ import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
-import { shownHeaders, timestampOf } from '../webhooks/signature.ts'
-import type { LinkWorkflow } from '../webhooks/workflows.ts'
+import { shownHeaders, timestampOf } from '../webhooks/attempt/signature.ts'
+import type { LinkWorkflow } from '../webhooks/queue/workflows.ts'
 import { type EndedAttempt, shownEnd, withMaskedQuery } from './attempt-outcomes.ts'
 
 // The way of events to the endpoints. Waiting dispatches are in one table, ended ones in another. One statement reads

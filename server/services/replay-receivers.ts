@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { parsePublicId } from '../db/ids.ts'
 import type { events } from '../db/schema.ts'
-import { type Endpoint, findAskingIds, findEndpoint, findEndpoints } from '../webhooks/endpoints.ts'
+import { type Endpoint, findAskingIds, findEndpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 import { noEnabledEndpoint } from '../webhooks/replays/replay.ts'
 import { refuse } from './listing.ts'
 import { noSuchEndpoint } from './webhooks.ts'

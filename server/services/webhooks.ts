@@ -7,6 +7,8 @@ import { accountOf, callerKey } from '../caller.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail } from '../errors.ts'
+import { signedHeaders, timestampOf } from '../webhooks/attempt/signature.ts'
+import { createOpenTarget } from '../webhooks/attempt/target.ts'
 import {
   changeEndpoint,
   createEndpoint,
@@ -15,13 +17,17 @@ import {
   putFirst,
   type RefusedUrl,
   rotateSecret,
-} from '../webhooks/change-endpoints.ts'
-import { type EndpointHealth, healthOf } from '../webhooks/endpoint-health.ts'
-import { type Endpoint, findEndpoint, findEndpoints, findTarget, type WhichEndpoint } from '../webhooks/endpoints.ts'
-import type { Post } from '../webhooks/post.ts'
+} from '../webhooks/endpoints/change-endpoints.ts'
+import { type EndpointHealth, healthOf } from '../webhooks/endpoints/endpoint-health.ts'
+import {
+  type Endpoint,
+  findEndpoint,
+  findEndpoints,
+  findTarget,
+  type WhichEndpoint,
+} from '../webhooks/endpoints/endpoints.ts'
+import type { Post } from '../webhooks/post/post.ts'
 import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
-import { signedHeaders, timestampOf } from '../webhooks/signature.ts'
-import { createOpenTarget } from '../webhooks/target.ts'
 import { shownEnd } from './attempt-outcomes.ts'
 import type { Backend } from './backend.ts'
 import {

@@ -4,7 +4,7 @@ import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
 import type { PolicyOf } from '../../mail/smtp/sts-policies.ts'
 import type { Database } from '../db/connect.ts'
 import type { Replicas } from '../db/replicas.ts'
-import type { Workflows } from '../webhooks/workflows.ts'
+import type { Workflows } from '../webhooks/queue/workflows.ts'
 import { keepFresh } from './fresh.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, expectTypeOf, test } from 'vitest'
 import { type BounceReason, verifyWebhook, WebhookError, type WebhookHeaders } from '../../client/verdict.ts'
-import { signedHeaders } from '../../server/webhooks/signature.ts'
+import { signedHeaders } from '../../server/webhooks/attempt/signature.ts'
 
 // The vectors in docs/verify, against the client and the guides' verifiers in TypeScript and JavaScript.
 // test/real/verifiers.test.ts has those in other languages.

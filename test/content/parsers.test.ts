@@ -42,7 +42,7 @@ const UNMEASURED: Record<string, string> = {
   'server/http/rpc/grpc.ts': 'packs responses and unpacks nothing',
   'server/http/site/openapi.ts': 'a file of the release',
   'server/receipts/verify-receipt.ts': 'a receipt that its holder verifies, in a process of its own',
-  'server/webhooks/excerpt.ts': 'the first 1,024 bytes of a response',
+  'server/webhooks/post/excerpt.ts': 'the first 1,024 bytes of a response',
 }
 
 test('every file that parses has a row of readers.ts that measures it, or a reason why it needs none', () => {

@@ -40,7 +40,7 @@ import { TROUBLES } from '../../server/notices/troubles.ts'
 import { explain as withDetail } from '../../server/sending/rejection.ts'
 import { shownEnd } from '../../server/services/attempt-outcomes.ts'
 import { behaviourOf } from '../../server/simulator/behaviours.ts'
-import { POST_OUTCOMES } from '../../server/webhooks/post-outcomes.ts'
+import { POST_OUTCOMES } from '../../server/webhooks/post/post-outcomes.ts'
 
 // A closed set of words is the same everywhere. A place that forgets a word shows a wrong body or an empty cell. Where
 // a place is a table or a `switch` over the set's type, `tsc` finds that. This test compares the other places.

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { verifyWebhook } from '../../client/verify-webhook.ts'
 import { curlCommand } from '../../dashboard/attempts/curl-command.ts'
 import { AttemptRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { newSecret, shownHeaders } from '../../server/webhooks/signature.ts'
-import { newReceiver } from '../webhooks/posting.ts'
+import { newSecret, shownHeaders } from '../../server/webhooks/attempt/signature.ts'
+import { newReceiver } from '../webhooks/post/posting.ts'
 
 const parts = { eventId: 'evt_1', dispatchId: 'dsp_1', attempt: 2, timestamp: 1_000_000_000 }
 const BODY = `{"event":"email.delivery","metadata":{"name":"Jos\u00e9 'the \u202e$(id) \\\\"}}`

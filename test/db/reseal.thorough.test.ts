@@ -8,7 +8,7 @@ import { newId } from '../../server/db/ids.ts'
 import { countSealed, reseal } from '../../server/db/reseal.ts'
 import { dkimKeys, domains, webhookEndpoints } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { type EndpointWithSecret, putFirst, rotateSecret } from '../../server/webhooks/change-endpoints.ts'
+import { type EndpointWithSecret, putFirst, rotateSecret } from '../../server/webhooks/endpoints/change-endpoints.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
 const k1 = { id: 'k1', key: randomBytes(32) }

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
+import { newSecret, signedHeaders } from '../../server/webhooks/attempt/signature.ts'
 
 // The verifiers in the guide, tested with requests as the service sends them.
 

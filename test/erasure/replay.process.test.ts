@@ -8,7 +8,7 @@ import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.t
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
-import { payloadOf } from '../../server/webhooks/payload.ts'
+import { payloadOf } from '../../server/webhooks/attempt/payload.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { signIn } from '../harness/person.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'

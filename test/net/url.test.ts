@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createUrlGuard } from '../../net/url.ts'
-import { createPost } from '../../server/webhooks/post.ts'
+import { createPost } from '../../server/webhooks/post/post.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 
 const urls = createUrlGuard({ allowSubnets: [] })

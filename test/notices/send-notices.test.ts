@@ -7,7 +7,7 @@ import { members, notices, notificationChoices, notificationUrls, people } from 
 import { domains, events, hourlyStats, messages } from '../../server/db/schema.ts'
 import { HOUSE } from '../../server/notices/house.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
-import { createPost } from '../../server/webhooks/post.ts'
+import { createPost } from '../../server/webhooks/post/post.ts'
 import { addPerson } from '../harness/person.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { script, startSendingWorld, type World } from '../sending/world.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
+import { newSecret, signedHeaders } from '../../server/webhooks/attempt/signature.ts'
 import type { DispatchRow, Logs, PostEntry, Snapshot, WebhookRows } from './logs.ts'
 import { reconcileWebhooks } from './reconcile-webhooks.ts'
 

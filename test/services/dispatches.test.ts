@@ -7,7 +7,7 @@ import { createKey } from '../../server/access/api-keys.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { attempts as attemptRows, dispatches as dispatchRows, events, openDispatches } from '../../server/db/schema.ts'
-import { finishDispatches } from '../../server/webhooks/end.ts'
+import { finishDispatches } from '../../server/webhooks/attempt/end.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, RETENTION_MS, startApi } from './api.ts'
 

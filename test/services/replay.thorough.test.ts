@@ -4,7 +4,7 @@ import { and, asc, eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { findEndpoints } from '../../server/webhooks/endpoints.ts'
+import { findEndpoints } from '../../server/webhooks/endpoints/endpoints.ts'
 import { createReplay } from '../../server/webhooks/replays/replay.ts'
 import { type Api, startApi } from './api.ts'
 

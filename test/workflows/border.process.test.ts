@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { readVariables } from '../../server/config/config.ts'
 import { RETRY_SCHEDULE } from '../../server/config/retry-schedule.ts'
-import { POST_LIMITS } from '../../server/webhooks/post.ts'
+import { POST_LIMITS } from '../../server/webhooks/post/post.ts'
 import { POST_MS } from '../../workflows/worker-limits.ts'
 
 // A workflow is replayed from its history. Its code must do the same each time.

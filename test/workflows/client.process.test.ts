@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
+import type { Group, Workflows } from '../../server/webhooks/queue/workflows.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { CALL_MS, lazyConnection } from '../../workflows/connection.ts'
 import { MAX_GROUP } from '../../workflows/worker-limits.ts'

@@ -1,4 +1,4 @@
-import { POST_OUTCOMES } from '../../webhooks/post-outcomes.ts'
+import { POST_OUTCOMES } from '../../webhooks/post/post-outcomes.ts'
 import type { Definition } from '../instruments.ts'
 
 /** Webhooks and their workflows. */

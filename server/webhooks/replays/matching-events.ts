@@ -8,7 +8,7 @@ import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
 import { statusNames } from '../../db/outcome-names.ts'
 import { oldestKeptId } from '../../db/retention.ts'
 import { events } from '../../db/schema.ts'
-import type { Endpoint } from '../endpoints.ts'
+import type { Endpoint } from '../endpoints/endpoints.ts'
 
 /** A filter whose end is known: without one it is the time of the call. */
 export type ReadFilter = ReplayFilter & { to: Timestamp }

@@ -8,9 +8,9 @@ import { rangeReplays } from '../../db/people-schema.ts'
 import { events, openDispatches } from '../../db/schema.ts'
 import { run, uuidArray } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
-import { findEndpoints } from '../endpoints.ts'
-import { markHandedOver } from '../hand-over.ts'
-import type { ReplayOfMany, Workflows } from '../workflows.ts'
+import { findEndpoints } from '../endpoints/endpoints.ts'
+import { markHandedOver } from '../queue/hand-over.ts'
+import type { ReplayOfMany, Workflows } from '../queue/workflows.ts'
 import {
   type IdSpan,
   isIn,

@@ -5,9 +5,9 @@ import { run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import { WINDOW_HOURS } from '../../ledger/tail.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
-import { markHandedOver } from '../hand-over.ts'
-import { workflowIdOf } from '../workflow-ids.ts'
-import type { Group, Workflows } from '../workflows.ts'
+import { markHandedOver } from '../queue/hand-over.ts'
+import { workflowIdOf } from '../queue/workflow-ids.ts'
+import type { Group, Workflows } from '../queue/workflows.ts'
 
 export interface ReplayParts {
   db: Database

@@ -3,7 +3,7 @@ import type { Database } from '../../db/connect.ts'
 import { parsePublicId } from '../../db/ids.ts'
 import { run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
-import type { Workflows } from '../workflows.ts'
+import type { Workflows } from '../queue/workflows.ts'
 
 export interface RetryParts {
   db: Database

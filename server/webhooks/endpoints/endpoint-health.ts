@@ -1,0 +1,123 @@
+import type { Database } from '../../db/connect.ts'
+import { eq, sql } from '../../db/drizzle.ts'
+import { webhookEndpoints, webhookHours } from '../../db/schema.ts'
+import { run } from '../../db/statement.ts'
+
+/**
+ * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
+ * milliseconds.
+ */
+export interface EndpointHealth {
+  acknowledged: number
+  failed: number
+  lastSuccessMs: number | null
+  lastFailureMs: number | null
+  /** Failed attempts since the last acknowledged one. */
+  consecutiveFailures: number
+  /** Dispatches that are not over, without those whose first attempt has just begun. */
+  waiting: number
+  oldestWaitingMs: number | null
+}
+
+const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+
+/**
+ * A new event has a lease while the process that recorded it makes the first attempt, which takes at most this long.
+ * Counted earlier, an endpoint that acknowledges everything would seem to be behind.
+ */
+const FIRST_ATTEMPT_SECONDS = 10
+
+// The row of an hour counts the failures after its last acknowledgement. The failures since an endpoint's last
+// acknowledgement are therefore the sum from the hour of that acknowledgement on.
+const HEALTH = `
+  with hours as materialized (
+    select * from webhook_hours where account_id = $1 and endpoint_id = $2
+  ),
+  attempts as (
+    select
+      coalesce(sum(acknowledged) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as acknowledged,
+      coalesce(sum(failed) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as failed,
+      ${ms('max(last_acknowledged_at)')} as "lastSuccessMs",
+      ${ms('max(last_failed_at)')} as "lastFailureMs",
+      coalesce(sum(failed_since) filter (
+        where hour >= coalesce((select max(hour) from hours where acknowledged > 0), '-infinity')), 0)::int
+        as "consecutiveFailures"
+    from hours
+  ),
+  waiting as (
+    select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs"
+    from open_dispatches
+    where account_id = $1 and endpoint_id = $2
+      and (lease_until is null or created_at <= clock_timestamp() - interval '${FIRST_ATTEMPT_SECONDS} seconds')
+  )
+  select * from attempts, waiting`
+
+export async function healthOf(db: Database, accountId: string, endpointId: string): Promise<EndpointHealth> {
+  const [health] = await run<EndpointHealth>(db, HEALTH, [accountId, endpointId])
+  return health!
+}
+
+/** Attempts of one period. */
+export interface AttemptCounts {
+  acknowledged: number
+  failed: number
+}
+
+interface AttemptsQuery {
+  accountId: string
+  /** Unix milliseconds, whole hours; `from` included, `to` excluded. */
+  from: number
+  to: number
+  stepMs: number
+}
+
+const ATTEMPTS = `
+  select ${ms("date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8))")} as "periodMs",
+    sum(acknowledged)::int as acknowledged, sum(failed)::int as failed
+  from webhook_hours
+  where account_id = $1 and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
+  group by 1`
+
+/** Counts the attempts of an account, to all its endpoints, for each period from `from` to `to`, in order. */
+export async function attemptsOf(
+  db: Database,
+  { accountId, from, to, stepMs }: AttemptsQuery,
+): Promise<AttemptCounts[]> {
+  const parameters = [accountId, from / 1_000, to / 1_000, stepMs]
+  const rows = await run<AttemptCounts & { periodMs: number }>(db, ATTEMPTS, parameters)
+  const rowOf = new Map(rows.map((row) => [row.periodMs, row]))
+  return Array.from({ length: (to - from) / stepMs }, (_, period) => {
+    const { acknowledged, failed } = rowOf.get(from + period * stepMs) ?? NO_ATTEMPTS
+    return { acknowledged, failed }
+  })
+}
+
+const NO_ATTEMPTS: AttemptCounts = { acknowledged: 0, failed: 0 }
+
+/** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
+export interface FailingEndpoint {
+  accountId: string
+  endpointId: string
+  url: string
+  /** The last acknowledgement, or the first failure when there was none in 90 days. */
+  since: string
+}
+
+/**
+ * Reads the endpoints that have failed for long. No endpoint is ever switched off, so the operator has to know of
+ * them.
+ */
+export async function failingEndpoints(db: Database): Promise<FailingEndpoint[]> {
+  const { accountId, endpointId, hour, lastAcknowledgedAt, lastFailedAt } = webhookHours
+  const { id, url } = webhookEndpoints
+  const since = sql<string>`coalesce(max(${lastAcknowledgedAt}), min(${hour}))`
+  return db
+    .select({ accountId, endpointId, url, since })
+    .from(webhookHours)
+    .innerJoin(webhookEndpoints, eq(id, endpointId))
+    .groupBy(accountId, endpointId, url)
+    .having(
+      sql`max(${lastFailedAt}) > clock_timestamp() - interval '1 day' and ${since} < clock_timestamp() - interval '1 hour'`,
+    )
+    .orderBy(accountId, endpointId)
+}

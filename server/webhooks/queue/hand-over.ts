@@ -1,0 +1,213 @@
+import { runEvery } from '../../async/run-every.ts'
+import { jsonArray } from '../../db/collector.ts'
+import type { Database } from '../../db/connect.ts'
+import { run } from '../../db/statement.ts'
+import { ENDED_NOW, intoDispatchHistory, unknownAttempts } from '../attempt/end.ts'
+import type { StoredOutcome } from '../post/post-outcomes.ts'
+import { groupDispatches, type PendingDispatch } from './groups.ts'
+import { createRevive, type ReviveLimits } from './revive.ts'
+import { workflowIdOf } from './workflow-ids.ts'
+import type { Group, Workflows } from './workflows.ts'
+
+const EVERY_MS = 500
+/**
+ * The most workflows that wait for their start, and that one pass starts. Dispatches beyond them are assigned later, in
+ * larger groups.
+ */
+const WORKFLOWS_PER_PASS = 100
+const STARTS_AT_A_TIME = 10
+
+export interface HandOverParts extends Partial<ReviveLimits> {
+  db: Database
+  workflows: Workflows
+  /** The retry schedule: the delay before each attempt. */
+  scheduleMs: readonly number[]
+  /** Wraps each pass, to count it. */
+  wrap?(pass: () => Promise<void>): () => Promise<void>
+  /** Is called with what a pass did, or with the error of one that failed; the next pass tries again. */
+  report(pass: HandOverPass | { error: unknown }): void
+}
+
+export interface HandOverPass {
+  /** Workflows that were started. */
+  started: number
+  /** How many of them replace a workflow that was gone. */
+  revived: number
+}
+
+/**
+ * The loop of each worker that hands dispatches without a process to workflows: those whose first attempt failed, or
+ * was never made because of a crash or a full queue. Also starts workflows whose start is not confirmed, and replaces
+ * those that are gone. Loops of any number of workers may run. While Temporal is down, the rows wait.
+ */
+export function keepHandingOver(parts: HandOverParts): { stop(): void } {
+  const { db, workflows, wrap = (pass) => pass, report } = parts
+  const revive = createRevive(parts)
+  async function pass(): Promise<void> {
+    await run(db, END_LOST_LEASES)
+    await run(db, CANCEL_ORPHANS)
+    await assign(parts)
+    const revived = await revive()
+    const started = await startAssigned(db, workflows)
+    if (started > 0) report({ started, revived })
+  }
+  return runEvery(EVERY_MS, wrap(pass), (error) => report({ error }))
+}
+
+// When the lease of a first attempt is over, the process that held it is gone. Whether it had posted is unknown.
+export const END_LOST_LEASES = `
+  with lost as (
+    update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
+    returning id, account_id, created_at
+  )
+  ${unknownAttempts({ from: 'lost', number: '1', startedAt: 'created_at' })}`
+
+// The endpoint of these dispatches was deleted during their first attempt, which failed or was left to a workflow.
+export const CANCEL_ORPHANS = `
+  with orphan as materialized (
+    select id from open_dispatches d
+    where workflow_id is null and lease_until is null
+      and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
+    order by id for update skip locked
+  ),
+  cancelled as (
+    delete from open_dispatches d using orphan o where d.id = o.id returning d.*
+  )
+  ${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}`
+
+const timesOf = (row: string) => `
+  (extract(epoch from ${row}.due_at) * 1000)::float8 as "dueMs",
+  (extract(epoch from ${row}.deadline_at) * 1000)::float8 as "deadlineMs"`
+
+// The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
+export const UNASSIGNED = `
+  with unstarted as (
+    select count(distinct workflow_id) as workflows from open_dispatches
+    where workflow_id is not null and handed_over_at is null
+  ),
+  longest_due as materialized (
+    select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
+    where workflow_id is null and lease_until is null
+    group by endpoint_id, attempt
+    order by min(due_at) limit (select greatest(0, ${WORKFLOWS_PER_PASS} - workflows) from unstarted)
+  )
+  select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')},
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
+  from longest_due l
+  join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
+  where d.workflow_id is null and d.lease_until is null
+  order by l.due_at, d.endpoint_id, d.attempt, d.due_at limit $1
+  for update of d skip locked`
+
+export const ASSIGN = `
+  with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text))
+  update open_dispatches d set workflow_id = i.workflow_id from input i where d.id = i.id`
+
+/** Groups the dispatches that wait, and commits the ids of the workflows that will take them onto their rows. */
+async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts): Promise<void> {
+  await db.$client.begin(async (transaction) => {
+    const most = WORKFLOWS_PER_PASS * maxGroup
+    const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED, [most])
+    if (rows.length === 0) return
+    const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
+    const assignments = groups.flatMap((group) => {
+      const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
+      const { endpointId } = group[0]!
+      const workflow_id = workflowIdOf({ kind: 'original', endpointId, dispatchIds, eventIds })
+      return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
+    })
+    await run(transaction, ASSIGN, [jsonArray(assignments)])
+  })
+}
+
+// The call that asks for a replay also starts its workflow. When that has not happened within ten seconds, the call is
+// gone.
+export const ASSIGNED = `
+  with unstarted as materialized (
+    select distinct workflow_id from open_dispatches
+    where workflow_id is not null and handed_over_at is null
+      and (kind = 'original' or created_at < clock_timestamp() - interval '10 seconds')
+    limit ${WORKFLOWS_PER_PASS}
+  )
+  select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
+    d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${timesOf('d')}, w.url, a.outcome, a.status_code as "statusCode", a.cause
+  from unstarted u
+  join open_dispatches d on d.workflow_id = u.workflow_id
+  left join webhook_endpoints w on w.id = d.endpoint_id
+  left join lateral (
+    select outcome, status_code, cause from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
+    order by started_at desc limit 1
+  ) a on true
+  order by d.workflow_id, d.id`
+
+interface AssignedRow extends PendingDispatch {
+  workflowId: string
+  accountId: string
+  kind: Group['kind']
+  eventId: string
+  messageId: string
+  deadlineMs: number
+  url: string | null
+  /** The outcome of the previous attempt. */
+  outcome: StoredOutcome | null
+  statusCode: number | null
+  cause: string | null
+  traceparent: string | null
+}
+
+/**
+ * Starts the workflows whose start is not confirmed, each with all rows that have its id. Throws when one could not be
+ * started, and stops when none of several could: Temporal is away.
+ */
+async function startAssigned(db: Database, workflows: Workflows): Promise<number> {
+  const rows = await run<AssignedRow>(db, ASSIGNED)
+  const groups = [...Map.groupBy(rows, (row) => row.workflowId).values()].map(groupOf)
+  let failure: PromiseRejectedResult | undefined
+  for (let from = 0; from < groups.length; from += STARTS_AT_A_TIME) {
+    const some = groups.slice(from, from + STARTS_AT_A_TIME)
+    const results = await Promise.allSettled(some.map((group) => workflows.start(group)))
+    const started = some.filter((_, i) => results[i]!.status === 'fulfilled')
+    await markHandedOver(
+      db,
+      started.map(({ workflowId }) => workflowId),
+    )
+    failure ??= results.find((result) => result.status === 'rejected')
+    if (results.every((result) => result.status === 'rejected')) break
+  }
+  if (failure) throw failure.reason
+  return groups.length
+}
+
+/**
+ * The group of one workflow's rows. They may wait for different attempts when the workflow replaces another one. It
+ * begins with the earliest.
+ */
+function groupOf(rows: AssignedRow[]): Group {
+  const [{ workflowId, kind, accountId, endpointId, url, traceparent }] = rows as [AssignedRow]
+  return {
+    workflowId,
+    kind,
+    dispatchIds: rows.map((row) => row.id),
+    eventIds: rows.map((row) => row.eventId),
+    messageIds: rows.map((row) => row.messageId),
+    accountId,
+    endpointId,
+    endpointHost: url === null ? '' : new URL(url).host,
+    attempt: Math.min(...rows.map((row) => row.attempt)),
+    dueMs: Math.max(...rows.map((row) => row.dueMs)),
+    deadlinesMs: rows.map((row) => row.deadlineMs),
+    previousResults: rows.map(({ outcome, statusCode, cause }) =>
+      outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined, cause: cause ?? undefined },
+    ),
+    traceparent: rows.every((row) => row.traceparent === traceparent) ? (traceparent ?? undefined) : undefined,
+  }
+}
+
+export const MARK_HANDED_OVER = `
+  update open_dispatches set handed_over_at = clock_timestamp()
+  where workflow_id = any($1::text[]) and handed_over_at is null`
+
+/** Stores that these workflows are started. */
+export async function markHandedOver(db: Database, workflowIds: string[]): Promise<void> {
+  if (workflowIds.length > 0) await run(db, MARK_HANDED_OVER, [`{${workflowIds}}`])
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../../server/db/ids.ts'
+import { createAttemptQueues } from '../../../server/webhooks/queue/attempt-queues.ts'
+import { newEvent } from '../rows.ts'
+
+const setUp = () => {
+  const expired = new Set<string>()
+  const dropped: string[] = []
+  const queues = createAttemptQueues({
+    isExpired: ({ id }) => expired.has(id),
+    drop: ({ id }) => dropped.push(id),
+  })
+  const add = (accountId: string, count: number) =>
+    Array.from({ length: count }, () => newEvent(accountId)).filter((event) => queues.add(event))
+  return { queues, expired, dropped, add }
+}
+
+test('an account whose queued events have all expired starts again at the first limit', () => {
+  const { queues, expired, dropped, add } = setUp()
+  const accountId = newId(Date.now())
+  add(accountId, 10)
+  const slots = [...queues.acquireSlots()]
+  expect(slots).toHaveLength(10)
+  const late = add(accountId, 3)
+  for (const { adjustLimit, release } of slots) {
+    adjustLimit(false)
+    release()
+  }
+  for (const { id } of late) expired.add(id)
+  expect([...queues.acquireSlots()]).toEqual([])
+  expect(dropped).toEqual(late.map(({ id }) => id))
+
+  add(accountId, 20)
+  expect([...queues.acquireSlots()]).toHaveLength(10)
+})
+
+test('cleared queues return their events and have room for as many again', () => {
+  const { queues, add } = setUp()
+  const fill = () => Array.from({ length: 6 }, () => add(newId(Date.now()), 2_000).length)
+  const first = fill()
+  expect(queues.clear()).toHaveLength(first.reduce((sum, count) => sum + count))
+  expect([...queues.acquireSlots()]).toEqual([])
+  expect(fill()).toEqual(first)
+})
