@@ -103,7 +103,7 @@ function checkRequest({ request, json }: Extract<Input, { request: string }>): v
   const isRefused = faults.fields.length > 0 || faults.items.size > 0
   const proto = returned(() => asProtoJson(desc, json) as JsonValue, OnlyInProtobuf)
   const theirs = proto.error ? proto : returned(() => fromJson(desc, proto.value), Error)
-  // `server/services/listing.ts` refuses times that no message has.
+  // `server/services/listing/filters.ts` refuses times that no message has.
   if (/must be from 0001-01-01/.test(`${theirs.error}`)) return
   assert.equal(
     isRefused,

@@ -34,16 +34,16 @@ import type { Send } from './sending/send.ts'
 import { createKeyAccountService } from './services/account.ts'
 import type { Backend } from './services/backend.ts'
 import { createDomainService } from './services/domains.ts'
-import { createEmailService } from './services/emails.ts'
-import { createEventChanges } from './services/event-changes.ts'
-import { shownEvents } from './services/event-fields.ts'
-import { createEventService } from './services/events.ts'
+import { createEmailService } from './services/emails/emails.ts'
+import { noteParties, noteRefusedCall } from './services/emails/refused-calls.ts'
+import { createEndpointService } from './services/endpoints.ts'
+import { createEventChanges } from './services/events/event-changes.ts'
+import { shownEvents } from './services/events/event-fields.ts'
+import { createEventService } from './services/events/events.ts'
 import { createLimitsService } from './services/limits.ts'
 import { createReceiptService } from './services/receipts.ts'
-import { noteParties, noteRefusedCall } from './services/refused-calls.ts'
 import { createStatsService } from './services/stats.ts'
 import { createSuppressionService } from './services/suppression.ts'
-import { createWebhookService } from './services/webhooks.ts'
 import type { Inbox } from './simulator/inbox.ts'
 import { createDoor } from './smtp-front/door.ts'
 import { createSubmit } from './smtp-front/submit.ts'
@@ -126,7 +126,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const rights = createRightWatch()
   const changes = createEventChanges({ streams, leases, rights })
   const events = createEventService({ ...parts, replay, changes })
-  const webhook = createWebhookService({
+  const webhook = createEndpointService({
     ...parts,
     post: webhooks.post,
     faultOf: webhooks.urls.faultOf,

@@ -90,6 +90,10 @@ export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted =
   return fail(reason, sentence.endsWith('?') ? sentence : `${sentence}.`, { fields })
 }
 
+/** Creates the error for one faulty field. */
+export const failField = (field: string, message: string): ConnectError =>
+  failFields('invalid_payload', [{ field, message }])
+
 /** The error code of an error that `fail` created; undefined for any other. */
 export function reasonOf(error: unknown): ErrorReason | undefined {
   if (!(error instanceof ConnectError)) return undefined

@@ -15,7 +15,8 @@ import { and, desc, eq, lt } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { auditEntries } from '../db/people-schema.ts'
-import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
+import { failField } from '../errors.ts'
+import { pageOf, readCursor, readLimit } from '../services/listing/pages.ts'
 
 const actorKindNames = enumNames(ActorKindSchema)
 
@@ -46,7 +47,7 @@ export function createAuditService({ db }: { db: Database }): ServiceImpl<typeof
 
 function readAction(action: string | undefined): Action | undefined {
   if (action === undefined || ACTIONS.some((known) => known === action)) return action as Action | undefined
-  throw refuse('action', `must be one of ${ACTIONS.join(', ')}`)
+  throw failField('action', `must be one of ${ACTIONS.join(', ')}`)
 }
 
 function entryOfRow(row: typeof auditEntries.$inferSelect): AuditEntry {

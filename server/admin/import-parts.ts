@@ -7,11 +7,11 @@ import type { Transaction } from '../db/connect.ts'
 import { eq, sql } from '../db/drizzle.ts'
 import { suppressionImports } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import { suppressionReasonNames } from '../reputation/suppression.ts'
 import { addSuppressions } from '../reputation/suppression-list.ts'
 import type { Backend } from '../services/backend.ts'
-import { readEnum, refuse } from '../services/listing.ts'
+import { readEnum } from '../services/listing/filters.ts'
 import { matchingForms } from '../services/matching-forms.ts'
 
 type Reason = Parameters<typeof addSuppressions>[3]
@@ -74,9 +74,10 @@ export async function recordEnd(tx: Transaction, row: ImportRow, author: Author)
 function isAdded({ state, lines, linesDone, nextPart }: ImportRow, { part, firstLine, emails }: AddPartRequest) {
   if (part < nextPart) return true
   if (state !== 'running') throw fail('wrong_state', `The import has ended: it is ${state}. Start another one.`)
-  if (part > nextPart) throw refuse('part', `must be ${nextPart}: that part is expected next`)
-  if (firstLine <= linesDone) throw refuse('first_line', `must be ${linesDone + 1} or more: the lines before are done`)
-  if (firstLine - 1 + emails.length > lines) throw refuse('emails', `go beyond the ${lines} lines of the file`)
+  if (part > nextPart) throw failField('part', `must be ${nextPart}: that part is expected next`)
+  if (firstLine <= linesDone)
+    throw failField('first_line', `must be ${linesDone + 1} or more: the lines before are done`)
+  if (firstLine - 1 + emails.length > lines) throw failField('emails', `go beyond the ${lines} lines of the file`)
   return false
 }
 
@@ -90,10 +91,13 @@ interface ReadLines {
 
 async function readLines({ emails, reasons, firstLine }: AddPartRequest): Promise<ReadLines> {
   if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
-    throw refuse('emails', `holds ${emails.length} lines; a part has 1 to 10,000`)
+    throw failField('emails', `holds ${emails.length} lines; a part has 1 to 10,000`)
   }
   if (reasons.length > 0 && reasons.length !== emails.length) {
-    throw refuse('reasons', `holds ${reasons.length} reasons of ${emails.length} lines; leave it empty, or give each`)
+    throw failField(
+      'reasons',
+      `holds ${reasons.length} reasons of ${emails.length} lines; leave it empty, or give each`,
+    )
   }
   const names = reasons.map((reason) => readEnum('reasons', reason, suppressionReasonNames) as Reason)
   const texts = emails.map((text) => text.trim())

@@ -18,9 +18,9 @@ import { enumNames } from '../db/enum-names.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { importFaults, suppressionImports } from '../db/people-schema.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
-import { readTenant, refuse } from '../services/listing.ts'
+import { readTenant } from '../services/listing/filters.ts'
 import { addPart, type ImportRow, recordEnd } from './import-parts.ts'
 import { refuseMore } from './running-work.ts'
 
@@ -120,9 +120,9 @@ const isImport = (account: string, importId: string) => and(eq(id, importId), eq
 
 function readFile({ fileName, lines, digest, tenantId }: StartImportRequest): File {
   const fault = nameFault(fileName, MAX_FILE_NAME)
-  if (fault) throw refuse('file_name', fault)
-  if (lines < 1 || lines > MAX_LINES) throw refuse('lines', 'must be 1 to 1,000,000')
-  if (!/^[0-9a-f]{64}$/i.test(digest)) throw refuse('digest', 'must be the SHA-256 of the file: 64 hex digits')
+  if (fault) throw failField('file_name', fault)
+  if (lines < 1 || lines > MAX_LINES) throw failField('lines', 'must be 1 to 1,000,000')
+  if (!/^[0-9a-f]{64}$/i.test(digest)) throw failField('digest', 'must be the SHA-256 of the file: 64 hex digits')
   return { fileName, lines, digest: Buffer.from(digest, 'hex'), tenantId: readTenant(tenantId) ?? '' }
 }
 

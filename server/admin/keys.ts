@@ -16,7 +16,7 @@ import { accountOf } from '../caller.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { type FieldFault, fail, failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
-import { readTime } from '../services/listing.ts'
+import { readTime } from '../services/listing/times.ts'
 
 const NAME_CHARACTERS = 100
 

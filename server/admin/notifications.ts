@@ -18,7 +18,7 @@ import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
 import { members, notices, people, TROUBLE_KINDS } from '../db/people-schema.ts'
 import { run } from '../db/statement.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import { readChoice, storeChoice } from '../notices/choices.ts'
 import { createNotificationUrls } from '../notices/notification-urls.ts'
 import { CHAT_HEADERS, isTold } from '../notices/send-notices.ts'
@@ -27,7 +27,7 @@ import { SUBJECT_PREFIXES, TROUBLES, type Trouble, type TroubleKind } from '../n
 import { shownEnd } from '../services/attempt-outcomes.ts'
 import type { Backend } from '../services/backend.ts'
 import { readUrl, type UrlFaultOf } from '../services/endpoint-fields.ts'
-import { pageOf, readCursor, readLimit, refuse } from '../services/listing.ts'
+import { pageOf, readCursor, readLimit } from '../services/listing/pages.ts'
 import type { Post, PostResult } from '../webhooks/post/post.ts'
 import { personOf } from './person.ts'
 
@@ -117,7 +117,7 @@ export function createNotificationService(parts: NotificationServiceParts): Serv
 
 function readKind(kind: ContractKind): TroubleKind {
   if (kindNames.has(kind)) return kindNames.name(kind) as TroubleKind
-  throw refuse('mails', `must be among ${TROUBLE_KINDS.join(', ')}`)
+  throw failField('mails', `must be among ${TROUBLE_KINDS.join(', ')}`)
 }
 
 function shownTrouble({ kind, subject, subjectId, sinceMs }: Trouble) {

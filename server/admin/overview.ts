@@ -16,6 +16,7 @@ import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { publicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
+import { failField } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
 import { readQuotaUse } from '../reputation/quota.ts'
@@ -24,9 +25,10 @@ import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile } from '../reputation/statistics.ts'
 import { readWorstRates, type WorstRates } from '../reputation/worst-rates.ts'
 import type { Backend } from '../services/backend.ts'
-import { readEnum, readTime, refuse, refuseReversed } from '../services/listing.ts'
+import { readEnum } from '../services/listing/filters.ts'
+import { granularityNames, readTime, refuseReversed, wholePeriods } from '../services/listing/times.ts'
 import { ourNames } from '../services/our-names.ts'
-import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
+import { sendingNames } from '../services/shown-domains.ts'
 import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoints/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 import { countRefused } from './count-refused.ts'
@@ -46,7 +48,7 @@ export function createOverviewService({
     async getOverview({ from, to, granularity, simulated }, context) {
       const accountId = accountOf(context)
       readEnum('granularity', granularity, granularityNames)
-      if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be minute, hour or day')
+      if (granularity === Granularity.TOTAL) throw failField('granularity', 'must be minute, hour or day')
       // Attempts are counted by the hour.
       const hasAttempts = granularity !== Granularity.MINUTE
       const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
@@ -85,7 +87,7 @@ export function createOverviewService({
 
 function required(field: string, time: Timestamp | undefined): number {
   const ms = readTime(field, time)
-  if (ms === undefined) throw refuse(field, 'is required')
+  if (ms === undefined) throw failField(field, 'is required')
   return ms
 }
 

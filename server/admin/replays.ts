@@ -10,9 +10,8 @@ import { and, desc, eq, sql } from '../db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
-import { refuse } from '../services/listing.ts'
 import { readNamedEndpoint } from '../services/replay-receivers.ts'
 import { NO_TRACING, type Trace } from '../telemetry/tracing.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
@@ -113,7 +112,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       const { accountId, person } = context.values.get(callerKey)!
       const { perSecond = DEFAULT_PER_SECOND } = request
       const filter = readFilter(request.filter, clock)
-      if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
+      if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw failField('per_second', `must be 1 to ${MAX_PER_SECOND}`)
       const endpoints = await findEndpoints(db, accountId)
       const receivers = receiversOf(filter, endpoints)
       if (receivers.length === 0) throw noReceiver(filter, endpoints)
@@ -121,7 +120,8 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       const running = await findRunning(db, accountId, asked)
       if (running) return { replay: await shown(running) }
       const total = await countEvents(counted(accountId, filter, receivers))
-      if (total > MAX_EVENTS) throw refuse('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
+      if (total > MAX_EVENTS)
+        throw failField('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
       const id = newId(clock.now())
       const doneUntil = spanOf(filter, clock).after
       const newReplay = { id, accountId, perSecond, total, ...asked, doneUntil, createdBy: person!.email }
@@ -181,7 +181,7 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
 
 /** Why no endpoint receives the events of a replay. */
 function noReceiver({ endpointId }: ReadFilter, endpoints: readonly Endpoint[]) {
-  if (endpointId !== undefined) return refuse('filter.endpoint_id', 'is not an endpoint of this account')
+  if (endpointId !== undefined) return failField('filter.endpoint_id', 'is not an endpoint of this account')
   return noEnabledEndpoint(endpoints)
 }
 

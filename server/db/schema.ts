@@ -265,7 +265,7 @@ export const messages = pgTable(
     index('messages_reason').on(t.accountId, t.reason, t.id).where(sql`reason is not null`),
     index('messages_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
     index('messages_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
-    // Words of the subject and pairs of the metadata. Its rows have no order: see services/newest-with-terms.ts.
+    // Words of the subject and pairs of the metadata. Its rows have no order: see services/emails/newest-with-terms.ts.
     index('messages_terms').using('gin', sql`message_terms(account_id, request)`),
     index('messages_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('messages_mentions').on(t.id).where(sql.raw(MENTIONS.messages)),

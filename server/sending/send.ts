@@ -50,7 +50,7 @@ import { createEndWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './wit
 
 // The recipe of a send. What it calls, in this order:
 //
-//   idempotency.ts   a stored response for the key, or the one that runs (around the recipe, in services/emails.ts)
+//   idempotency.ts   a stored response for the key, or the one that runs (around the recipe: services/emails/emails.ts)
 //   message.ts       every field of the request, checked
 //   retry.ts         what the message retries, when it has `retry_of`
 //   checks.ts        domain, warm-up, breaker, address, suppression, mail servers; without-smtp.ts ends a send there

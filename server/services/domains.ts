@@ -17,10 +17,9 @@ import {
 } from '../domains/domains.ts'
 import { readSendingDomain } from '../domains/name.ts'
 import { makeNextDkimKey } from '../domains/rotation.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import type { Backend } from './backend.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
-import { refuse } from './listing.ts'
 import { createShowDomains } from './shown-domains.ts'
 
 /** The most domains of an account: List domains returns all of them in one response. */
@@ -53,7 +52,10 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
     const { accountId } = requester
     const isNew = !(await findDomain(db, accountId, name))
     if (isNew && (await db.$count(domains, eq(domains.accountId, accountId))) >= MAX_DOMAINS) {
-      throw refuse('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
+      throw failField(
+        'domain',
+        `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`,
+      )
     }
     const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, requester })
     return isNew ? limited(accountId, create) : create()
@@ -62,7 +64,10 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
   function checkPool(pool: string): void {
     const names = Object.keys(parts.limits.pools)
     if (names.includes(pool)) return
-    throw refuse('pool', names.length > 0 ? `must be one of ${names.join(', ')}` : 'must be absent: there are no pools')
+    throw failField(
+      'pool',
+      names.length > 0 ? `must be one of ${names.join(', ')}` : 'must be absent: there are no pools',
+    )
   }
 
   return {
@@ -73,7 +78,7 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
 
     async createDomain({ domain, requireTls }, context) {
       const parsed = readSendingDomain(domain)
-      if ('fault' in parsed) throw refuse('domain', parsed.fault)
+      if ('fault' in parsed) throw failField('domain', parsed.fault)
       return shown(await add(parsed.name, requireTls, requesterOf(context.values)))
     },
 

@@ -5,10 +5,11 @@ import { nameFault } from '../../net/clean-text.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { readDomainName } from '../domains/name.ts'
+import { failField } from '../errors.ts'
 import { tenantFault } from '../sending/message.ts'
 import { tagFault } from '../sending/metadata.ts'
 import type { EndpointFields } from '../webhooks/endpoints/change-endpoints.ts'
-import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
+import { isEventKind, ONE_OF_KINDS, readEnum } from './listing/filters.ts'
 
 export const ENDPOINT_LIMITS = { descriptionCharacters: 200, filterValues: 20 }
 
@@ -55,7 +56,7 @@ export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: U
 function namesIn({ paths }: FieldMask): string[] {
   for (const [i, path] of paths.entries()) {
     if (path !== ID && path !== '*' && !Object.hasOwn(READERS, path))
-      throw refuse(`update_mask.paths[${i}]`, `must be * or one of ${Object.keys(READERS).join(', ')}`)
+      throw failField(`update_mask.paths[${i}]`, `must be * or one of ${Object.keys(READERS).join(', ')}`)
   }
   return paths.includes('*') ? Object.keys(READERS) : paths.filter((path) => path !== ID)
 }
@@ -73,7 +74,7 @@ function givenIn(request: UpdateEndpointRequest): string[] {
 
 export function readUrl(url: string, urlFaultOf: UrlFaultOf): string {
   const fault = url === '' ? 'is required' : urlFaultOf(url)
-  if (fault) throw refuse('url', fault)
+  if (fault) throw failField('url', fault)
   return url
 }
 
@@ -81,21 +82,21 @@ export function readUrl(url: string, urlFaultOf: UrlFaultOf): string {
 function readDescription(description = ''): string | undefined {
   if (description === '') return undefined
   const fault = nameFault(description, ENDPOINT_LIMITS.descriptionCharacters)
-  if (fault) throw refuse('description', fault)
+  if (fault) throw failField('description', fault)
   return description
 }
 
 /** Returns the kinds in the order of the contract, without duplicates. */
 export function readKinds(given: string[]) {
-  if (given.length === 0) throw refuse('events', `must not be empty: ${ONE_OF_KINDS}, or both`)
+  if (given.length === 0) throw failField('events', `must not be empty: ${ONE_OF_KINDS}, or both`)
   const index = given.findIndex((kind) => !isEventKind(kind))
-  if (index >= 0) throw refuse(`events[${index}]`, ONE_OF_KINDS)
+  if (index >= 0) throw failField(`events[${index}]`, ONE_OF_KINDS)
   return EVENT_KINDS.filter((kind) => given.includes(kind))
 }
 
 /** Returns the statuses in the order of the contract, without duplicates. */
 export function readStatuses(given: DeliveryStatus[]) {
-  if (given.length === 0) throw refuse('statuses', 'must not be empty: name at least one status')
+  if (given.length === 0) throw failField('statuses', 'must not be empty: name at least one status')
   for (const [i, status] of given.entries()) readEnum(`statuses[${i}]`, status, statusNames)
   return [...new Set(given)].sort((a, b) => a - b).map(statusNames.name)
 }
@@ -116,10 +117,10 @@ const readDomains = ({ domains }: Filters) =>
 /** Reads the values of a filter, without duplicates. null is no filter. */
 function readFilter(field: string, given: string[], read: (text: string) => { value?: string; fault?: string }) {
   const { filterValues } = ENDPOINT_LIMITS
-  if (given.length > filterValues) throw refuse(field, `must have at most ${filterValues} values`)
+  if (given.length > filterValues) throw failField(field, `must have at most ${filterValues} values`)
   const values = given.map((text, i) => {
     const { value, fault } = read(text)
-    if (fault) throw refuse(`${field}[${i}]`, fault)
+    if (fault) throw failField(`${field}[${i}]`, fault)
     return value!
   })
   return values.length === 0 ? null : [...new Set(values)]

@@ -5,7 +5,7 @@ import { claimsOf } from '../receipts/claims.ts'
 import { createReadSentMessage } from '../receipts/sent-message.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
 import type { Backend } from './backend.ts'
-import { KEPT_EMAIL, readKeptId, unknownId } from './kept-ids.ts'
+import { KEPT_EMAIL, readKeptId, unknownId } from './listing/kept-ids.ts'
 
 export function createReceiptService({
   db,

@@ -1,10 +1,10 @@
 import type { Database } from '../db/connect.ts'
 import { parsePublicId } from '../db/ids.ts'
 import type { events } from '../db/schema.ts'
+import { failField } from '../errors.ts'
 import { type Endpoint, findAskingIds, findEndpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 import { noEnabledEndpoint } from '../webhooks/replays/replay.ts'
-import { refuse } from './listing.ts'
-import { noSuchEndpoint } from './webhooks.ts'
+import { noSuchEndpoint } from './endpoints.ts'
 
 type EventRow = typeof events.$inferSelect
 
@@ -40,7 +40,7 @@ export async function receiversOfMessage(db: Database, accountId: string, rows: 
 /** An empty id usually comes from a variable without a value. To send to all endpoints then would be a surprise. */
 export function refuseEmptyName(named: string | undefined): void {
   if (named === '')
-    throw refuse(
+    throw failField(
       'endpoint_id',
       'must be the id of an endpoint. Leave it out to send to every endpoint that asks for the event',
     )

@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 const statusNames = enumNames(DomainStatusSchema)
 const recordNames = enumNames(RecordStatusSchema)
 const keyNames = enumNames(DkimKeyStateSchema)
-const sendingNames = enumNames(SendingStateSchema)
+export const sendingNames = enumNames(SendingStateSchema)
 
 /**
  * Creates the function that shows domains of one account: with their records and what they may send and have sent

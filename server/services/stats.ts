@@ -1,17 +1,28 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { Granularity, StatsGroupSchema, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import {
+  Granularity,
+  GroupBySchema,
+  StatsGroupSchema,
+  type StatsService,
+  StatsTotalsSchema,
+} from '../../gen/verdict/v1/stats_pb.ts'
 import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
+import { enumNames } from '../db/enum-names.ts'
 import { domains } from '../db/schema.ts'
+import { failField } from '../errors.ts'
 import { type GroupBy, readGroups, type StatisticsGroup } from '../reputation/group-statistics.ts'
 import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile, readStatistics, type Statistics, type StatisticsQuery } from '../reputation/statistics.ts'
 import type { Backend } from './backend.ts'
-import { readDomain, readEnum, readTenantFilter, readTimeText, refuse, refuseReversed } from './listing.ts'
-import { granularityNames, groupByNames, sendingNames, wholePeriods } from './periods.ts'
+import { readDomain, readEnum, readTenantFilter } from './listing/filters.ts'
+import { granularityNames, readTimeText, refuseReversed, wholePeriods } from './listing/times.ts'
+import { sendingNames } from './shown-domains.ts'
+
+const groupByNames = enumNames(GroupBySchema)
 
 export function createStatsService({ db, read, clock, breaker }: Backend): ServiceImpl<typeof StatsService> {
   async function sendingOf(accountId: string, domain: string | undefined) {
@@ -39,7 +50,7 @@ export function createStatsService({ db, read, clock, breaker }: Backend): Servi
 
       const by = readEnum('by', request.by, groupByNames) as GroupBy | undefined
       if (by && granularity === Granularity.MINUTE) {
-        throw refuse('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
+        throw failField('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
       }
       const countedId = request.simulated ? simulatedId(accountId) : accountId
       const query = { accountId: countedId, from, to, stepMs, domain, tenantId }

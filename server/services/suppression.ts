@@ -20,7 +20,7 @@ import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { evidenceKindNames } from '../db/outcome-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { readStored } from '../db/stored-json.ts'
-import { fail, failFields } from '../errors.ts'
+import { fail, failField, failFields } from '../errors.ts'
 import { spellingsOf } from '../reputation/erasure-key.ts'
 import { type LiftFilters, liftStep, previewLift } from '../reputation/lift.ts'
 import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppression.ts'
@@ -34,19 +34,9 @@ import {
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
 import type { Backend } from './backend.ts'
-import {
-  notAnAddress,
-  pageOf,
-  readCursor,
-  readDomain,
-  readEnum,
-  readLimit,
-  readTenant,
-  readTenantFilter,
-  readTime,
-  refuse,
-  refuseReversed,
-} from './listing.ts'
+import { notAnAddress, readDomain, readEnum, readTenant, readTenantFilter } from './listing/filters.ts'
+import { pageOf, readCursor, readLimit } from './listing/pages.ts'
+import { readTime, refuseReversed } from './listing/times.ts'
 import { matchingForms } from './matching-forms.ts'
 import { undoImport } from './undo-import.ts'
 
@@ -57,7 +47,7 @@ const PREVIEWED = 10
 
 export function createSuppressionService({ db, clock, sealer }: Backend): ServiceImpl<typeof SuppressionService> {
   function readEmail(text: string): string {
-    if (text === '') throw refuse('email', 'is required')
+    if (text === '') throw failField('email', 'is required')
     const email = matchingFormOf(text)
     if (email !== undefined) return email
     throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text) }])
@@ -67,7 +57,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
     async import({ emails, tenantId, reason = SuppressionReason.IMPORT, dryRun, importId }, context) {
       const requester = requesterOf(context.values)
       if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
-        throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
+        throw failField('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
       const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
@@ -152,11 +142,11 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
     async lift(request, context) {
       const requester = requesterOf(context.values)
       const { accountId } = requester
-      if (!request.createdFrom) throw refuse('created_from', 'is required')
-      if (!request.createdTo) throw refuse('created_to', 'is required')
+      if (!request.createdFrom) throw failField('created_from', 'is required')
+      if (!request.createdTo) throw failField('created_to', 'is required')
       const filters = readSharedFilters(request)
       if (filters.kind === EvidenceKind.COMPLAINT)
-        throw refuse('kind', 'must not be complaint: only what bounces made is lifted')
+        throw failField('kind', 'must not be complaint: only what bounces made is lifted')
       if (request.dryRun) {
         const { lifted, rows } = await previewLift(db, accountId, filters, SHOWN_LIFTED)
         return { lifted, entries: rows.map(entryOfRow) }
@@ -219,7 +209,7 @@ const GLOBAL = 'This account has no such entry. A global one holds for the addre
 
 function readImportId(text: string): string {
   const id = parsePublicId('imp', text)
-  if (id === undefined) throw refuse('import_id', 'must be the identifier of an import: imp_ and 26 characters')
+  if (id === undefined) throw failField('import_id', 'must be the identifier of an import: imp_ and 26 characters')
   return id
 }
 

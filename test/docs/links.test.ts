@@ -29,8 +29,9 @@ test.for(GUIDES)('every link in %s leads to a file and a heading', (guide) => {
   expect(links.filter((link) => isBroken(link, guide))).toEqual([])
 })
 
+const SERVER = ['', 'access/', 'http/', 'services/', 'webhooks/'].map((room) => `server/${room}`)
 /** Paths from the root, or from a folder that the page is about. */
-const FOLDERS = ['', 'cli/', 'mail/', 'server/', 'server/access/', 'server/http/', 'server/webhooks/', 'dashboard/']
+const FOLDERS = ['', 'cli/', 'mail/', ...SERVER, 'dashboard/']
 /** Folders that a command makes. */
 const MADE = ['screenshots/']
 

@@ -1,0 +1,229 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { requesterOf } from '../access/audit/requester.ts'
+import { accountOf, callerKey } from '../caller.ts'
+import { newId, parsePublicId, publicId } from '../db/ids.ts'
+import { statusNames } from '../db/outcome-names.ts'
+import { fail, failField } from '../errors.ts'
+import { signedHeaders, timestampOf } from '../webhooks/attempt/signature.ts'
+import { createOpenTarget } from '../webhooks/attempt/target.ts'
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  type EndpointWithSecret,
+  putFirst,
+  type RefusedUrl,
+  rotateSecret,
+} from '../webhooks/endpoints/change-endpoints.ts'
+import { type EndpointHealth, healthOf } from '../webhooks/endpoints/endpoint-health.ts'
+import {
+  type Endpoint,
+  findEndpoint,
+  findEndpoints,
+  findTarget,
+  type WhichEndpoint,
+} from '../webhooks/endpoints/endpoints.ts'
+import type { Post } from '../webhooks/post/post.ts'
+import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
+import { shownEnd } from './attempt-outcomes.ts'
+import type { Backend } from './backend.ts'
+import {
+  readEndpointChange,
+  readKinds,
+  readNewEndpoint,
+  readStatuses,
+  readUrl,
+  type UrlFaultOf,
+} from './endpoint-fields.ts'
+
+export interface EndpointServiceParts extends Backend {
+  post: Post
+  faultOf: UrlFaultOf
+  /** Is called with errors of workflows that could not be cancelled: they notice the deletion at their next attempt. */
+  report(error: unknown): void
+}
+
+const TOO_MANY_TESTS = 'Too many tests of this endpoint are running. Wait for some of them to end, then try again.'
+
+export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<typeof WebhookService> {
+  const { db, clock, sealer, post, faultOf, workflows, report } = parts
+  const targetOf = createOpenTarget(sealer)
+
+  async function shownEndpoint(accountId: string, { endpoint, secret }: EndpointWithSecret) {
+    return { ...fieldsOf(endpoint, await healthOf(db, accountId, endpoint.id)), secret }
+  }
+
+  /** Shows the first endpoint, without what other endpoints have. */
+  async function shownFirst(accountId: string, webhook: EndpointWithSecret) {
+    const { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health } =
+      await shownEndpoint(accountId, webhook)
+    const fields = { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health }
+    return create(WebhookSchema, fields)
+  }
+
+  async function remove(which: WhichEndpoint, { values }: HandlerContext): Promise<boolean> {
+    const { accountId } = values.get(callerKey)!
+    const workflowIds = await deleteEndpoint(db, accountId, which, requesterOf(values))
+    // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
+    for (const id of workflowIds ?? []) workflows.cancel(id).catch(report)
+    return workflowIds !== undefined
+  }
+
+  /** Posts a test. Resolves to undefined without the endpoint. */
+  async function test(which: WhichEndpoint, { values, signal }: HandlerContext) {
+    const { accountId } = values.get(callerKey)!
+    const row = await findTarget(db, accountId, which)
+    if (!row) return undefined
+    const atMs = Math.floor(clock.now())
+    const { url, ...secrets } = targetOf(row)
+    const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
+    const timestamp = timestampOf(atMs)
+    const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
+    const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
+    const startedMs = performance.now()
+    const attempt = await post(url, headers, body, { endpointId: row.endpointId, signal })
+    if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
+    const durationMs = Math.round(performance.now() - startedMs)
+    return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
+  }
+
+  return {
+    async listEndpoints(_, context) {
+      const accountId = accountOf(context)
+      const endpoints = await findEndpoints(db, accountId)
+      return { endpoints: await Promise.all(endpoints.map((endpoint) => shownEndpoint(accountId, { endpoint }))) }
+    },
+
+    async createEndpoint(request, context) {
+      const accountId = accountOf(context)
+      const fields = readNewEndpoint(request, faultOf)
+      const created = await createEndpoint(parts, accountId, fields, requesterOf(context.values))
+      return shownEndpoint(accountId, accepted(created))
+    },
+
+    async getEndpoint({ endpointId }, context) {
+      const accountId = accountOf(context)
+      const endpoint = await findEndpoint(db, accountId, readId(endpointId))
+      if (!endpoint) throw noSuchEndpoint(endpointId)
+      return shownEndpoint(accountId, { endpoint })
+    },
+
+    async updateEndpoint(request, context) {
+      const accountId = accountOf(context)
+      const id = readId(request.endpointId)
+      const fields = readEndpointChange(request, faultOf)
+      const changed = await changeEndpoint(parts, accountId, id, fields, requesterOf(context.values))
+      if (!changed) throw noSuchEndpoint(request.endpointId)
+      return shownEndpoint(accountId, { endpoint: accepted(changed) })
+    },
+
+    async deleteEndpoint({ endpointId }, context) {
+      if (!(await remove(readId(endpointId), context))) throw noSuchEndpoint(endpointId)
+      return {}
+    },
+
+    async testEndpoint({ endpointId }, context) {
+      const tested = await test(readId(endpointId), context)
+      if (!tested) throw noSuchEndpoint(endpointId)
+      return tested
+    },
+
+    async rotateEndpointSecret({ endpointId }, context) {
+      const accountId = accountOf(context)
+      const rotated = await rotateSecret(parts, accountId, readId(endpointId), requesterOf(context.values))
+      if (!rotated) throw noSuchEndpoint(endpointId)
+      return shownEndpoint(accountId, rotated)
+    },
+
+    async getWebhook(_, context) {
+      const accountId = accountOf(context)
+      const endpoint = await findEndpoint(db, accountId, 'first')
+      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
+      return shownFirst(accountId, { endpoint })
+    },
+
+    async putWebhook(request, context) {
+      const accountId = accountOf(context)
+      const fields = {
+        url: readUrl(request.url, faultOf),
+        events: request.events.length === 0 ? undefined : readKinds(request.events),
+        statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
+      }
+      return shownFirst(accountId, accepted(await putFirst(parts, accountId, fields, requesterOf(context.values))))
+    },
+
+    async deleteWebhook(_, context) {
+      if (!(await remove('first', context))) throw fail('not_found', NO_ENDPOINT)
+      return {}
+    },
+
+    async testWebhook(_, context) {
+      const tested = await test('first', context)
+      if (!tested) throw fail('webhook_not_configured', NO_ENDPOINT)
+      return tested
+    },
+
+    async rotateSecret(_, context) {
+      const accountId = accountOf(context)
+      const rotated = await rotateSecret(parts, accountId, 'first', requesterOf(context.values))
+      if (!rotated) throw fail('not_found', NO_ENDPOINT)
+      return shownFirst(accountId, rotated)
+    },
+  }
+}
+
+/** Returns the UUID of an endpoint's id. A text that is no such id is refused as an unknown one. */
+function readId(shown: string): string {
+  const id = parsePublicId('whk', shown)
+  if (!id) throw noSuchEndpoint(shown)
+  return id
+}
+
+export const noSuchEndpoint = (shown: string) =>
+  fail(
+    'not_found',
+    `There is no endpoint ${JSON.stringify(shown.slice(0, 64))} in this account. List them: GET /api/v1/webhooks.`,
+  )
+
+function accepted<Result extends object>(result: Result | RefusedUrl): Result {
+  if ('refused' in result) throw failField('url', result.refused)
+  return result
+}
+
+function fieldsOf(endpoint: Endpoint, health: EndpointHealth) {
+  const { id, first, url, description, events, statuses, tags, tenantIds, domains, disabled } = endpoint
+  return create(EndpointSchema, {
+    endpointId: publicId('whk', id),
+    first,
+    url,
+    description: description ?? undefined,
+    events,
+    statuses: statuses.map(statusNames.value),
+    tags: tags ?? [],
+    tenantIds: tenantIds ?? [],
+    domains: domains ?? [],
+    disabled,
+    createdAt: timestampFromDate(endpoint.createdAt),
+    updatedAt: timestampFromDate(endpoint.updatedAt),
+    previousSecretUntil: endpoint.previousUntil ? timestampFromDate(endpoint.previousUntil) : undefined,
+    health: shownHealth(health),
+  })
+}
+
+function shownHealth(health: EndpointHealth) {
+  const { acknowledged, failed, consecutiveFailures, waiting } = health
+  const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
+  return {
+    acknowledged,
+    failed,
+    successRate: acknowledged + failed === 0 ? undefined : acknowledged / (acknowledged + failed),
+    lastSuccessAt: lastSuccessMs === null ? undefined : timestampFromMs(lastSuccessMs),
+    lastFailureAt: lastFailureMs === null ? undefined : timestampFromMs(lastFailureMs),
+    consecutiveFailures,
+    waiting,
+    oldestWaitingAt: oldestWaitingMs === null ? undefined : timestampFromMs(oldestWaitingMs),
+  }
+}
