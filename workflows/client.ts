@@ -8,7 +8,8 @@ import {
 import type { SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { publicId } from '../server/db/ids.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
-import type { Group, ReplayOfMany, Workflows } from '../server/webhooks/queue/workflows.ts'
+import type { Group, RangeReplay, Workflows } from '../server/webhooks/queue/workflows.ts'
+import { replayWorkflowId } from '../server/webhooks/replays/replay-ids.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
 import { createKnownAttributes } from './known-attributes.ts'
@@ -138,7 +139,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   }
 
   /** A replay whose workflow was terminated, or lost, gets another one with the same id. */
-  async function startReplay({ id, accountId, endpointId, total }: ReplayOfMany): Promise<void> {
+  async function startReplay({ id, accountId, endpointId, total }: RangeReplay): Promise<void> {
     const shownId = publicId('rpl', id)
     const wanted: SearchAttributePair[] = [
       { key: ACCOUNT_ID, value: publicId('acc', accountId) },
@@ -147,7 +148,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
     if (endpointId) wanted.push({ key: ENDPOINT_ID, value: publicId('whk', endpointId) })
     await attributes.startWith(wanted, (typedSearchAttributes) =>
       client.start<typeof replayRange>('replayRange', {
-        workflowId: `replay-${shownId}`,
+        workflowId: replayWorkflowId(id),
         taskQueue: TASK_QUEUES.replay,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         workflowIdConflictPolicy: 'USE_EXISTING',

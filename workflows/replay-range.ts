@@ -16,7 +16,7 @@ import { isLong } from './long-history.ts'
 import { replayDetails } from './summaries.ts'
 
 /** The input of a workflow. The fields are stored in histories and keep their names. */
-export interface RangeReplay {
+export interface ReplayRangeInput {
   /** `rpl_...` */
   replayId: string
 }
@@ -37,7 +37,7 @@ const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTION
  * workflows attempt them (deliver-webhooks.ts). The replay's row in the database stores its progress. A run that
  * continues another, or replaces one that was lost, goes on there.
  */
-export async function replayRange({ replayId }: RangeReplay): Promise<ReplayProgress> {
+export async function replayRange({ replayId }: ReplayRangeInput): Promise<ReplayProgress> {
   let last: ReplayProgress | undefined
   let isCancelled = false
   setHandler(progress, () => last)

@@ -12,6 +12,7 @@ import { nameFault } from '../../net/clean-text.ts'
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
+import { refuseMore } from '../access/running-work.ts'
 import { accountOf, callerKey } from '../caller.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -22,7 +23,6 @@ import { fail, failField } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { readTenant } from '../services/listing/filters.ts'
 import { addPart, type ImportRow, recordEnd } from './import-parts.ts'
-import { refuseMore } from './running-work.ts'
 
 const MAX_LINES = 1_000_000
 const MAX_FILE_NAME = 255

@@ -9,12 +9,10 @@ import {
 import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
-import type { rangeReplays } from '../db/people-schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import type { LinkWorkflow } from '../webhooks/queue/workflows.ts'
 import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.ts'
-
-type ReplayRow = typeof rangeReplays.$inferSelect
+import type { ReplayRow } from '../webhooks/replays/start-replay.ts'
 
 const stateNames = enumNames(ReplayStateSchema)
 
@@ -38,9 +36,9 @@ async function countDispatches(
   if (acknowledged !== null) return { acknowledged, waiting: 0 }
   if (dispatched === 0) return { acknowledged: 0, waiting: 0 }
   const { first, last } = dispatchIdsOf(id)
-  const [row] = await run<Pick<Replay, 'acknowledged' | 'waiting'>>(db, COUNTS, [first, last], { prepare: false })
-  if (state !== 'running' && row!.waiting === 0) await run(db, KEEP_ACKNOWLEDGED, [id, row!.acknowledged])
-  return row!
+  const counts = one(await run<Pick<Replay, 'acknowledged' | 'waiting'>>(db, COUNTS, [first, last], { prepare: false }))
+  if (state !== 'running' && counts.waiting === 0) await run(db, KEEP_ACKNOWLEDGED, [id, counts.acknowledged])
+  return counts
 }
 
 /** A replay as the dashboard shows it. */

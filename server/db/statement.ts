@@ -41,6 +41,13 @@ function clientOf(db: Database | Transaction | TransactionSql): Sql | Transactio
   return '_' in db ? (db._.session as unknown as { client: TransactionSql }).client : db
 }
 
+/** The row of a statement that always returns exactly one. */
+export function one<Row>(rows: readonly Row[] & { statement?: { string: string } }): Row {
+  const [row] = rows
+  if (row !== undefined && rows.length === 1) return row
+  throw new Error(`${rows.length} rows instead of one: ${rows.statement?.string.trim() ?? 'a statement of Drizzle'}`)
+}
+
 /** The literal of an array of UUIDs, for a parameter `$1::uuid[]`. */
 export const uuidArray = (ids: readonly string[]): string => `{${ids}}`
 

@@ -24,10 +24,11 @@ import {
   findEndpoint,
   findEndpoints,
   findTarget,
+  NO_ENDPOINT,
+  noSuchEndpoint,
   type WhichEndpoint,
 } from '../webhooks/endpoints/endpoints.ts'
 import type { Post } from '../webhooks/post/post.ts'
-import { NO_ENDPOINT } from '../webhooks/replays/replay.ts'
 import { shownEnd } from './attempt-outcomes.ts'
 import type { Backend } from './backend.ts'
 import {
@@ -181,12 +182,6 @@ function readId(shown: string): string {
   if (!id) throw noSuchEndpoint(shown)
   return id
 }
-
-export const noSuchEndpoint = (shown: string) =>
-  fail(
-    'not_found',
-    `There is no endpoint ${JSON.stringify(shown.slice(0, 64))} in this account. List them: GET /api/v1/webhooks.`,
-  )
 
 function accepted<Result extends object>(result: Result | RefusedUrl): Result {
   if ('refused' in result) throw failField('url', result.refused)

@@ -20,7 +20,7 @@ const LONG = [
   'test/dev/start-ends.release.test.ts',
   'test/docs/readme.process.test.ts',
   'test/dev/start.release.test.ts',
-  'test/admin/range-replays.release.test.ts',
+  'test/webhooks/replays/range-replays.release.test.ts',
   'test/dev/postgres/server.release.test.ts',
   'test/e2e/drain.release.test.ts',
   'test/faults/quick/webhooks.process.test.ts',

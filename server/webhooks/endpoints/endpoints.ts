@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../../db/connect.ts'
 import { and, asc, eq, sql } from '../../db/drizzle.ts'
 import { webhookEndpoints } from '../../db/schema.ts'
 import { run } from '../../db/statement.ts'
-import { asksFor } from '../../ledger/tail.ts'
+import { fail } from '../../errors.ts'
 import { TARGET_COLUMNS, type TargetRow } from '../attempt/target.ts'
 
 /** Which events an endpoint asks for. null is no filter. */
@@ -84,20 +84,16 @@ export async function findTarget(
   return row
 }
 
-// An event may outlive its message, whose domain of From is then not known.
-const ASKING = `
-  select w.id
-  from (
-    select e.account_id, e.event, e.status, e.tag, e.tenant_id, m.domain
-    from events e left join messages m on m.id = e.message_id and m.id = $2
-    where e.id = $1
-  ) e
-  join webhook_endpoints w on ${asksFor('e.event')}
-  order by w.created_at, w.id`
+export const noSuchEndpoint = (shown: string) =>
+  fail(
+    'not_found',
+    `There is no endpoint ${JSON.stringify(shown.slice(0, 64))} in this account. List them: GET /api/v1/webhooks.`,
+  )
 
-/** Returns the ids of the enabled endpoints that ask for a stored event, the oldest first. */
-export async function findAskingIds(db: Database, event: { id: string; messageId: string }): Promise<string[]> {
-  // Only a plan made for these ids leaves out the days that cannot hold them.
-  const rows = await run<{ id: string }>(db, ASKING, [event.id, event.messageId], { prepare: false })
-  return rows.map(({ id }) => id)
-}
+export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
+const ALL_DISABLED =
+  'All webhook endpoints of this account are disabled. Enable one, or name the one to send to in endpoint_id.'
+
+/** The error of a replay to the enabled ones of an account's endpoints, of which there is none. */
+export const noEnabledEndpoint = (endpoints: readonly unknown[]) =>
+  fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)

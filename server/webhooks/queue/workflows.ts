@@ -24,7 +24,7 @@ export interface Group {
 }
 
 /** A replay of many events, for which a workflow is started. Ids are UUIDs. */
-export interface ReplayOfMany {
+export interface RangeReplay {
   id: string
   accountId: string
   /** The only endpoint that it sends to; undefined when several may receive its events. */
@@ -54,7 +54,7 @@ export interface Workflows {
   /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */
   retryNow(workflowId: string, dispatchId: string): Promise<void>
   /** Starts the workflow of a replay. Succeeds also when it runs. */
-  startReplay(replay: ReplayOfMany, traceparent?: string): Promise<void>
+  startReplay(replay: RangeReplay, traceparent?: string): Promise<void>
 }
 
 /** Where a workflow is in the Temporal UI. */

@@ -4,7 +4,7 @@ import type { ReplayFilter } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import { and, eq, gt, inArray, lte, sql } from '../../db/drizzle.ts'
 import { EVENT_KINDS, type EventKind } from '../../db/event-kinds.ts'
-import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
+import { firstIdAt, timeOfId } from '../../db/ids.ts'
 import { statusNames } from '../../db/outcome-names.ts'
 import { oldestKeptId } from '../../db/retention.ts'
 import { events } from '../../db/schema.ts'
@@ -28,21 +28,18 @@ export function spanOf({ from, to }: ReadFilter, clock: DatabaseClock): IdSpan {
 /** An endpoint that a replay sends events to: those of the kinds that it asks for. */
 export type Receiver = Pick<Endpoint, 'id' | 'events'>
 
-/**
- * The endpoints that a replay with this filter sends events to, of the account's, the oldest first: the one that it
- * names, or all that are enabled.
- */
-export function receiversOf({ endpointId }: ReplayFilter, endpoints: readonly Endpoint[]): Endpoint[] {
-  return endpoints.filter(({ id, disabled }) =>
-    endpointId === undefined ? !disabled : publicId('whk', id) === endpointId,
-  )
+/** The events of an account that a filter matches and a receiver asks for. */
+export interface EventSelection {
+  accountId: string
+  filter: ReplayFilter
+  receivers: readonly Receiver[]
 }
 
 /**
- * The condition for the events in a span that a filter matches, and that a receiver asks for. The event of a dry run
- * never matches: a handler must not take it for a delivery.
+ * The condition for the selected events in a span. The event of a dry run never matches: a handler must not take it for
+ * a delivery.
  */
-export function matches(accountId: string, filter: ReplayFilter, receivers: readonly Receiver[], span: IdSpan): SQL {
+export function matches({ accountId, filter, receivers }: EventSelection, span: IdSpan): SQL {
   const { status, event, tag, tenantId, notAcknowledged } = filter
   const kinds = EVENT_KINDS.filter((kind) => receivers.some(({ events }) => events.includes(kind)))
   return and(
@@ -84,9 +81,9 @@ function lacking(receivers: readonly Receiver[], { after, until }: IdSpan): SQL 
     order by w.created_at, w.id`
 }
 
-/** The ids of the receivers that an event, which matches the filter, is sent to: a column of a query of events. */
-export function receivingIds({ notAcknowledged }: ReplayFilter, receivers: readonly Receiver[], span: IdSpan) {
-  if (notAcknowledged) return sql<string[]>`array_to_json(array(${lacking(receivers, span)}))`
+/** The ids of the receivers that a selected event is sent to: a column of a query of events. */
+export function receivingIds({ filter, receivers }: EventSelection, span: IdSpan) {
+  if (filter.notAcknowledged) return sql<string[]>`array_to_json(array(${lacking(receivers, span)}))`
   const asking = (kind: EventKind) => receivers.filter(({ events }) => events.includes(kind)).map(({ id }) => id)
   const choices = EVENT_KINDS.map((kind) => sql`when ${kind} then ${`{${asking(kind)}}`}::uuid[]`)
   return sql<string[]>`array_to_json(case ${events.event} ${sql.join(choices, sql` `)} end)`

@@ -10,16 +10,9 @@ import { run, uuidArray } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
 import { findEndpoints } from '../endpoints/endpoints.ts'
 import { markHandedOver } from '../queue/hand-over.ts'
-import type { ReplayOfMany, Workflows } from '../queue/workflows.ts'
-import {
-  type IdSpan,
-  isIn,
-  matches,
-  type ReadFilter,
-  type Receiver,
-  receiversOf,
-  receivingIds,
-} from './matching-events.ts'
+import type { RangeReplay, Workflows } from '../queue/workflows.ts'
+import { type IdSpan, isIn, matches, type ReadFilter, type Receiver, receivingIds } from './matching-events.ts'
+import { receiversOf } from './receivers.ts'
 import {
   groupsOf,
   insertReplays,
@@ -193,22 +186,22 @@ async function nextPart(db: Database, replay: PushedReplay, limit: number): Prom
 /** Reads matching events in a span, and up to which id of it there are no others. */
 async function lookAhead(
   db: Database,
-  { accountId, filter, receivers }: PushedReplay,
+  replay: PushedReplay,
   span: IdSpan,
   limit: number,
 ): Promise<Pick<Part, 'events' | 'doneUntil'>> {
   const [farthest] = await db
     .select({ id: events.id })
     .from(events)
-    .where(and(eq(events.accountId, accountId), isIn(span)))
+    .where(and(eq(events.accountId, replay.accountId), isIn(span)))
     .orderBy(asc(events.id))
     .offset(STEP_EVENTS - 1)
     .limit(1)
   const looked = { ...span, until: farthest?.id ?? span.until }
   const found = await db
-    .select({ id: events.id, messageId: events.messageId, endpointIds: receivingIds(filter, receivers, looked) })
+    .select({ id: events.id, messageId: events.messageId, endpointIds: receivingIds(replay, looked) })
     .from(events)
-    .where(matches(accountId, filter, receivers, looked))
+    .where(matches(replay, looked))
     .orderBy(asc(events.id))
     .limit(limit)
   return { events: found, doneUntil: found.length === limit ? found.at(-1)!.id : looked.until }
@@ -221,13 +214,13 @@ async function lookAhead(
 export async function resumeReplays(db: Database, workflows: Pick<Workflows, 'startReplay'>): Promise<void> {
   const { id, accountId, filter, total, state } = rangeReplays
   const running = await db.select({ id, accountId, filter, total }).from(rangeReplays).where(eq(state, 'running'))
-  for (const replay of running) await workflows.startReplay(replayOfMany(replay))
+  for (const replay of running) await workflows.startReplay(rangeReplayOf(replay))
 }
 
 type StoredReplay = Pick<typeof rangeReplays.$inferSelect, 'id' | 'accountId' | 'filter' | 'total'>
 
 /** A replay as its workflow is started. */
-export function replayOfMany({ id, accountId, filter, total }: StoredReplay): ReplayOfMany {
+export function rangeReplayOf({ id, accountId, filter, total }: StoredReplay): RangeReplay {
   const { endpointId } = fromJson(ReplayFilterSchema, filter)
   return { id, accountId, endpointId: endpointId && parsePublicId('whk', endpointId), total }
 }

@@ -5,6 +5,7 @@ import { run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import { WINDOW_HOURS } from '../../ledger/tail.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
+import { NO_ENDPOINT } from '../endpoints/endpoints.ts'
 import { markHandedOver } from '../queue/hand-over.ts'
 import { workflowIdOf } from '../queue/workflow-ids.ts'
 import type { Group, Workflows } from '../queue/workflows.ts'
@@ -204,15 +205,7 @@ export function groupsOf(rows: readonly Row[], accountId: string, endpoints: rea
   })
 }
 
-export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
-const ALL_DISABLED =
-  'All webhook endpoints of this account are disabled. Enable one, or name the one to send to in endpoint_id.'
-
-/** The error of a replay to the enabled ones of an account's endpoints, of which there is none. */
-export const noEnabledEndpoint = (endpoints: readonly unknown[]) =>
-  fail('webhook_not_configured', endpoints.length === 0 ? NO_ENDPOINT : ALL_DISABLED)
-
-const REFUSED = 'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.'
+export const REFUSED = 'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
 /** The dispatches as the statements that open them read them. */

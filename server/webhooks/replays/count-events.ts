@@ -1,8 +1,8 @@
-import type { Database, Transaction } from '../db/connect.ts'
-import { sql } from '../db/drizzle.ts'
-import { firstIdAt, timeOfId } from '../db/ids.ts'
-import { events } from '../db/schema.ts'
-import type { IdSpan, matches } from '../webhooks/replays/matching-events.ts'
+import type { Database, Transaction } from '../../db/connect.ts'
+import { sql } from '../../db/drizzle.ts'
+import { firstIdAt, timeOfId } from '../../db/ids.ts'
+import { events } from '../../db/schema.ts'
+import { type EventSelection, type IdSpan, matches } from './matching-events.ts'
 
 /** The most events that a replay takes, and that are counted. */
 export const MAX_EVENTS = 1_000_000
@@ -17,44 +17,39 @@ const LONG_MS = 25
 /** A short count reads no further part after this time. */
 const ENOUGH_MS = 50
 
-interface Counted {
-  db: Database
-  span: IdSpan
-  /** The condition for the events of a part of the span. */
-  where(span: IdSpan): ReturnType<typeof matches>
-}
-
-/** Counts the events in a span, the newest days first. Returns at most `MAX_EVENTS` + 1. */
-export function countEvents(counted: Counted): Promise<number> {
-  return inParts(counted.db, async (tx) => {
+/** Counts the selected events in a span, the newest days first. Returns at most `MAX_EVENTS` + 1. */
+export function countEvents(db: Database, selection: EventSelection, span: IdSpan): Promise<number> {
+  return inParts(db, async (tx) => {
     let count = 0
-    for (let end = counted.span.until; count <= MAX_EVENTS && end > counted.span.after; ) {
-      const span = lastPart(counted.span, end, MOST_MS)
-      count += await countPart(tx, counted, span, count)
-      end = span.after
+    for (let end = span.until; count <= MAX_EVENTS && end > span.after; ) {
+      const part = lastPart(span, end, MOST_MS)
+      count += await countPart(tx, selection, part, count)
+      end = part.after
     }
     return count
   })
 }
 
 /**
- * Counts the newest events in a span for a fraction of a second. `after` is the id after which they are counted;
- * undefined when all are, or more than `MAX_EVENTS`.
+ * Counts the newest selected events in a span for a fraction of a second. `after` is the id after which they are
+ * counted; undefined when all are, or more than `MAX_EVENTS`.
  */
 export function countNewest(
-  counted: Counted,
+  db: Database,
+  selection: EventSelection,
+  span: IdSpan,
   enoughMs = ENOUGH_MS,
 ): Promise<{ count: number; after: string | undefined }> {
-  return inParts(counted.db, async (tx) => {
+  return inParts(db, async (tx) => {
     const startedMs = performance.now()
-    let [count, end, partMs] = [0, counted.span.until, FIRST_MS]
-    while (count <= MAX_EVENTS && end > counted.span.after) {
+    let [count, end, partMs] = [0, span.until, FIRST_MS]
+    while (count <= MAX_EVENTS && end > span.after) {
       const partStartedMs = performance.now()
       // The first part is always read, so that calls come to an end.
-      if (end < counted.span.until && partStartedMs - startedMs > enoughMs) return { count, after: end }
-      const span = lastPart(counted.span, end, partMs)
-      count += await countPart(tx, counted, span, count)
-      end = span.after
+      if (end < span.until && partStartedMs - startedMs > enoughMs) return { count, after: end }
+      const part = lastPart(span, end, partMs)
+      count += await countPart(tx, selection, part, count)
+      end = part.after
       if (performance.now() - partStartedMs < LONG_MS) partMs = Math.min(partMs * GROWTH, MOST_MS)
     }
     return { count, after: undefined }
@@ -67,11 +62,11 @@ function lastPart({ after }: IdSpan, end: string, lengthMs: number): IdSpan {
   return { after: start > after ? start : after, until: end }
 }
 
-async function countPart(tx: Transaction, { where }: Counted, span: IdSpan, before: number): Promise<number> {
+async function countPart(tx: Transaction, selection: EventSelection, span: IdSpan, before: number): Promise<number> {
   const found = tx
     .select({ one: sql`1`.as('one') })
     .from(events)
-    .where(where(span))
+    .where(matches(selection, span))
     .limit(MAX_EVENTS + 1 - before)
     .as('found')
   const [row] = await tx.select({ count: sql<number>`count(*)::int` }).from(found)

@@ -2,23 +2,27 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Replay, ReplayFilterSchema, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { countEvents, countNewest } from '../../server/admin/count-events.ts'
-import { createReplayService } from '../../server/admin/replays.ts'
-import { and, asc, eq, inArray, sql } from '../../server/db/drizzle.ts'
-import { firstIdAt, newId, parsePublicId, publicId } from '../../server/db/ids.ts'
-import { rangeReplays } from '../../server/db/people-schema.ts'
-import { dispatches, events, openDispatches, webhookEndpoints } from '../../server/db/schema.ts'
-import { createAccount } from '../../server/directory/accounts.ts'
-import { finishDispatches } from '../../server/webhooks/attempt/end.ts'
-import type { Group, Workflows } from '../../server/webhooks/queue/workflows.ts'
-import { type IdSpan, matches } from '../../server/webhooks/replays/matching-events.ts'
-import { createRangeReplays } from '../../server/webhooks/replays/range-replays.ts'
-import { replayDispatchId } from '../../server/webhooks/replays/replay-ids.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
-import { newEvent } from '../webhooks/rows.ts'
+import {
+  type Replay,
+  ReplayFilterSchema,
+  ReplayService,
+  ReplayState,
+} from '../../../gen/verdict/admin/v1/replays_pb.ts'
+import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
+import { createReplayService } from '../../../server/admin/replays.ts'
+import { and, asc, eq, inArray, sql } from '../../../server/db/drizzle.ts'
+import { firstIdAt, newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
+import { rangeReplays } from '../../../server/db/people-schema.ts'
+import { dispatches, events, openDispatches, webhookEndpoints } from '../../../server/db/schema.ts'
+import { createAccount } from '../../../server/directory/accounts.ts'
+import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
+import type { Group, Workflows } from '../../../server/webhooks/queue/workflows.ts'
+import { countEvents, countNewest } from '../../../server/webhooks/replays/count-events.ts'
+import { createRangeReplays } from '../../../server/webhooks/replays/range-replays.ts'
+import { replayDispatchId } from '../../../server/webhooks/replays/replay-ids.ts'
+import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { startDashboard } from '../../harness/person.ts'
+import { newEvent } from '../rows.ts'
 
 // Replays of many events: how they are counted, started, dispatched step by step, and ended.
 
@@ -204,18 +208,19 @@ test('every filter of a replay is respected, and dry runs are never replayed', a
 test('a count that ends early says up to where, and the next one goes on there', async () => {
   const { id } = await account()
   for (const hoursAgo of [1, 1.9, 3, 9, 15, 22]) await store(id, 2, {}, hoursAgo * 60)
-  const where = (span: IdSpan) => matches(id, create(ReplayFilterSchema), [{ id, events: ['email.delivery'] }], span)
+  const receivers = [{ id, events: ['email.delivery' as const] }]
+  const selection = { accountId: id, filter: create(ReplayFilterSchema), receivers }
   const now = world.clock.now()
   const span = { after: firstIdAt(now - 20 * 60 * MINUTE), until: firstIdAt(now) }
   const counts: number[] = []
   for (let until: string | undefined = span.until; until !== undefined; ) {
-    const { count, after } = await countNewest({ db: world.db, span: { ...span, until }, where }, 0)
+    const { count, after } = await countNewest(world.db, selection, { ...span, until }, 0)
     counts.push(count)
     until = after
   }
   expect(counts.length).toBe(10)
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10)
-  expect(await countEvents({ db: world.db, span, where })).toBe(10)
+  expect(await countEvents(world.db, selection, span)).toBe(10)
 })
 
 test('only the kinds that the endpoint asks for are replayed, whatever their status', async () => {

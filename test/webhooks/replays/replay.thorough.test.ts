@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { Database } from '../../server/db/connect.ts'
-import { and, asc, eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
-import { newId, parsePublicId, publicId, timeOfId } from '../../server/db/ids.ts'
-import { openDispatches } from '../../server/db/schema.ts'
-import { run } from '../../server/db/statement.ts'
-import { findEndpoints } from '../../server/webhooks/endpoints/endpoints.ts'
-import { createReplay } from '../../server/webhooks/replays/replay.ts'
-import { type Api, startApi } from './api.ts'
+import type { Database } from '../../../server/db/connect.ts'
+import { and, asc, eq, getTableColumns, sql } from '../../../server/db/drizzle.ts'
+import { newId, parsePublicId, publicId, timeOfId } from '../../../server/db/ids.ts'
+import { openDispatches } from '../../../server/db/schema.ts'
+import { run } from '../../../server/db/statement.ts'
+import { findEndpoints } from '../../../server/webhooks/endpoints/endpoints.ts'
+import { createReplay } from '../../../server/webhooks/replays/replay.ts'
+import { type Api, startApi } from '../../services/api.ts'
 
 // How the API accepts replays. replay-temporal.process.test.ts tests their workflows.
 
