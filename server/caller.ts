@@ -90,8 +90,14 @@ export type SessionGate = (call: SessionCall) => Promise<Caller | undefined>
 
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
 
-/** The account of a call that the gate admitted. */
-export const accountOf = ({ values }: Pick<HandlerContext, 'values'>): string => values.get(callerKey)!.accountId
+/** The caller of a call that the gate admitted. */
+export function callerOf({ values }: Pick<HandlerContext, 'values'>): Caller {
+  const caller = values.get(callerKey)
+  if (!caller) throw new Error('the gate gave this call no caller')
+  return caller
+}
+
+export const accountOf = (context: Pick<HandlerContext, 'values'>): string => callerOf(context).accountId
 
 /** The right of the caller. The gate sets it on the context of every call that needs one. */
 export const rightKey = createContextKey<Right | undefined>(undefined, { description: 'right' })

@@ -2,6 +2,7 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, gte, sql } from '../db/drizzle.ts'
 import { firstIdAt } from '../db/ids.ts'
 import { refusedSends } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import { BREAKER_REFUSED } from '../reputation/breaker.ts'
 
 /**
@@ -13,9 +14,9 @@ export async function countRefused(db: Database, accountId: string, sinceMs: num
     domain === undefined
       ? undefined
       : and(eq(refusedSends.message, BREAKER_REFUSED), eq(sql`split_part(${refusedSends.sender}, '@', -1)`, domain))
-  const [row] = await db
+  const rows = await db
     .select({ sends: sql<number>`coalesce(sum(${refusedSends.count}), 0)::int` })
     .from(refusedSends)
     .where(and(eq(refusedSends.accountId, accountId), gte(refusedSends.id, firstIdAt(sinceMs)), isOfBreaker))
-  return row!.sends
+  return one(rows).sends
 }

@@ -6,7 +6,7 @@ import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { Transaction } from '../db/connect.ts'
 import { eq, sql } from '../db/drizzle.ts'
 import { suppressionImports } from '../db/people-schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { fail, failField } from '../errors.ts'
 import { suppressionReasonNames } from '../reputation/suppression.ts'
 import { addSuppressions } from '../reputation/suppression-list.ts'
@@ -38,28 +38,29 @@ export async function addPart(
   const { accepted, byReason, faults } = await readLines(request)
   return changeAs(db, requester, async (tx, author) => {
     const isThis = eq(suppressionImports.id, importId)
-    const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
-    if (isAdded(row!, request)) return row!
-    const list = { accountId: row!.accountId, tenantId: row!.tenantId }
+    const row = one(await tx.select().from(suppressionImports).where(isThis).for('update'))
+    if (isAdded(row, request)) return row
+    const list = { accountId: row.accountId, tenantId: row.tenantId }
     let imported = 0
     for (const [reason, emails] of byReason) {
       imported += await addSuppressions({ db: tx, clock }, list, emails, reason, importId)
     }
     if (faults.length > 0) await run(tx, KEEP_FAULTS, [importId, JSON.stringify(faults)])
-    const [added] = await tx
+    const rows = await tx
       .update(suppressionImports)
       .set({
-        nextPart: row!.nextPart + 1,
+        nextPart: row.nextPart + 1,
         linesDone: request.firstLine - 1 + request.emails.length,
-        imported: row!.imported + imported,
-        alreadySuppressed: row!.alreadySuppressed + accepted - imported,
-        invalid: row!.invalid + faults.length,
+        imported: row.imported + imported,
+        alreadySuppressed: row.alreadySuppressed + accepted - imported,
+        invalid: row.invalid + faults.length,
         ...(request.last && { state: 'finished', endedAt: sql`clock_timestamp()` }),
       })
       .where(isThis)
       .returning()
-    if (request.last) await recordEnd(tx, added!, author)
-    return added!
+    const added = one(rows)
+    if (request.last) await recordEnd(tx, added, author)
+    return added
   })
 }
 

@@ -13,16 +13,18 @@ import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { refuseMore } from '../access/running-work.ts'
-import { accountOf, callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { importFaults, suppressionImports } from '../db/people-schema.ts'
+import { one } from '../db/statement.ts'
 import { fail, failField } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { readTenant } from '../services/listing/filters.ts'
 import { addPart, type ImportRow, recordEnd } from './import-parts.ts'
+import { personOf } from './person.ts'
 
 const MAX_LINES = 1_000_000
 const MAX_FILE_NAME = 255
@@ -48,22 +50,19 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
       const same = running.find(({ tenantId, digest }) => tenantId === row.tenantId && row.digest.equals(digest))
       if (same) return same
       refuseMore('import', running.length)
-      const [started] = await tx
-        .insert(suppressionImports)
-        .values({ ...row, state: 'running' })
-        .returning()
+      const values = { ...row, state: 'running' as const }
+      const started = one(await tx.insert(suppressionImports).values(values).returning())
       const { fileName: target, lines, tenantId } = row
       const after = { state: 'running', lines, tenant_id: tenantId || undefined }
       await record(tx, { ...author, action: 'suppression.import', target, after })
-      return started!
+      return started
     })
   }
 
   return {
     async startImport(request, context) {
-      const { accountId, person } = context.values.get(callerKey)!
       const file = readFile(request)
-      const row = { ...file, id: newId(clock.now()), accountId, createdBy: person!.email }
+      const row = { ...file, id: newId(clock.now()), accountId: accountOf(context), createdBy: personOf(context).email }
       return { import: importOf(await start(row, requesterOf(context.values))) }
     },
 

@@ -11,7 +11,7 @@ import {
   WebhookStateSchema,
 } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
-import { accountOf, callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { publicId } from '../db/ids.ts'
@@ -80,7 +80,7 @@ export function createOverviewService({
     },
 
     async getSetUp(_, context) {
-      return readSetUp(db, clock, context.values.get(callerKey)!.accountId)
+      return readSetUp(db, clock, accountOf(context))
     },
   }
 }
@@ -144,8 +144,7 @@ async function ratesOf(db: Database, breaker: Breaker, accountId: string): Promi
 
 async function endpointStates(db: Database, accountId: string): Promise<WebhookState[]> {
   const endpoints = await findEndpoints(db, accountId)
-  const healths = await Promise.all(endpoints.map(({ id }) => healthOf(db, accountId, id)))
-  return endpoints.map((endpoint, i) => stateOf(endpoint, healths[i]!))
+  return Promise.all(endpoints.map(async (endpoint) => stateOf(endpoint, await healthOf(db, accountId, endpoint.id))))
 }
 
 function stateOf({ id, url, description, disabled }: Endpoint, health: EndpointHealth): WebhookState {

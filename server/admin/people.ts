@@ -18,7 +18,7 @@ import {
 } from '../access/people/invitations.ts'
 import { changeRole, removeMember } from '../access/people/member-changes.ts'
 import { listMembers, type Member } from '../access/people/members.ts'
-import { callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { fail, failFields, reasonOf } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
@@ -43,7 +43,7 @@ export function createPeopleService({
 }: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
   return {
     async listPeople(_, { values }) {
-      const { accountId } = values.get(callerKey)!
+      const accountId = accountOf({ values })
       const people = await listMembers(db, accountId)
       const invitations = await listInvitations(db, clock, accountId)
       const ids = invitations.map(({ id }) => id)
@@ -55,7 +55,7 @@ export function createPeopleService({
     },
 
     async invitePerson(request, { values }) {
-      const { accountId } = values.get(callerKey)!
+      const accountId = accountOf({ values })
       const role = readRole(request.role)
       const invitee = { email: readPersonEmail(request.email), role, isMailed: notifyFrom !== undefined }
       const invited = await invite(db, clock, requesterOf(values), invitee).catch((error) => {

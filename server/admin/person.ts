@@ -9,11 +9,12 @@ import { isPasswordOf } from '../access/people/credentials.ts'
 import { signInMethodsOf, unlinkIdentity } from '../access/people/oidc/identities.ts'
 import { confirmedUntilMs, confirmSession, endSession, listSessions, lockSessions } from '../access/people/sessions.ts'
 import { createWindows } from '../access/windows.ts'
-import { callerKey, remoteAddressKey } from '../caller.ts'
+import { type CallingPerson, callerOf, remoteAddressKey } from '../caller.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
 import { accounts } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { readName } from './account.ts'
@@ -93,9 +94,9 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       await db.transaction(async (tx) => {
         const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
         const isIt = eq(people.id, personId)
-        const [before] = await tx.select({ name: people.name }).from(people).where(isIt).for('no key update')
+        const before = one(await tx.select({ name: people.name }).from(people).where(isIt).for('no key update'))
         await tx.update(people).set({ name }).where(isIt)
-        const change = { before: { name: before!.name }, after: { name } }
+        const change = { before: { name: before.name }, after: { name } }
         await recordForPerson(tx, { personId, email, action: 'person.rename', remoteAddress, ...change })
       })
       return {}
@@ -118,7 +119,11 @@ async function shownMethods({ db }: PersonServiceParts, personId: string) {
   return { hasPassword, identities: shown }
 }
 
-export const personOf = ({ values }: HandlerContext) => values.get(callerKey)!.person!
+export function personOf(context: Pick<HandlerContext, 'values'>): CallingPerson {
+  const { person } = callerOf(context)
+  if (!person) throw new Error('the caller is no person')
+  return person
+}
 
 async function membershipsOf({ db }: PersonServiceParts, personId: string) {
   const rows = await db

@@ -6,6 +6,7 @@ import { and, asc, eq, gt, gte, isNull, lt, or } from '../db/drizzle.ts'
 import { firstIdAt, publicId } from '../db/ids.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { accounts, apiKeys, domains, messages } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import { findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 
 const DAY_MS = 86_400_000
@@ -46,9 +47,9 @@ async function hasValidLiveKey(db: Database, clock: DatabaseClock, accountId: st
 
 /** Finds the account's oldest message in history, a few days at a time from the account's first day on. */
 async function findFirstMessage(db: Database, clock: DatabaseClock, accountId: string): Promise<string | undefined> {
-  const [account] = await db.select().from(accounts).where(eq(accounts.id, accountId))
+  const account = one(await db.select().from(accounts).where(eq(accounts.id, accountId)))
   const endMs = clock.now() + DAY_MS
-  for (let fromMs = Math.max(account!.createdAt.getTime(), clock.now() - RETENTION_MS); fromMs < endMs; ) {
+  for (let fromMs = Math.max(account.createdAt.getTime(), clock.now() - RETENTION_MS); fromMs < endMs; ) {
     const toMs = Math.min(fromMs + DAYS * DAY_MS, endMs)
     const isIn = and(gte(messages.id, firstIdAt(fromMs)), lt(messages.id, firstIdAt(toMs)))
     const [message] = await db

@@ -37,7 +37,7 @@ function detailOf(end: EndedAttempt): string | undefined {
   const { outcome, code } = end
   const cause = causeOf(code)?.sentence
   // The names of Node's codes find the cause in other people's reports.
-  if (cause) return /^[A-Z]/.test(code!) ? `${cause} (${code})` : cause
+  if (cause) return /^[A-Z]/.test(code ?? '') ? `${cause} (${code})` : cause
   return DETAILS[outcome](end)
 }
 

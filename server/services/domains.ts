@@ -6,6 +6,7 @@ import { accountOf } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import {
   changeSettings,
   createDomain,
@@ -38,7 +39,7 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
   const show = createShowDomains(parts)
   const limited = createConcurrencyLimit(MAX_CONCURRENT, RETRY_SECONDS)
 
-  const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
+  const shown = async (domain: Domain): Promise<Message> => one(await show(domain.accountId, [domain]))
 
   /** Reads the domain with this id. Throws `not_found` when the account has none. */
   async function readOwn(accountId: string, id: string): Promise<Domain> {

@@ -3,7 +3,7 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
-import { accountOf, callerKey } from '../caller.ts'
+import { accountOf } from '../caller.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail, failField } from '../errors.ts'
@@ -66,7 +66,7 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
   }
 
   async function remove(which: WhichEndpoint, { values }: HandlerContext): Promise<boolean> {
-    const { accountId } = values.get(callerKey)!
+    const accountId = accountOf({ values })
     const workflowIds = await deleteEndpoint(db, accountId, which, requesterOf(values))
     // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
     for (const id of workflowIds ?? []) workflows.cancel(id).catch(report)
@@ -75,7 +75,7 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
 
   /** Posts a test. Resolves to undefined without the endpoint. */
   async function test(which: WhichEndpoint, { values, signal }: HandlerContext) {
-    const { accountId } = values.get(callerKey)!
+    const accountId = accountOf({ values })
     const row = await findTarget(db, accountId, which)
     if (!row) return undefined
     const atMs = Math.floor(clock.now())

@@ -6,7 +6,7 @@ import { REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
 import { monthOf } from '../reputation/quota.ts'
 import { simulatedIdOf } from '../reputation/simulated.ts'
@@ -43,8 +43,8 @@ export function createLimitsService({ db, limits }: Pick<Backend, 'db' | 'limits
   return {
     async getLimits(_, context) {
       const accountId = accountOf(context)
-      const [account] = await db.select({ tier: accounts.tier }).from(accounts).where(eq(accounts.id, accountId))
-      const { name, requestsPerMinute, emailsPerMonth } = tierOf(limits, account!.tier)
+      const account = one(await db.select({ tier: accounts.tier }).from(accounts).where(eq(accounts.id, accountId)))
+      const { name, requestsPerMinute, emailsPerMonth } = tierOf(limits, account.tier)
       const domains = await volumes(db, accountId, limits.warmUp)
       const month = await usageOf(db, accountId, emailsPerMonth)
       return { tier: name, requestsPerMinute, sizes: SIZES, counts: COUNTS, domains, month }
@@ -83,8 +83,7 @@ const USAGE = `
 
 /** Reads the account's usage of the current UTC month, by the database's clock. */
 async function usageOf(db: Database, accountId: string, quota: number | undefined) {
-  const [usage] = await run<Usage>(db, USAGE, [accountId])
-  const { now, counted, sent, domains } = usage!
+  const { now, counted, sent, domains } = one(await run<Usage>(db, USAGE, [accountId]))
   const { month: from, endsAtMs } = monthOf(now)
   return { from, endsAt: timestampFromMs(endsAtMs), quota, used: quota === undefined ? sent : (counted ?? 0), domains }
 }

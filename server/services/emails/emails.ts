@@ -13,7 +13,7 @@ import { EvidenceSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { changeAs } from '../../access/audit/change-as.ts'
 import { record } from '../../access/audit/record-change.ts'
 import { requesterOf } from '../../access/audit/requester.ts'
-import { accountOf, callerKey, logFieldsKey, refusalKey, traceKey } from '../../caller.ts'
+import { accountOf, callerOf, logFieldsKey, refusalKey, traceKey } from '../../caller.ts'
 import type { Database } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { publicId, timeOfId } from '../../db/ids.ts'
@@ -84,7 +84,7 @@ export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof
 
   /** Records a person's email in the audit log before it is sent. An API key's email has no such entry. */
   async function auditPerson({ recipients, retryOf }: Message, { values }: HandlerContext): Promise<void> {
-    if (!values.get(callerKey)!.person) return
+    if (!callerOf({ values }).person) return
     const after = { recipients: recipients.length, retry_of: retryOf && publicId('msg', retryOf) }
     const target = recipients[0]!.address.address
     await changeAs(db, requesterOf(values), (tx, author) =>
@@ -162,9 +162,9 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
       sizeBytes: file.size_bytes,
     })),
     recipients: outcomes,
-    events: rows.map((row, i) => ({
+    events: rows.map((row) => ({
       eventId: publicId('evt', row.eventId),
-      status: outcomes[i]!.status,
+      status: statusNames.value(row.status),
       recipient: row.email,
       timestamp: timestampFromMs(message.completedAt.getTime()),
     })),

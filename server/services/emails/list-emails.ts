@@ -46,7 +46,7 @@ export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof E
       const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request, stoppedAt)
       const ids = page.map(({ id }) => id)
       const [outcomes, reports] = await Promise.all([outcomesOf(db, ids), reportsAbout(db, ids)])
-      return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!, reports.get(row.id) ?? [])), ...more }
+      return { emails: page.map((row) => emailOf(row, outcomes.get(row.id) ?? [], reports.get(row.id) ?? [])), ...more }
     })
   }
 }

@@ -9,6 +9,7 @@ import { enumNames } from '../../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
 import { type IdRange, later, newestRowsInTime } from '../../db/newest-rows.ts'
 import { refusedSends, unstoredRefusedSends } from '../../db/schema.ts'
+import { one } from '../../db/statement.ts'
 import { PUBLIC_ERRORS, type PublicErrorReason } from '../../errors.ts'
 import type { Backend } from '../backend.ts'
 import { isRecipient, readEnum, readSoughtRecipient, type SoughtRecipient } from '../listing/filters.ts'
@@ -64,11 +65,11 @@ function findRefused(db: Database, { accountId, error, recipient }: Filters, { f
 }
 
 async function countUnstored(db: Database, accountId: string): Promise<number> {
-  const [row] = await db
+  const rows = await db
     .select({ sends: sql<number>`coalesce(sum(sends), 0)::int` })
     .from(unstoredRefusedSends)
     .where(and(eq(unstoredRefusedSends.accountId, accountId), sql`hour > now() - interval '7 days'`))
-  return row!.sends
+  return one(rows).sends
 }
 
 function shownRefusal(row: typeof refusedSends.$inferSelect) {

@@ -1,6 +1,6 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, type SendBatchRequest, SendBatchRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
-import { accountOf, callerKey, itemFaultsKey, logFieldsKey, refusalKey, requestIdKey, traceKey } from '../../caller.ts'
+import { accountOf, callerOf, itemFaultsKey, logFieldsKey, refusalKey, requestIdKey, traceKey } from '../../caller.ts'
 import { REQUEST_LIMITS } from '../../config/limits.ts'
 import { failField } from '../../errors.ts'
 import type { BatchRun, SendBatch } from '../../sending/batch.ts'
@@ -48,7 +48,7 @@ export function createSendBatch({
   }
 
   function noteRefused({ refused }: BatchRun, { emails }: SendBatchRequest, { values, protocolName }: HandlerContext) {
-    const { accountId, keyId } = values.get(callerKey)!
+    const { accountId, keyId } = callerOf({ values })
     const call = { accountId, keyId, requestId: values.get(requestIdKey), protocol: protocolName as SendProtocol }
     for (const { index, error } of refused)
       refusedSends.note({ ...call, error, parties: partiesOf(emails[index] ?? {}) })

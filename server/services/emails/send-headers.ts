@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import { SANDBOX } from '../../../mail/mime/raw/service-fields.ts'
-import { callerKey, refusalKey } from '../../caller.ts'
+import { accountOf, callerOf, refusalKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import { readTrueOrFalse, SANDBOX_FAULT } from '../../sending/dry-run.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../../sending/idempotency-key.ts'
@@ -25,7 +25,7 @@ export function readSandbox(headers: Headers): boolean {
 
 /** Whether nothing may be sent, because of the header or because of a test key. */
 export function isDryRun({ requestHeader, values }: HandlerContext): boolean {
-  return readSandbox(requestHeader) || values.get(callerKey)!.test
+  return readSandbox(requestHeader) || callerOf({ values }).test
 }
 
 /** Reads `Idempotency-Key`, in the scope of the called method. */
@@ -39,7 +39,7 @@ export function readKey<Desc extends DescMessage>(
   if (key === null) return undefined
   const fault = keyFault(key)
   if (fault) throw refuseHeader('Idempotency-Key', fault)
-  const { accountId } = values.get(callerKey)!
+  const accountId = accountOf({ values })
   // A request with a fault equals no other one, because its message lacks what could not be read.
   const requestHash = values.get(refusalKey) ? randomUUID() : hashOf(desc, request)
   return { accountId, scope: keyScope(method.localName, sandbox), key, requestHash }

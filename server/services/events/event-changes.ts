@@ -10,7 +10,7 @@ import {
 } from '../../../gen/verdict/v1/events_pb.ts'
 import { lowerAscii } from '../../../mail/address.ts'
 import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
-import { callerKey, rightKey } from '../../caller.ts'
+import { accountOf, callerOf, rightKey } from '../../caller.ts'
 import { parsePublicId } from '../../db/ids.ts'
 import { fail, failField } from '../../errors.ts'
 import { MAX_STREAMS, type StreamLeases } from '../../stream/leases.ts'
@@ -46,7 +46,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
   function watched(context: HandlerContext) {
     const right = context.values.get(rightKey)
     const lost = new AbortController()
-    const unwatch = right && rights.watch(context.values.get(callerKey)!, right, (error) => lost.abort(error))
+    const unwatch = right && rights.watch(callerOf(context), right, (error) => lost.abort(error))
     return { signal: AbortSignal.any([context.signal, lost.signal]), end: () => unwatch?.() }
   }
 
@@ -58,7 +58,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
       )
 
   async function* streamEvents(request: StreamEventsRequest, context: HandlerContext) {
-    const { accountId } = context.values.get(callerKey)!
+    const accountId = accountOf(context)
     const matches = readFilters(request)
     const release = await leases.take(accountId)
     const start = await streams.start(accountId, request.after).catch((error) => {
@@ -143,7 +143,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
     streamEvents,
 
     async listChanges(request: ListChangesRequest, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const accountId = accountOf(context)
       const limit = readLimit(request.limit)
       const waitMs = readWait(request.waitS) * 1_000
       const matches = readFilters(request)

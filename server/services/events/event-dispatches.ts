@@ -4,7 +4,7 @@ import { DispatchKindSchema, type DispatchSchema, DispatchStateSchema } from '..
 import type { Database } from '../../db/connect.ts'
 import { enumNames } from '../../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
-import { run, uuidArray } from '../../db/statement.ts'
+import { idsAndBounds, run } from '../../db/statement.ts'
 import { shownHeaders, timestampOf } from '../../webhooks/attempt/signature.ts'
 import type { LinkWorkflow } from '../../webhooks/queue/workflows.ts'
 import { type EndedAttempt, shownEnd, withMaskedQuery } from '../attempt-outcomes.ts'
@@ -81,8 +81,8 @@ export async function summariesOf(
   eventIds: string[],
 ): Promise<(eventId: string) => DispatchSummary> {
   if (eventIds.length === 0) return () => NO_ATTEMPTS
-  const ids = eventIds.toSorted()
-  const parameters = [uuidArray(ids), lowerBound(ids[0]!), ids.at(-1)!, accountId]
+  const [ids, smallest, largest] = idsAndBounds(eventIds)
+  const parameters = [ids, lowerBound(smallest), largest, accountId]
   const rows = await run<DispatchSummary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
   const byEvent = new Map(rows.map((row) => [row.eventId, row]))
   return (eventId) => byEvent.get(eventId) ?? NO_ATTEMPTS

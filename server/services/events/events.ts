@@ -8,7 +8,7 @@ import {
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../../gen/verdict/v1/events_pb.ts'
-import { accountOf, callerKey, traceKey } from '../../caller.ts'
+import { accountOf, callerOf, traceKey } from '../../caller.ts'
 import type { Database } from '../../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../../db/drizzle.ts'
 import { NEEDS_MESSAGE } from '../../db/event-kinds.ts'
@@ -17,6 +17,7 @@ import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '..
 import { readOn } from '../../db/replicas.ts'
 import { isExpired } from '../../db/retention.ts'
 import { events, feedback, recipients } from '../../db/schema.ts'
+import { one } from '../../db/statement.ts'
 import { createReadEvent } from '../../webhooks/attempt/begin.ts'
 import { payloadOf } from '../../webhooks/attempt/payload.ts'
 import { receiversOfEvent, receiversOfMessage, refuseEmptyName } from '../../webhooks/replays/receivers.ts'
@@ -80,7 +81,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     },
 
     async getEvent({ eventId }, context) {
-      const { accountId, scopes, person } = context.values.get(callerKey)!
+      const { accountId, scopes, person } = callerOf(context)
       const row = await readEvent(accountId, eventId)
       const showsUrls = person !== undefined || (scopes?.has('webhooks.read') ?? false)
       const [fieldsOf, dispatches] = await Promise.all([
@@ -98,8 +99,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       const accountId = accountOf(context)
       const row = await readWholeEvent(accountId, eventId)
       const endpointIds = await receiversOfEvent(db, row, endpointId)
-      const [receipt] = await replay(accountId, [{ ...row, endpointIds }], context.values.get(traceKey))
-      return responseOf(receipt!)
+      return responseOf(one(await replay(accountId, [{ ...row, endpointIds }], context.values.get(traceKey))))
     },
 
     async replayMessage({ messageId, endpointId }, context) {

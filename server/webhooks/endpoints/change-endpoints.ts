@@ -6,7 +6,7 @@ import type { Sealer } from '../../db/encryption.ts'
 import { newId, publicId } from '../../db/ids.ts'
 import { lockAccount } from '../../db/lock-account.ts'
 import { MAX_ENDPOINTS, webhookEndpoints, webhookUrls } from '../../db/schema.ts'
-import { run } from '../../db/statement.ts'
+import { one, run } from '../../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory } from '../attempt/end.ts'
 import { newSecret } from '../attempt/signature.ts'
 import { type Endpoint, findEndpoint, findEndpoints, isEndpoint, now, SHOWN, type WhichEndpoint } from './endpoints.ts'
@@ -134,9 +134,9 @@ async function insert(
   const secret = newSecret()
   const id = newId(Date.now())
   const row = { id, ...fields, secret: seal(sealer, secret, 'secret', id) }
-  const [endpoint] = await tx.insert(webhookEndpoints).values(row).returning(SHOWN)
+  const endpoint = one(await tx.insert(webhookEndpoints).values(row).returning(SHOWN))
   await tx.insert(webhookUrls).values({ accountId: fields.accountId, endpointId: id, version: 1, url: fields.url })
-  return { endpoint: endpoint!, secret }
+  return { endpoint, secret }
 }
 
 async function update(tx: Transaction, before: Endpoint, fields: EndpointFields): Promise<Endpoint> {
@@ -145,12 +145,12 @@ async function update(tx: Transaction, before: Endpoint, fields: EndpointFields)
   if (changed.length === 0) return before
   const { url, ...others }: EndpointFields = Object.fromEntries(changed)
   const newUrl = url === undefined ? {} : { url, urlVersion: sql`${urlVersion} + 1` }
-  const [row] = await tx
+  const rows = await tx
     .update(webhookEndpoints)
     .set({ ...others, ...newUrl, updatedAt: now })
     .where(eq(webhookEndpoints.id, before.id))
     .returning({ ...SHOWN, urlVersion, accountId: webhookEndpoints.accountId })
-  const { urlVersion: version, accountId, ...endpoint } = row!
+  const { urlVersion: version, accountId, ...endpoint } = one(rows)
   if (url !== undefined) {
     await retireUrl(tx, before.id)
     await tx.insert(webhookUrls).values({ accountId, endpointId: before.id, version, url })
@@ -198,7 +198,7 @@ export async function rotateSecret(
     const place = { table: 'webhook_endpoints', column: 'secret', id: row.id }
     const oldSecret = sealer.open(row.secret, place).toString()
     const secret = newSecret()
-    const [endpoint] = await tx
+    const rows = await tx
       .update(webhookEndpoints)
       .set({
         secret: seal(sealer, secret, 'secret', row.id),
@@ -208,8 +208,9 @@ export async function rotateSecret(
       })
       .where(eq(id, row.id))
       .returning(SHOWN)
-    if (author) await record(tx, { ...author, action: 'webhook.rotate_secret', target: endpoint!.url })
-    return { endpoint: endpoint!, secret }
+    const endpoint = one(rows)
+    if (author) await record(tx, { ...author, action: 'webhook.rotate_secret', target: endpoint.url })
+    return { endpoint, secret }
   })
 }
 
@@ -251,10 +252,10 @@ export async function deleteEndpoint(
     await lockAccount(tx, accountId)
     const endpoint = await findEndpoint(tx, accountId, which)
     if (!endpoint) return undefined
-    const [row] = await run<{ workflowIds: string[] }>(tx, DELETE, [endpoint.id])
+    const { workflowIds } = one(await run<{ workflowIds: string[] }>(tx, DELETE, [endpoint.id]))
     await retireUrl(tx, endpoint.id)
     const fields = { target: endpoint.url, before: recorded(endpoint) }
     if (author) await record(tx, { ...author, action: 'webhook.delete', ...fields })
-    return row!.workflowIds
+    return workflowIds
   })
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connect.ts'
 import { eq, sql } from '../../db/drizzle.ts'
 import { webhookEndpoints, webhookHours } from '../../db/schema.ts'
-import { run } from '../../db/statement.ts'
+import { one, run } from '../../db/statement.ts'
 
 /**
  * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
@@ -53,8 +53,7 @@ const HEALTH = `
   select * from attempts, waiting`
 
 export async function healthOf(db: Database, accountId: string, endpointId: string): Promise<EndpointHealth> {
-  const [health] = await run<EndpointHealth>(db, HEALTH, [accountId, endpointId])
-  return health!
+  return one(await run<EndpointHealth>(db, HEALTH, [accountId, endpointId]))
 }
 
 /** Attempts of one period. */

@@ -126,7 +126,7 @@ export function exchange(
     function abandon(): void {
       stop()
       socket.destroy()
-      reject(signal!.reason)
+      reject(signal?.reason)
     }
 
     function stop(): void {

@@ -94,9 +94,10 @@ export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): At
   }
 
   function dropExpired({ events }: EndpointQueue): void {
-    while (events.length > 0 && isExpired(events[0]!)) {
+    for (let [first] = events; first && isExpired(first); [first] = events) {
       queued--
-      drop(events.shift()!)
+      events.shift()
+      drop(first)
     }
   }
 

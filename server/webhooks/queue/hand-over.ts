@@ -108,8 +108,9 @@ async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts
   await db.$client.begin(async (transaction) => {
     const most = WORKFLOWS_PER_PASS * maxGroup
     const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED, [most])
-    if (rows.length === 0) return
-    const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
+    const [first] = rows
+    if (first === undefined) return
+    const groups = groupDispatches(rows, first.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
     const assignments = groups.flatMap((group) => {
       const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
       const { endpointId } = group[0]!
@@ -162,20 +163,27 @@ interface AssignedRow extends PendingDispatch {
 async function startAssigned(db: Database, workflows: Workflows): Promise<number> {
   const rows = await run<AssignedRow>(db, ASSIGNED)
   const groups = [...Map.groupBy(rows, (row) => row.workflowId).values()].map(groupOf)
-  let failure: PromiseRejectedResult | undefined
+  const errors: unknown[] = []
   for (let from = 0; from < groups.length; from += STARTS_AT_A_TIME) {
     const some = groups.slice(from, from + STARTS_AT_A_TIME)
-    const results = await Promise.allSettled(some.map((group) => workflows.start(group)))
-    const started = some.filter((_, i) => results[i]!.status === 'fulfilled')
-    await markHandedOver(
-      db,
-      started.map(({ workflowId }) => workflowId),
-    )
-    failure ??= results.find((result) => result.status === 'rejected')
-    if (results.every((result) => result.status === 'rejected')) break
+    const started = await startGroups(workflows, some, (error) => errors.push(error))
+    await markHandedOver(db, started)
+    if (started.length === 0) break
   }
-  if (failure) throw failure.reason
+  if (errors.length > 0) throw errors[0]
   return groups.length
+}
+
+/** Starts the workflows of groups. Returns the ids of those that are started. */
+export async function startGroups(
+  workflows: Workflows,
+  groups: readonly Group[],
+  onError: (error: unknown) => void,
+): Promise<string[]> {
+  const started: string[] = []
+  const start = (group: Group) => workflows.start(group).then(() => void started.push(group.workflowId), onError)
+  await Promise.all(groups.map(start))
+  return started
 }
 
 /**

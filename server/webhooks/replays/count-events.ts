@@ -2,6 +2,7 @@ import type { Database, Transaction } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
 import { firstIdAt, timeOfId } from '../../db/ids.ts'
 import { events } from '../../db/schema.ts'
+import { one } from '../../db/statement.ts'
 import { type EventSelection, type IdSpan, matches } from './matching-events.ts'
 
 /** The most events that a replay takes, and that are counted. */
@@ -69,8 +70,7 @@ async function countPart(tx: Transaction, selection: EventSelection, span: IdSpa
     .where(matches(selection, span))
     .limit(MAX_EVENTS + 1 - before)
     .as('found')
-  const [row] = await tx.select({ count: sql<number>`count(*)::int` }).from(found)
-  return row!.count
+  return one(await tx.select({ count: sql<number>`count(*)::int` }).from(found)).count
 }
 
 /**

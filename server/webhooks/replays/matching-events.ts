@@ -5,6 +5,7 @@ import type { DatabaseClock } from '../../db/clock.ts'
 import { and, eq, gt, inArray, lte, sql } from '../../db/drizzle.ts'
 import { EVENT_KINDS, type EventKind } from '../../db/event-kinds.ts'
 import { firstIdAt, timeOfId } from '../../db/ids.ts'
+import { later } from '../../db/newest-rows.ts'
 import { statusNames } from '../../db/outcome-names.ts'
 import { oldestKeptId } from '../../db/retention.ts'
 import { events } from '../../db/schema.ts'
@@ -21,8 +22,8 @@ export interface IdSpan {
 
 /** The ids of the events that a filter can match. */
 export function spanOf({ from, to }: ReadFilter, clock: DatabaseClock): IdSpan {
-  const ofFrom = from ? [firstIdAt(timestampMs(from))] : []
-  return { after: [oldestKeptId(clock), ...ofFrom].sort().at(-1)!, until: firstIdAt(timestampMs(to)) }
+  const oldest = oldestKeptId(clock)
+  return { after: from ? later(oldest, firstIdAt(timestampMs(from))) : oldest, until: firstIdAt(timestampMs(to)) }
 }
 
 /** An endpoint that a replay sends events to: those of the kinds that it asks for. */

@@ -6,10 +6,10 @@ import { and, asc, between, eq, getTableColumns, sql } from '../../db/drizzle.ts
 import { firstIdAt, parsePublicId, timeOfId } from '../../db/ids.ts'
 import { rangeReplays } from '../../db/people-schema.ts'
 import { events, openDispatches } from '../../db/schema.ts'
-import { run, uuidArray } from '../../db/statement.ts'
+import { one, run, uuidArray } from '../../db/statement.ts'
 import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
 import { findEndpoints } from '../endpoints/endpoints.ts'
-import { markHandedOver } from '../queue/hand-over.ts'
+import { markHandedOver, startGroups } from '../queue/hand-over.ts'
 import type { RangeReplay, Workflows } from '../queue/workflows.ts'
 import { type IdSpan, isIn, matches, type ReadFilter, type Receiver, receivingIds } from './matching-events.ts'
 import { receiversOf } from './receivers.ts'
@@ -98,21 +98,16 @@ export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report
     const count = part.events.length
     const endpointIds = uuidArray([...new Set(rows.map(({ endpointId }) => endpointId))])
     const step = [replayId, accountId, replay.doneUntil, part.doneUntil, jsonOf(rows), newState, count, endpointIds]
-    const [stored] = await run<{ isStored: number; endpoints: OpenedEndpoint[] }>(db, DISPATCH_RANGE, step)
+    const { isStored, endpoints } = one(
+      await run<{ isStored: number; endpoints: OpenedEndpoint[] }>(db, DISPATCH_RANGE, step),
+    )
     // Another process has made this step, or the replay or an endpoint has ended: the next step finds out.
-    if (!stored!.isStored) return still(0)
-    await start(groupsOf(rows, accountId, stored!.endpoints))
+    if (!isStored) return still(0)
+    // The hand-over loop starts the workflows that do not start now.
+    const started = await startGroups(workflows, groupsOf(rows, accountId, endpoints), report)
+    await markHandedOver(db, started).catch(report)
     const paceMs = Math.ceil((count * 1_000) / perSecond)
     return { state: newState, dispatched: dispatched + count, total, waitMs: part.isLast ? 0 : paceMs }
-  }
-
-  /** Starts the workflows of dispatches. The hand-over loop starts those that do not start now. */
-  async function start(groups: ReturnType<typeof groupsOf>): Promise<void> {
-    const starts = await Promise.allSettled(groups.map((group) => workflows.start(group)))
-    for (const result of starts) if (result.status === 'rejected') report(result.reason)
-    const started = groups.filter((_, i) => starts[i]!.status === 'fulfilled')
-    const ids = started.map(({ workflowId }) => workflowId)
-    await markHandedOver(db, ids).catch(report)
   }
 
   return { dispatchNext, cancel: (replayId: string) => endReplay(db, replayId, 'cancelled') }

@@ -6,7 +6,7 @@ import { fail } from '../../errors.ts'
 import { WINDOW_HOURS } from '../../ledger/tail.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
 import { NO_ENDPOINT } from '../endpoints/endpoints.ts'
-import { markHandedOver } from '../queue/hand-over.ts'
+import { markHandedOver, startGroups } from '../queue/hand-over.ts'
 import { workflowIdOf } from '../queue/workflow-ids.ts'
 import type { Group, Workflows } from '../queue/workflows.ts'
 
@@ -112,13 +112,8 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
       })
       if (isWithdrawn) throw fail('transient_failure', REFUSED, { cause })
     }
-    const starts = await Promise.allSettled(others.map((group) => workflows.start(group)))
-    for (const start of starts) if (start.status === 'rejected') report(start.reason)
-    const started = [first, ...others.filter((_, i) => starts[i]!.status === 'fulfilled')]
-    await markHandedOver(
-      db,
-      started.map(({ workflowId }) => workflowId),
-    ).catch(report)
+    const started = await startGroups(workflows, others, report)
+    await markHandedOver(db, [first.workflowId, ...started]).catch(report)
     return events.flatMap(({ id: eventId, messageId, endpointIds }) => {
       const inOrder = endpointIds.flatMap((endpointId) =>
         rows.filter((row) => row.eventId === eventId && row.endpointId === endpointId),
