@@ -71,25 +71,20 @@ export function createActivities(parts: ActivityParts) {
     const release = await groupSlots.acquire(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
     if (!release) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
     try {
-      return groupResult(dispatchIds, await allOf(dispatchIds.map((id) => attemptOne(id, group))))
+      return groupResult(await allOf(dispatchIds.map((id) => attemptOne(id, group))))
     } finally {
       release()
     }
   }
 
-  async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<AttemptResult> {
+  async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<DispatchResult> {
     const { endpoint, attempt, early, nextDelayMs } = group
     const cancelled = cancellationSignal()
     const release = await postSlots.acquire(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
     if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
-      return await attemptOnce({
-        dispatchId: uuidOf('dsp', dispatchId),
-        number: attempt,
-        early,
-        nextDelayMs,
-        signal: cancelled,
-      })
+      const ids = { dispatchId: uuidOf('dsp', dispatchId), number: attempt }
+      return { dispatchId, ...(await attemptOnce({ ...ids, early, nextDelayMs, signal: cancelled })) }
     } finally {
       release()
     }
@@ -137,24 +132,25 @@ async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   return Promise.all(promises)
 }
 
-function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResult {
+interface DispatchResult extends AttemptResult {
+  /** Public id. */
+  dispatchId: string
+}
+
+function groupResult(results: readonly DispatchResult[]): GroupResult {
   const idsIn = (...states: AttemptResult['state'][]) =>
-    dispatchIds.filter((_, index) => states.includes(results[index]!.state))
+    results.filter(({ state }) => states.includes(state)).map(({ dispatchId }) => dispatchId)
+  const failed = results.filter(({ state }) => state === 'failed')
+  const answers = failed.map((result) => [result.dispatchId, describeResponses([result])] as const)
   return {
     acknowledged: idsIn('acknowledged').length,
     over: idsIn('ended').length,
     failed: idsIn('failed'),
     busy: idsIn('not_due', 'no_slot'),
-    lastAnswer: describeResponses(results.filter(({ state }) => state === 'failed')),
-    answers: Object.fromEntries(dispatchIds.flatMap((id, index) => answerOf(id, results[index]!))),
+    lastAnswer: describeResponses(failed),
+    answers: Object.fromEntries(answers.flatMap(([id, answer]) => (answer === undefined ? [] : [[id, answer]]))),
     acknowledgedIds: idsIn('acknowledged'),
   }
-}
-
-/** The entry of a dispatch that failed with a response. */
-function answerOf(id: string, result: AttemptResult): [string, string][] {
-  const answer = result.state === 'failed' ? describeResponses([result]) : undefined
-  return answer === undefined ? [] : [[id, answer]]
 }
 
 function uuidOf(prefix: IdPrefix, id: string): string {

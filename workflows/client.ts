@@ -30,7 +30,7 @@ import { MAX_GROUP, WORKFLOW_TASK_MS } from './worker-limits.ts'
 /** Replays have a task queue of their own, so that a bulk replay does not delay retries. */
 export const TASK_QUEUES = { original: 'webhook-retries', replay: 'webhook-replays' } as const
 
-export interface WorkflowsParts {
+interface WorkflowsParts {
   connection: ConnectionLike
   namespace: string
   /** The retry schedule of new workflows: the delay before each attempt. Workflows that run keep theirs. */
@@ -57,24 +57,8 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
-    const { workflowId, kind, endpointId, endpointHost, attempt, dueMs, deadlinesMs } = group
-    const dispatchIds = group.dispatchIds.map((id) => publicId('dsp', id))
-    const events = group.eventIds.map((id) => publicId('evt', id))
-    const messages = group.messageIds.map((id) => publicId('msg', id))
-    const round = { dispatchIds, attempt, dueMs }
-    const subjects = Object.fromEntries(
-      dispatchIds.map((id, i) => [id, { event: events[i]!, message: messages[i]! }] as const),
-    )
-    const { previousResults } = group
-    const lastAnswer = describeResponses(previousResults.filter((result) => result !== undefined))
-    const progress = Object.fromEntries(
-      dispatchIds.flatMap((id, i) => {
-        const lastResponse = previousResults[i] && describeResponses([previousResults[i]])
-        return lastResponse ? [[id, { status: 'waiting', lastResponse }] as const] : []
-      }),
-    )
-    const deadlineMs = Math.max(...deadlinesMs)
-    const deadlines = dispatchIds.flatMap((id, i) => (deadlinesMs[i]! < deadlineMs ? [[id, deadlinesMs[i]!]] : []))
+    const { workflowId, kind, endpointHost } = group
+    const { events, messages } = publicIdsOf(group)
     const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
     const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
       client.start<typeof deliverWebhooks>('deliverWebhooks', {
@@ -87,19 +71,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
         memo: { events, messages: [...new Set(messages)] },
         staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
         staticDetails: STATIC_DETAILS,
-        args: [
-          // The Temporal UI shows the input first: its first lines say what it is about.
-          {
-            lastAnswer,
-            subjects,
-            progress,
-            rounds: [round],
-            endpoint: publicId('whk', endpointId),
-            scheduleMs: [...scheduleMs],
-            deadlineMs,
-            deadlines: Object.fromEntries(deadlines),
-          },
-        ],
+        args: [inputOf(group, scheduleMs)],
       })
     await attributes.startWith(searchAttributesOf(group), startWith).catch((error) => {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
@@ -175,8 +147,37 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   }
 }
 
+const publicIdsOf = ({ dispatchIds, eventIds, messageIds }: Group) => ({
+  dispatchIds: dispatchIds.map((id) => publicId('dsp', id)),
+  events: eventIds.map((id) => publicId('evt', id)),
+  messages: messageIds.map((id) => publicId('msg', id)),
+})
+
+/** The input of a group's workflow. The Temporal UI shows the input first: its first lines say what it is about. */
+function inputOf(group: Group, scheduleMs: readonly number[]): Parameters<typeof deliverWebhooks>[0] {
+  const { endpointId, attempt, dueMs, deadlinesMs, previousResults } = group
+  const { dispatchIds, events, messages } = publicIdsOf(group)
+  const deadlineMs = Math.max(...deadlinesMs)
+  const deadlines = dispatchIds.flatMap((id, i) => (deadlinesMs[i]! < deadlineMs ? [[id, deadlinesMs[i]!]] : []))
+  const progress = dispatchIds.flatMap((id, i) => {
+    const lastResponse = previousResults[i] && describeResponses([previousResults[i]])
+    return lastResponse ? [[id, { status: 'waiting', lastResponse }] as const] : []
+  })
+  return {
+    lastAnswer: describeResponses(previousResults.filter((result) => result !== undefined)),
+    subjects: Object.fromEntries(dispatchIds.map((id, i) => [id, { event: events[i]!, message: messages[i]! }])),
+    progress: Object.fromEntries(progress),
+    rounds: [{ dispatchIds, attempt, dueMs }],
+    endpoint: publicId('whk', endpointId),
+    scheduleMs: [...scheduleMs],
+    deadlineMs,
+    deadlines: Object.fromEntries(deadlines),
+  }
+}
+
 function searchAttributesOf(group: Group): SearchAttributePair[] {
-  const { kind, accountId, endpointId, eventIds, messageIds, endpointHost, attempt } = group
+  const { kind, accountId, endpointId, endpointHost, attempt } = group
+  const { events, messages } = publicIdsOf(group)
   return [
     { key: ACCOUNT_ID, value: publicId('acc', accountId) },
     { key: ENDPOINT_ID, value: publicId('whk', endpointId) },
@@ -184,7 +185,7 @@ function searchAttributesOf(group: Group): SearchAttributePair[] {
     { key: ATTEMPT_NUMBER, value: attempt },
     { key: WEBHOOK_ENDPOINT, value: endpointHost },
     { key: DELIVERY_STATUS, value: 'waiting' },
-    { key: EVENT_IDS, value: eventIds.map((id) => publicId('evt', id)) },
-    { key: MESSAGE_IDS, value: [...new Set(messageIds)].map((id) => publicId('msg', id)) },
+    { key: EVENT_IDS, value: events },
+    { key: MESSAGE_IDS, value: [...new Set(messages)] },
   ]
 }

@@ -33,7 +33,7 @@ import {
  * The input of a workflow: ids, times and an opaque key. Nothing personal enters a history. The fields are stored in
  * histories and keep their names.
  */
-export interface DeliverWebhooksInput {
+interface DeliverWebhooksInput {
   /** The endpoint's key for the count of its slots; opaque. */
   endpoint: string
   /** The retry schedule: the delay before each attempt, counted from the failure of the previous one. */
@@ -64,7 +64,7 @@ type GivenIds = string[] | string | null
  */
 export const retryNow = defineSignal<[ids?: GivenIds]>('retryNow')
 /** Ends these dispatches, or all, without a further attempt. */
-export const cancelDispatches = defineSignal<[ids?: GivenIds]>('cancel')
+const cancelDispatches = defineSignal<[ids?: GivenIds]>('cancel')
 export const state = defineQuery<Pick<DeliverWebhooksInput, 'rounds' | 'lastAnswer' | 'summary'>>('state')
 
 /** Workflows that began before the patch did nothing with `retryNow` while an attempt was running. */

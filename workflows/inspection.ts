@@ -32,7 +32,7 @@ async function isPolled({ workflowService }: ConnectionLike, namespace: string, 
 }
 
 /** Why a namespace cannot be used. */
-export interface NamespaceFault {
+interface NamespaceFault {
   /** Whether Temporal responds, and has no such namespace. */
   isMissing: boolean
   /** gRPC's details. */
@@ -53,13 +53,13 @@ export async function namespaceFault(
   }
 }
 
-export interface ScheduleStates {
+interface ScheduleStates {
   missing: string[]
   paused: string[]
 }
 
 /** Looks up the Schedules that a worker creates when it starts. */
-export async function scheduleStates(connection: ConnectionLike, namespace: string): Promise<ScheduleStates> {
+async function scheduleStates(connection: ConnectionLike, namespace: string): Promise<ScheduleStates> {
   const schedules = new ScheduleClient({ connection, namespace })
   const states: ScheduleStates = { missing: [], paused: [] }
   for (const name of SCHEDULE_NAMES) {

@@ -16,7 +16,7 @@ import { isLong } from './long-history.ts'
 import { replayDetails } from './summaries.ts'
 
 /** The input of a workflow. The fields are stored in histories and keep their names. */
-export interface ReplayRangeInput {
+interface ReplayRangeInput {
   /** `rpl_...` */
   replayId: string
 }
@@ -24,7 +24,7 @@ export interface ReplayRangeInput {
 export type ReplayProgress = Omit<Awaited<ReturnType<Activities['dispatchNext']>>, 'waitMs'>
 
 /** Ends the replay. Events that it has dispatched are still attempted. */
-export const cancelRange = defineSignal('cancel')
+const cancelRange = defineSignal('cancel')
 export const progress = defineQuery<ReplayProgress | undefined>('progress')
 
 /** Before the patch the wait began with the step, and a new run with the next step: a slow step made a burst. */

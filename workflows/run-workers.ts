@@ -23,7 +23,7 @@ export async function bundleWorkflows(): Promise<Bundle> {
   return { code: stdout }
 }
 
-export interface WorkersParts {
+interface WorkersParts {
   connection: NativeConnection
   namespace: string
   workflowBundle: Bundle
@@ -33,7 +33,7 @@ export interface WorkersParts {
   stopping: AbortSignal
 }
 
-export interface KeepWorkingParts extends Pick<WorkersParts, 'activities' | 'activityInterceptors' | 'stopping'> {
+interface KeepWorkingParts extends Pick<WorkersParts, 'activities' | 'activityInterceptors' | 'stopping'> {
   temporal: TemporalConfig
   /** Is called when Temporal is there, before the work begins. */
   onConnect(): Promise<void>

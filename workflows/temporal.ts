@@ -16,7 +16,7 @@ export interface Temporal {
   close(): Promise<void>
 }
 
-export interface TemporalHealth {
+interface TemporalHealth {
   /** `degraded` while Temporal cannot be reached: replays are refused and retries wait; everything else works. */
   temporal: 'ok' | 'degraded'
   /** `none` while no worker polls: retries and replays wait. */

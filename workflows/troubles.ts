@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-export interface Troubles {
+interface Troubles {
   /** Logs an error of a subject, unless that very error was logged before and is not over. */
   report(subject: string, error: unknown): void
   /** Logs that the subject works again, if there was an error. */

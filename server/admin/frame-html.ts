@@ -1,5 +1,5 @@
 /** An image that html names by its Content-ID. */
-export interface InlineImage {
+interface InlineImage {
   /** Without angle brackets. */
   contentId?: string
   contentType: string

@@ -17,7 +17,7 @@ export interface DisplayedMail {
   files: MailFile[]
 }
 
-export interface MailFile {
+interface MailFile {
   filename: string
   contentType: string
   content: Uint8Array

@@ -9,13 +9,13 @@ import { COMPLAINTS, HARD_BOUNCES, SENT } from '../reputation/counts.ts'
 
 // A pause is an open breaker. What a person sees of it, and how one ends it before its time.
 
-export interface PausedDomain {
+interface PausedDomain {
   accountId: string
   name: string
 }
 
 /** Times are Unix milliseconds. */
-export interface ShownPause {
+interface ShownPause {
   refusesAll: boolean
   sinceMs: number
   untilMs: number

@@ -23,7 +23,7 @@ const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
 const LISTED = 50
 
-export interface ReplayServiceParts extends StartReplayParts, Pick<Backend, 'workflowLink' | 'deliveryViews'> {
+interface ReplayServiceParts extends StartReplayParts, Pick<Backend, 'workflowLink' | 'deliveryViews'> {
   workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
 }
 

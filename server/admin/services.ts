@@ -26,7 +26,7 @@ import { createPersonService, type PersonServiceParts } from './person.ts'
 import { createReplayService } from './replays.ts'
 import { createSignInService } from './sign-in.ts'
 
-export interface AdminParts
+interface AdminParts
   extends Backend,
     Omit<InvitationServiceParts, 'db' | 'clock'>,
     Pick<PersonServiceParts, 'issuer'>,

@@ -9,7 +9,7 @@ import { fail } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import type { PersonServiceParts } from './person.ts'
 
-export interface SignInServiceParts
+interface SignInServiceParts
   extends Pick<Backend, 'db' | 'clock' | 'sealer' | 'notifyFrom'>,
     Pick<PersonServiceParts, 'issuer'> {
   attempts: CredentialAttempts

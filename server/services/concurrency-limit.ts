@@ -2,7 +2,7 @@ import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { fail } from '../errors.ts'
 
 /** Runs a piece of work for an account. Throws `rate_limit_exceeded`, without running it, when too many are running. */
-export type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
+type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
 
 /**
  * Limits work that costs more than an ordinary request to `maxPerAccount` pieces at a time, in this process. Nothing

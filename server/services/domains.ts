@@ -29,7 +29,7 @@ const MAX_DOMAINS = 1_000
 const MAX_CONCURRENT = 5
 const RETRY_SECONDS = 2
 
-export interface DomainServiceParts extends Backend {
+interface DomainServiceParts extends Backend {
   /** Checks a domain in DNS and stores the result, unless another check of it has started within the last 5 s. */
   verifyNow(domainId: string): Promise<void>
 }

@@ -40,7 +40,7 @@ import {
   type UrlFaultOf,
 } from './endpoint-fields.ts'
 
-export interface EndpointServiceParts extends Backend {
+interface EndpointServiceParts extends Backend {
   post: Post
   faultOf: UrlFaultOf
   /** Is called with errors of workflows that could not be cancelled: they notice the deletion at their next attempt. */

@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { EvidenceKind, EvidenceSchema, SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -6,16 +6,19 @@ import {
   type SuppressionEntry,
   SuppressionEntrySchema,
   type SuppressionService,
+  type SuppressionServiceImportRequest,
+  type SuppressionServiceImportResponseSchema,
   type SuppressionServiceLiftRequest,
   type SuppressionServiceListRequest,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
-import { changeAs } from '../access/audit/change-as.ts'
+import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
+import type { Database } from '../db/connect.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { evidenceKindNames } from '../db/outcome-names.ts'
 import { EVERYBODY } from '../db/schema.ts'
@@ -46,49 +49,9 @@ const SHOWN = 1_000
 const PREVIEWED = 10
 
 export function createSuppressionService({ db, clock, sealer }: Backend): ServiceImpl<typeof SuppressionService> {
-  function readEmail(text: string): string {
-    if (text === '') throw failField('email', 'is required')
-    const email = matchingFormOf(text)
-    if (email !== undefined) return email
-    throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text) }])
-  }
-
   return {
-    async import({ emails, tenantId, reason = SuppressionReason.IMPORT, dryRun, importId }, context) {
-      const requester = requesterOf(context.values)
-      if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
-        throw failField('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
-      }
-      const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
-      const reasonName = readReason(reason)!
-      const id = importId === undefined ? newId(clock.now()) : readImportId(importId)
-      const forms = await matchingForms(emails)
-      const distinct = [...new Set(forms.filter((email) => email !== undefined))]
-      const errors = emails.flatMap((email, index) =>
-        forms[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
-      )
-      const [invalid, total] = [errors.length, emails.length]
-      const counted = (imported: number) => ({
-        imported,
-        alreadySuppressed: total - invalid - imported,
-        invalid,
-        total,
-        errors,
-      })
-      if (dryRun) {
-        const known = await knownSuppressions(db, list, distinct)
-        const added = distinct.filter((email) => !known.has(email))
-        const preview = { added: added.slice(0, PREVIEWED), known: [...known].slice(0, PREVIEWED) }
-        return { ...counted(added.length), preview }
-      }
-      const imported = await changeAs(db, requester, async (tx, author) => {
-        const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName, id)
-        const target = `${added} of ${total} addresses`
-        const after = { ...recorded(list, reasonName), invalid, import_id: publicId('imp', id) }
-        if (added > 0) await record(tx, { ...author, action: 'suppression.import', target, after })
-        return added
-      })
-      return { ...counted(imported), importId: publicId('imp', id) }
+    async import(request, context) {
+      return importAddresses({ db, clock }, request, requesterOf(context.values))
     },
 
     async undoImport({ importId }, context) {
@@ -100,7 +63,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const limit = readLimit(request.limit, MAX_ENTRIES)
       const filters = {
         addresses: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
-        reason: readReason(request.reason),
+        reason: request.reason === undefined ? undefined : readReason(request.reason),
         ...readSharedFilters(request),
         after: readCursor(SuppressionServiceListRequestSchema, request),
       }
@@ -113,7 +76,7 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const requester = requesterOf(context.values)
       const list = { accountId: requester.accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
-      const reason = readReason(request.reason ?? SuppressionReason.MANUAL)!
+      const reason = readReason(request.reason ?? SuppressionReason.MANUAL)
       return changeAs(db, requester, async (tx, author) => {
         const added = await addSuppressions({ db: tx, clock }, list, [email], reason)
         const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
@@ -151,22 +114,70 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
         const { lifted, rows } = await previewLift(db, accountId, filters, SHOWN_LIFTED)
         return { lifted, entries: rows.map(entryOfRow) }
       }
-      let lifted = 0
-      const entries: SuppressionEntry[] = []
-      for (;;) {
-        const rows = await changeAs(db, requester, async (tx, author) => {
-          const rows = await liftStep(tx, accountId, filters)
-          const target = `${rows.length} ${rows.length === 1 ? 'address' : 'addresses'}`
-          const change = { action: 'suppression.lift', target, after: recordedLift(filters) } as const
-          if (rows.length > 0) await record(tx, { ...author, ...change })
-          return rows
-        })
-        lifted += rows.length
-        entries.push(...rows.slice(0, SHOWN_LIFTED - entries.length).map(entryOfRow))
-        if (rows.length === 0) return { lifted, entries }
-      }
+      return liftSuppressions(db, requester, filters)
     },
   }
+}
+
+async function importAddresses(
+  { db, clock }: Pick<Backend, 'db' | 'clock'>,
+  { emails, tenantId, reason = SuppressionReason.IMPORT, dryRun, importId }: SuppressionServiceImportRequest,
+  requester: Requester,
+): Promise<MessageInitShape<typeof SuppressionServiceImportResponseSchema>> {
+  if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
+    throw failField('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
+  }
+  const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
+  const reasonName = readReason(reason)
+  const id = importId === undefined ? newId(clock.now()) : readImportId(importId)
+  const forms = await matchingForms(emails)
+  const distinct = [...new Set(forms.filter((email) => email !== undefined))]
+  const errors = emails.flatMap((email, index) =>
+    forms[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
+  )
+  const [invalid, total] = [errors.length, emails.length]
+  const counted = (imported: number) => ({
+    ...{ imported, alreadySuppressed: total - invalid - imported, invalid, total, errors },
+  })
+  if (dryRun) {
+    const known = await knownSuppressions(db, list, distinct)
+    const added = distinct.filter((email) => !known.has(email))
+    const preview = { added: added.slice(0, PREVIEWED), known: [...known].slice(0, PREVIEWED) }
+    return { ...counted(added.length), preview }
+  }
+  const imported = await changeAs(db, requester, async (tx, author) => {
+    const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName, id)
+    const target = `${added} of ${total} addresses`
+    const after = { ...recorded(list, reasonName), invalid, import_id: publicId('imp', id) }
+    if (added > 0) await record(tx, { ...author, action: 'suppression.import', target, after })
+    return added
+  })
+  return { ...counted(imported), importId: publicId('imp', id) }
+}
+
+/** Lifts entries in commits of their own, so that no transaction takes long. */
+async function liftSuppressions(db: Database, requester: Requester, filters: LiftFilters) {
+  let lifted = 0
+  const entries: SuppressionEntry[] = []
+  for (;;) {
+    const rows = await changeAs(db, requester, async (tx, author) => {
+      const rows = await liftStep(tx, requester.accountId, filters)
+      const target = `${rows.length} ${rows.length === 1 ? 'address' : 'addresses'}`
+      const change = { action: 'suppression.lift', target, after: recordedLift(filters) } as const
+      if (rows.length > 0) await record(tx, { ...author, ...change })
+      return rows
+    })
+    lifted += rows.length
+    entries.push(...rows.slice(0, SHOWN_LIFTED - entries.length).map(entryOfRow))
+    if (rows.length === 0) return { lifted, entries }
+  }
+}
+
+function readEmail(text: string): string {
+  if (text === '') throw failField('email', 'is required')
+  const email = matchingFormOf(text)
+  if (email !== undefined) return email
+  throw failFields('invalid_address', [{ field: 'email', message: notAnAddress(text) }])
 }
 
 /** The most entries of a page. */
@@ -213,8 +224,8 @@ function readImportId(text: string): string {
   return id
 }
 
-function readReason(reason: SuppressionReason | undefined): SuppressionRow['reason'] | undefined {
-  return readEnum('reason', reason, suppressionReasonNames) as SuppressionRow['reason'] | undefined
+function readReason(reason: SuppressionReason): SuppressionRow['reason'] {
+  return readEnum('reason', reason, suppressionReasonNames) as SuppressionRow['reason']
 }
 
 function entryOfRow(row: SuppressionRow): SuppressionEntry {

@@ -37,7 +37,7 @@ import { reportOf, reportsAbout } from './reports.ts'
 import { type BatchMethodParts, createSendBatch } from './send-batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
-export interface EmailServiceParts extends Backend, BatchMethodParts {
+interface EmailServiceParts extends Backend, BatchMethodParts {
   send: Send
   senderDomains: SenderDomains
   idempotency: Idempotency

@@ -24,22 +24,21 @@ import { readEventFilters } from './event-filters.ts'
 
 export type EventChanges = Pick<ServiceImpl<typeof EventService>, 'streamEvents' | 'listChanges'>
 
-export interface EventChangesParts {
+interface EventChangesParts {
   streams: EventStreams<Event>
   leases: StreamLeases
   rights: RightWatch
-  /** How long a message may wait for its reader. */
-  slowMs?: number
 }
 
 export const MAX_WAIT_S = 20
+/** How long a message may wait for its reader. */
 const SLOW_MS = 20_000
 /** The most events that one call passes because they do not match. */
 const MOST_PASSED = 1_000
 
 /** The stream of events, and its form for REST. */
 export function createEventChanges(parts: EventChangesParts): EventChanges {
-  const { streams, leases, rights, slowMs = SLOW_MS } = parts
+  const { streams, leases, rights } = parts
   const waiting = createKeyedAmounts()
 
   /** The signal of a call that is aborted when its caller loses the right to it, too. Call `end` when it is over. */
@@ -85,7 +84,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
         if (batch && events.length === 0 && quietMs() > 0) continue
         sentMs = performance.now()
         yield messageOf({ events })
-        if (performance.now() - sentMs > slowMs) throw tooSlow(slowMs)
+        if (performance.now() - sentMs > SLOW_MS) throw tooSlow()
       }
     } catch (error) {
       // The last position, for a stream that ends by itself.
@@ -159,10 +158,10 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
   }
 }
 
-const tooSlow = (ms: number) =>
+const tooSlow = () =>
   fail(
     'transient_failure',
-    `A message waited for ${ms / 1_000} seconds: you read too slowly. Open a stream after the last position.`,
+    `A message waited for ${SLOW_MS / 1_000} seconds: you read too slowly. Open a stream after the last position.`,
   )
 
 const tooManyWaiting = () =>

@@ -48,7 +48,7 @@ export interface AttemptResult {
  */
 export type AttemptOnce = (attempt: DispatchAttempt) => Promise<AttemptResult>
 
-export interface AttemptParts {
+interface AttemptParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer

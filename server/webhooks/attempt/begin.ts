@@ -45,7 +45,7 @@ export interface NextAttempt {
 }
 
 /** An open dispatch at the moment its next attempt was to begin. */
-export type OpenDispatch = CurrentTarget & {
+type OpenDispatch = CurrentTarget & {
   /** The number of its next attempt. */
   attempt: number
   eventId: string
@@ -125,7 +125,7 @@ type EventRow = StoredEvent & {
   inDoubt: boolean | null
 }
 
-export interface EventKey {
+interface EventKey {
   eventId: string
   messageId: string
 }

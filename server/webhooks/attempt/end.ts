@@ -5,7 +5,7 @@ import { run, uuidArray } from '../../db/statement.ts'
 import type { PostResult } from '../post/post.ts'
 
 /** The end of an attempt. */
-export interface AttemptEnd extends PostResult {
+interface AttemptEnd extends PostResult {
   /** UUID. */
   dispatchId: string
   /** UUID. */

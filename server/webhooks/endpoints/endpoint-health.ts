@@ -94,7 +94,7 @@ export async function attemptsOf(
 const NO_ATTEMPTS: AttemptCounts = { acknowledged: 0, failed: 0 }
 
 /** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
-export interface FailingEndpoint {
+interface FailingEndpoint {
   accountId: string
   endpointId: string
   url: string

@@ -37,7 +37,7 @@ export interface NoResponse {
   headMs: number
 }
 
-export interface ExchangeLimits {
+interface ExchangeLimits {
   /** Until the status line and headers are complete. */
   headMs: number
   /** From then until the end of the body. */

@@ -29,7 +29,7 @@ export interface AttemptSlot {
   release(): void
 }
 
-export interface AttemptQueues {
+interface AttemptQueues {
   /** Queues an event. Returns false when the endpoint's queue is full. */
   add(event: DispatchedEvent): boolean
   /** Acquires a slot for each event whose attempt can begin now. */

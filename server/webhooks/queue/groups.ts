@@ -32,15 +32,15 @@ export function groupDispatches<Row extends PendingDispatch>(
   rows: readonly Row[],
   nowMs: number,
   { scheduleMs, maxGroup }: GroupLimits,
-): Row[][] {
-  const groups: Row[][] = []
+): [Row, ...Row[]][] {
+  const groups: [Row, ...Row[]][] = []
   for (const row of rows) {
     const group = groups.at(-1)
-    if (group && group.length < maxGroup && belongTogether(row, group[0]!, nowMs)) group.push(row)
+    if (group && group.length < maxGroup && belongTogether(row, group[0], nowMs)) group.push(row)
     else groups.push([row])
   }
   return groups.filter((group) => {
-    const { attempt, dueMs } = group[0]!
+    const { attempt, dueMs } = group[0]
     const failedMs = dueMs - (scheduleMs[attempt - 1] ?? 0)
     return group.length === maxGroup || attempt === 1 || nowMs - failedMs >= HOLD_MS
   })

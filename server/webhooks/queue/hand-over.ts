@@ -17,7 +17,7 @@ const EVERY_MS = 500
 const WORKFLOWS_PER_PASS = 100
 const STARTS_AT_A_TIME = 10
 
-export interface HandOverParts extends Partial<ReviveLimits> {
+interface HandOverParts extends Partial<ReviveLimits> {
   db: Database
   workflows: Workflows
   /** The retry schedule: the delay before each attempt. */
@@ -113,7 +113,7 @@ async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts
     const groups = groupDispatches(rows, first.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
     const assignments = groups.flatMap((group) => {
       const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
-      const { endpointId } = group[0]!
+      const { endpointId } = group[0]
       const workflow_id = workflowIdOf({ kind: 'original', endpointId, dispatchIds, eventIds })
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })

@@ -34,7 +34,7 @@ export interface ReplayStep {
   waitMs: number
 }
 
-export interface RangeReplaysParts {
+interface RangeReplaysParts {
   db: Database
   workflows: Workflows
   tracing?: Tracing
@@ -112,8 +112,6 @@ export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report
 
   return { dispatchNext, cancel: (replayId: string) => endReplay(db, replayId, 'cancelled') }
 }
-
-export type RangeReplays = ReturnType<typeof createRangeReplays>
 
 const END_REPLAY = `
   update range_replays set state = $2, ended_at = clock_timestamp() where id = $1 and state = 'running'

@@ -10,7 +10,7 @@ import { markHandedOver, startGroups } from '../queue/hand-over.ts'
 import { workflowIdOf } from '../queue/workflow-ids.ts'
 import type { Group, Workflows } from '../queue/workflows.ts'
 
-export interface ReplayParts {
+interface ReplayParts {
   db: Database
   clock: DatabaseClock
   workflows: Workflows

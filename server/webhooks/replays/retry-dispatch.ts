@@ -5,7 +5,7 @@ import { run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import type { Workflows } from '../queue/workflows.ts'
 
-export interface RetryParts {
+interface RetryParts {
   db: Database
   workflows: Pick<Workflows, 'retryNow'>
 }

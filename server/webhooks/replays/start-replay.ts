@@ -32,7 +32,7 @@ export interface StartReplayParts {
 export type ReplayRow = typeof rangeReplays.$inferSelect
 
 /** A replay that a person asks for. */
-export interface AskedReplay extends Pick<ReplayRow, 'perSecond' | 'createdBy' | 'isOpenEnded'> {
+interface AskedReplay extends Pick<ReplayRow, 'perSecond' | 'createdBy' | 'isOpenEnded'> {
   filter: ReadFilter
 }
 
