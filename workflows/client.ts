@@ -58,7 +58,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
 
   async function start(group: Group): Promise<void> {
     const { workflowId, kind, endpointHost } = group
-    const { events, messages } = publicIdsOf(group)
+    const { events, messages } = subjectsOf(group)
     const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
     const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
       client.start<typeof deliverWebhooks>('deliverWebhooks', {
@@ -68,7 +68,7 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowTaskTimeout: WORKFLOW_TASK_MS,
         typedSearchAttributes,
-        memo: { events, messages: [...new Set(messages)] },
+        memo: { events, messages },
         staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
         staticDetails: STATIC_DETAILS,
         args: [inputOf(group, scheduleMs)],
@@ -147,37 +147,40 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   }
 }
 
-const publicIdsOf = ({ dispatchIds, eventIds, messageIds }: Group) => ({
-  dispatchIds: dispatchIds.map((id) => publicId('dsp', id)),
-  events: eventIds.map((id) => publicId('evt', id)),
-  messages: messageIds.map((id) => publicId('msg', id)),
-})
-
 /** The input of a group's workflow. The Temporal UI shows the input first: its first lines say what it is about. */
 function inputOf(group: Group, scheduleMs: readonly number[]): Parameters<typeof deliverWebhooks>[0] {
-  const { endpointId, attempt, dueMs, deadlinesMs, previousResults } = group
-  const { dispatchIds, events, messages } = publicIdsOf(group)
-  const deadlineMs = Math.max(...deadlinesMs)
-  const deadlines = dispatchIds.flatMap((id, i) => (deadlinesMs[i]! < deadlineMs ? [[id, deadlinesMs[i]!]] : []))
-  const progress = dispatchIds.flatMap((id, i) => {
-    const lastResponse = previousResults[i] && describeResponses([previousResults[i]])
+  const dispatches = group.dispatches.map((dispatch) => ({ ...dispatch, id: publicId('dsp', dispatch.id) }))
+  const deadlineMs = Math.max(...dispatches.map((dispatch) => dispatch.deadlineMs))
+  const earlier = dispatches.filter((dispatch) => dispatch.deadlineMs < deadlineMs)
+  const progress = dispatches.flatMap(({ id, previousResult }) => {
+    const lastResponse = previousResult && describeResponses([previousResult])
     return lastResponse ? [[id, { status: 'waiting', lastResponse }] as const] : []
   })
   return {
-    lastAnswer: describeResponses(previousResults.filter((result) => result !== undefined)),
-    subjects: Object.fromEntries(dispatchIds.map((id, i) => [id, { event: events[i]!, message: messages[i]! }])),
+    lastAnswer: describeResponses(dispatches.flatMap(({ previousResult }) => previousResult ?? [])),
+    subjects: Object.fromEntries(
+      dispatches.map(({ id, eventId, messageId }) => {
+        return [id, { event: publicId('evt', eventId), message: publicId('msg', messageId) }]
+      }),
+    ),
     progress: Object.fromEntries(progress),
-    rounds: [{ dispatchIds, attempt, dueMs }],
-    endpoint: publicId('whk', endpointId),
+    rounds: [{ dispatchIds: dispatches.map(({ id }) => id), attempt: group.attempt, dueMs: group.dueMs }],
+    endpoint: publicId('whk', group.endpointId),
     scheduleMs: [...scheduleMs],
     deadlineMs,
-    deadlines: Object.fromEntries(deadlines),
+    deadlines: Object.fromEntries(earlier.map((dispatch) => [dispatch.id, dispatch.deadlineMs])),
   }
+}
+
+/** The public ids of a group's events, and of their messages, each once. */
+function subjectsOf({ dispatches }: Group) {
+  const messages = new Set(dispatches.map(({ messageId }) => publicId('msg', messageId)))
+  return { events: dispatches.map(({ eventId }) => publicId('evt', eventId)), messages: [...messages] }
 }
 
 function searchAttributesOf(group: Group): SearchAttributePair[] {
   const { kind, accountId, endpointId, endpointHost, attempt } = group
-  const { events, messages } = publicIdsOf(group)
+  const { events, messages } = subjectsOf(group)
   return [
     { key: ACCOUNT_ID, value: publicId('acc', accountId) },
     { key: ENDPOINT_ID, value: publicId('whk', endpointId) },
@@ -186,6 +189,6 @@ function searchAttributesOf(group: Group): SearchAttributePair[] {
     { key: WEBHOOK_ENDPOINT, value: endpointHost },
     { key: DELIVERY_STATUS, value: 'waiting' },
     { key: EVENT_IDS, value: events },
-    { key: MESSAGE_IDS, value: [...new Set(messages)] },
+    { key: MESSAGE_IDS, value: messages },
   ]
 }

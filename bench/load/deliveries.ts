@@ -47,16 +47,12 @@ export async function startDeliveries(address: string): Promise<Deliveries> {
     await workflows.start({
       workflowId: `webhook-${id}`,
       kind: 'original',
-      dispatchIds: [id],
-      eventIds: [id],
-      messageIds: [id],
+      dispatches: [{ id, eventId: id, messageId: id, deadlineMs: Date.now() + DAY_MS }],
       accountId: id,
       endpointId: id,
       endpointHost: 'hooks.example.com',
-      previousResults: [],
       attempt: 2,
       dueMs: Date.now() + DELAY_MS,
-      deadlinesMs: [Date.now() + DAY_MS],
     })
   }
 

@@ -32,16 +32,12 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
   return {
     workflowId: `webhook-${publicId('dsp', ids[0]!)}-2`,
     kind,
-    dispatchIds: ids,
-    eventIds: ids,
-    messageIds: ids,
+    dispatches: ids.map((id) => ({ id, eventId: id, messageId: id, deadlineMs: Date.now() + 86_400_000 })),
     accountId: ids[0]!,
     endpointId: ids[0]!,
-    previousResults: [],
     endpointHost: 'hooks.example.com',
     attempt: 2,
     dueMs: Date.now() + 60_000,
-    deadlinesMs: ids.map(() => Date.now() + 86_400_000),
   }
 }
 

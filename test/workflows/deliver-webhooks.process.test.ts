@@ -66,10 +66,10 @@ test('a workflow begins with the attempt it is given, when that is due', async (
 })
 
 test('an attempt that would begin after the window is not made', async () => {
-  const deadlinesMs = [Date.now() + LATER_MS / 2]
+  const deadlineMs = Date.now() + LATER_MS / 2
   const { handle, calls, ended } = await world.deliver(() => http(503), {
     scheduleMs: [0, 100, LATER_MS, 100],
-    deadlinesMs,
+    each: [{ deadlineMs }],
   })
   await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls.map(({ number }) => number)).toEqual([1, 2])
@@ -79,7 +79,7 @@ test('an attempt that would begin after the window is not made', async () => {
 test('no attempt begins after the deadline, even when the worker starts late', async () => {
   const { handle, calls } = await world.deliver(() => acked, {
     dueMs: Date.now() - 2_000,
-    deadlinesMs: [Date.now() - 1_000],
+    each: [{ deadlineMs: Date.now() - 1_000 }],
   })
   await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details: [{ ...none, exhausted: 1 }] } })
   expect(calls).toEqual([])
@@ -89,7 +89,7 @@ test('each dispatch of a group has its own deadline', async () => {
   const { handle, calls, ended } = await world.deliver(() => acked, {
     dispatches: 3,
     dueMs: Date.now() - 2_000,
-    deadlinesMs: [Date.now() + LATER_MS, Date.now() - 1_000, Date.now() + LATER_MS],
+    each: [LATER_MS, -1_000, LATER_MS].map((ms) => ({ deadlineMs: Date.now() + ms })),
   })
   const details = [{ ...none, acknowledged: 2, exhausted: 1 }]
   await expect(handle.result()).rejects.toMatchObject({ cause: { ...EXHAUSTED, details } })
@@ -289,8 +289,7 @@ test('signals take the ids of events and messages too, and the details name an i
   const delivery = await world.deliver(({ number }) => (number === 1 ? http(503) : acked), {
     dispatches: 3,
     scheduleMs: [0, LATER_MS],
-    eventIds,
-    messageIds: [messageIds[0]!, messageIds[0]!, messageIds[1]!],
+    each: eventIds.map((eventId, i) => ({ eventId, messageId: messageIds[i >> 1]! })),
   })
   await waitsFor(delivery, 2)
   await delivery.handle.signal('retryNow', [publicId('evt', eventIds[0]!), publicId('msg', newId(Date.now()))])

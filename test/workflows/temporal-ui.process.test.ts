@@ -20,12 +20,13 @@ beforeAll(async () => {
   waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
     dispatches: 2,
     scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
-    eventIds,
-    messageIds,
+    each: eventIds.map((eventId, i) => ({
+      ...{ eventId, messageId: messageIds[i]! },
+      ...(i === 0 && { previousResult: { outcome: 'connect' } }),
+    })),
     accountId,
     endpointId,
     endpointHost: 'hooks.example.com',
-    previousResults: [{ outcome: 'connect' }],
   })
   await waitsFor(waiting, 3)
 })

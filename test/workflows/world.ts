@@ -2,7 +2,7 @@ import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/attempt/attempt-once.ts'
-import type { Group } from '../../server/webhooks/queue/workflows.ts'
+import type { Group, GroupedDispatch } from '../../server/webhooks/queue/workflows.ts'
 import { type ActivityParts, createActivities } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
@@ -40,8 +40,10 @@ export interface Call extends DispatchAttempt {
   atMs: number
 }
 
-export interface Plan extends Partial<Omit<Group, 'dispatchIds'>> {
+export interface Plan extends Partial<Omit<Group, 'dispatches'>> {
   dispatches?: number
+  /** What the dispatches have, by their place in the group. */
+  each?: Partial<GroupedDispatch>[]
   scheduleMs?: number[]
 }
 
@@ -96,7 +98,7 @@ export async function createWorkflowWorld(address: string, workflowBundle: Bundl
 
   async function deliver(
     script: Script,
-    { dispatches = 1, scheduleMs = [0, 50, 50], ...plan }: Plan = {},
+    { dispatches = 1, each = [], scheduleMs = [0, 50, 50], ...plan }: Plan = {},
   ): Promise<Delivery> {
     const dispatchIds = Array.from({ length: dispatches }, () => newId(Date.now()))
     const workflowId = plan.workflowId ?? `webhook-${publicId('dsp', dispatchIds[0]!)}-1`
@@ -112,16 +114,15 @@ export async function createWorkflowWorld(address: string, workflowBundle: Bundl
     await createWorkflows({ connection, namespace: 'default', scheduleMs }).start({
       workflowId,
       kind: 'original',
-      dispatchIds,
-      eventIds: dispatchIds,
-      messageIds: [newId(Date.now())],
+      dispatches: dispatchIds.map((id, i) => ({
+        ...{ id, eventId: id, messageId: dispatchIds[0]!, deadlineMs: Date.now() + 86_400_000 },
+        ...each[i],
+      })),
       accountId: dispatchIds[0]!,
       endpointId: dispatchIds[0]!,
-      previousResults: [],
       endpointHost: `${workflowId}.example.com`,
       attempt: 1,
       dueMs: Date.now(),
-      deadlinesMs: dispatchIds.map(() => Date.now() + 86_400_000),
       ...plan,
     })
     return delivery

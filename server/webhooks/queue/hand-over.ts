@@ -112,9 +112,7 @@ async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts
     if (first === undefined) return
     const groups = groupDispatches(rows, first.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
     const assignments = groups.flatMap((group) => {
-      const [dispatchIds, eventIds] = [group.map(({ id }) => id), group.map(({ eventId }) => eventId)]
-      const { endpointId } = group[0]
-      const workflow_id = workflowIdOf({ kind: 'original', endpointId, dispatchIds, eventIds })
+      const workflow_id = workflowIdOf('original', group[0].endpointId, group)
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })
     await run(transaction, ASSIGN, [jsonArray(assignments)])
@@ -195,20 +193,19 @@ function groupOf(rows: AssignedRow[]): Group {
   return {
     workflowId,
     kind,
-    dispatchIds: rows.map((row) => row.id),
-    eventIds: rows.map((row) => row.eventId),
-    messageIds: rows.map((row) => row.messageId),
+    dispatches: rows.map(groupedDispatch),
     accountId,
     endpointId,
     endpointHost: url === null ? '' : new URL(url).host,
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
-    deadlinesMs: rows.map((row) => row.deadlineMs),
-    previousResults: rows.map(({ outcome, statusCode, cause }) =>
-      outcome === null ? undefined : { outcome, statusCode: statusCode ?? undefined, cause: cause ?? undefined },
-    ),
     traceparent: rows.every((row) => row.traceparent === traceparent) ? (traceparent ?? undefined) : undefined,
   }
+}
+
+function groupedDispatch({ id, eventId, messageId, deadlineMs, outcome, statusCode, cause }: AssignedRow) {
+  const result = outcome && { outcome, statusCode: statusCode ?? undefined, cause: cause ?? undefined }
+  return { id, eventId, messageId, deadlineMs, previousResult: result ?? undefined }
 }
 
 export const MARK_HANDED_OVER = `

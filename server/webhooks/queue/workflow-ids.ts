@@ -1,14 +1,5 @@
 import { publicId } from '../../db/ids.ts'
 
-/** The dispatches of one workflow, to one endpoint. Ids are UUIDs. */
-interface GroupIds {
-  kind: 'original' | 'replay'
-  endpointId: string
-  /** In order. The ids of dispatches and events come in pairs. */
-  dispatchIds: readonly string[]
-  eventIds: readonly string[]
-}
-
 const PREFIXES = { original: 'webhook', replay: 'replay' }
 /** Enough of an id's random part that no two groups share a workflow. */
 const END = 10
@@ -18,10 +9,14 @@ const END = 10
  * endpoint and the first event of several. The end of the first dispatch's id tells the dispatches of one event apart.
  * One group always has the same id: of two processes that hand it over, one starts the workflow.
  */
-export function workflowIdOf({ kind, endpointId, dispatchIds, eventIds }: GroupIds): string {
-  const group = dispatchIds.length === 1 ? [] : [publicId('whk', endpointId)]
-  const end = publicId('dsp', dispatchIds[0]!).slice(-END)
-  return [PREFIXES[kind], ...group, publicId('evt', eventIds[0]!), end].join('-')
+export function workflowIdOf(
+  kind: 'original' | 'replay',
+  endpointId: string,
+  dispatches: readonly { id: string; eventId: string }[],
+): string {
+  const { id, eventId } = dispatches[0]!
+  const group = dispatches.length === 1 ? [] : [publicId('whk', endpointId)]
+  return [PREFIXES[kind], ...group, publicId('evt', eventId), publicId('dsp', id).slice(-END)].join('-')
 }
 
 /**

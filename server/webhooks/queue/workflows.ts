@@ -1,12 +1,21 @@
 import type { StoredOutcome } from '../post/post-outcomes.ts'
+
+/** A dispatch of a group. Ids are UUIDs. */
+export interface GroupedDispatch {
+  id: string
+  eventId: string
+  messageId: string
+  /** No attempt of it begins later. Unix milliseconds. */
+  deadlineMs: number
+  /** How its previous attempt ended; undefined when it had none. */
+  previousResult?: { outcome: StoredOutcome; statusCode?: number; cause?: string }
+}
+
 /** Dispatches to one endpoint that one workflow walks through the retry schedule together. */
 export interface Group {
   workflowId: string
   kind: 'original' | 'replay'
-  /** UUIDs, like the next two, in the same order: a dispatch, its event, and the message of that. */
-  dispatchIds: string[]
-  eventIds: string[]
-  messageIds: string[]
+  dispatches: GroupedDispatch[]
   accountId: string
   endpointId: string
   /** The host of the endpoint's URL. Operators search for the workflow by it. */
@@ -15,10 +24,6 @@ export interface Group {
   attempt: number
   /** When that attempt is due: the latest time of the group. Unix milliseconds. */
   dueMs: number
-  /** No attempt of a dispatch begins after its deadline, Unix milliseconds. In the order of the dispatches. */
-  deadlinesMs: number[]
-  /** How the previous attempt of each dispatch ended, in their order; undefined for one that had none. */
-  previousResults: ({ outcome: StoredOutcome; statusCode?: number; cause?: string } | undefined)[]
   /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */
   traceparent?: string
 }

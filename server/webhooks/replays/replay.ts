@@ -168,9 +168,7 @@ export function rowsOf(events: readonly ReplayedEvent[], { idOf, maxGroup, begin
       ofEndpoint.slice(i * maxGroup, (i + 1) * maxGroup),
     )
     return groups.flatMap((group) => {
-      const dispatchIds = group.map(({ id }) => id)
-      const eventIds = group.map(({ eventId }) => eventId)
-      const workflowId = workflowIdOf({ kind: 'replay', endpointId, dispatchIds, eventIds })
+      const workflowId = workflowIdOf('replay', endpointId, group)
       const traceparent = beginTrace()
       return group.map((dispatch) => ({ ...dispatch, workflowId, traceparent }))
     })
@@ -185,16 +183,12 @@ export function groupsOf(rows: readonly Row[], accountId: string, endpoints: rea
     return {
       workflowId,
       kind: 'replay',
-      dispatchIds: rows.map((row) => row.id),
-      eventIds: rows.map((row) => row.eventId),
-      messageIds: rows.map((row) => row.messageId),
+      dispatches: rows.map(({ id, eventId, messageId }) => ({ id, eventId, messageId, deadlineMs: atMs + WINDOW_MS })),
       accountId,
       endpointId,
       endpointHost: new URL(url).host,
       attempt: 1,
       dueMs: atMs,
-      deadlinesMs: rows.map(() => atMs + WINDOW_MS),
-      previousResults: [],
       traceparent,
     }
   })

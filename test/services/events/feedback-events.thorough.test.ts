@@ -250,8 +250,8 @@ test('a replay of more events than one workflow takes starts several', async () 
   const messageId = await sendToFifty()
   const { count, events } = (await api.call('POST', `/api/v1/messages/${messageId}/replay`)).json
   expect(count).toBe(51)
-  expect(api.workflows.started.map(({ dispatchIds }) => dispatchIds.length)).toEqual([50, 1])
-  expect(api.workflows.started.flatMap(({ dispatchIds }) => dispatchIds)).toEqual(
+  expect(api.workflows.started.map(({ dispatches }) => dispatches.length)).toEqual([50, 1])
+  expect(api.workflows.started.flatMap(({ dispatches }) => dispatches.map(({ id }) => id))).toEqual(
     events.map(({ dispatch_id }: { dispatch_id: string }) => uuid(dispatch_id)),
   )
 })
@@ -265,7 +265,7 @@ test('such a replay is refused whole when its first workflow cannot be started, 
   expect((await api.call('POST', `/api/v1/messages/${messageId}/replay`)).status).toBe(500)
   expect(await waiting()).toBe(before)
   api.workflows.start = (group) =>
-    group.dispatchIds.length === 1 ? Promise.reject(new Error('UNAVAILABLE')) : start(group)
+    group.dispatches.length === 1 ? Promise.reject(new Error('UNAVAILABLE')) : start(group)
   expect((await api.call('POST', `/api/v1/messages/${messageId}/replay`)).json.count).toBe(51)
   api.workflows.start = start
   const rows = await api.world.db.select().from(openDispatches).where(eq(openDispatches.kind, 'replay'))

@@ -54,6 +54,8 @@ async function store(events: DispatchedEvent[], state?: Parameters<typeof storeD
 const account = () => newId(Date.now())
 const some = (count: number, accountId = account()) => Array.from({ length: count }, () => newEvent(accountId))
 
+const idsOf = ({ dispatches }: Group) => dispatches.map(({ id }) => id)
+
 test('failures of one endpoint go into groups of 50, and the id of each group is committed before its workflow starts', async () => {
   const events = some(120)
   await store(events, { attempt: 2, due: 58 })
@@ -62,15 +64,15 @@ test('failures of one endpoint go into groups of 50, and the id of each group is
     async start(group) {
       for (const row of await openDispatches(
         database,
-        events.filter(({ id }) => group.dispatchIds.includes(id)),
+        events.filter(({ id }) => idsOf(group).includes(id)),
       ))
         if (row.workflowId !== group.workflowId) unknownIds.push(row)
       started.push(group)
     },
   })
   await eventually(() => expect(started).toHaveLength(3))
-  expect(started.map(({ dispatchIds }) => dispatchIds.length).sort()).toEqual([20, 50, 50])
-  expect(started.flatMap(({ dispatchIds }) => dispatchIds).sort()).toEqual(events.map(({ id }) => id).sort())
+  expect(started.map(({ dispatches }) => dispatches.length).sort()).toEqual([20, 50, 50])
+  expect(started.flatMap(idsOf).sort()).toEqual(events.map(({ id }) => id).sort())
   expect(unknownIds).toEqual([])
   for (const group of started) {
     expect(group).toMatchObject({ kind: 'original', attempt: 2 })
@@ -115,7 +117,7 @@ test('while starts are slow, events that fail one by one go into larger groups, 
   expect(new Set(started.map(({ accountId }) => accounts.indexOf(accountId) >= 30))).toEqual(new Set([true]))
   temporal.resolve()
   await eventually(() => expect(started).toHaveLength(130))
-  expect(new Set(started.map(({ dispatchIds }) => dispatchIds.length))).toEqual(new Set([6]))
+  expect(new Set(started.map(({ dispatches }) => dispatches.length))).toEqual(new Set([6]))
 })
 
 test('a failed attempt waits a second for others to join; a first attempt does not wait', async () => {
@@ -136,7 +138,7 @@ test('an attempt that another process may be making is left alone until its leas
   await quietFor(900)
   expect(started).toEqual([])
   await eventually(() => expect(started).toHaveLength(1))
-  expect(started[0]).toMatchObject({ attempt: 1, dispatchIds: [event!.id] })
+  expect(started[0]).toMatchObject({ attempt: 1, dispatches: [{ id: event!.id }] })
   expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finishedAt: null }])
 })
 
@@ -148,7 +150,7 @@ test('a dispatch whose endpoint is gone is cancelled, and no workflow is started
   await store([other!])
   const { started } = loop()
   await eventually(() => expect(started).toHaveLength(1))
-  expect(started[0]!.dispatchIds).toEqual([other!.id])
+  expect(idsOf(started[0]!)).toEqual([other!.id])
   for (const event of [failed!, neverMade!]) expect(await stateOf(database, event)).toBe('cancelled')
 })
 
@@ -168,7 +170,7 @@ test('while Temporal is away rows keep their workflow ids, and the workflows are
   isAway = false
   await eventually(() => expect(started).toHaveLength(1))
   expect([...workflowIds]).toEqual([started[0]!.workflowId])
-  expect(started[0]!.dispatchIds).toHaveLength(3)
+  expect(started[0]!.dispatches).toHaveLength(3)
 })
 
 test('a workflow that cannot be started does not delay the others', async () => {
@@ -180,7 +182,7 @@ test('a workflow that cannot be started does not delay the others', async () => 
     .sort()[0]!
   const { started, reports } = loop({
     async start(group) {
-      if (group.dispatchIds.includes(poisonous)) throw new Error('refused')
+      if (idsOf(group).includes(poisonous)) throw new Error('refused')
       started.push(group)
     },
   })
@@ -196,7 +198,7 @@ test('two loops start exactly one workflow for every dispatch', async () => {
     const rows = await openDispatches(database, events)
     expect(rows.every((row) => row.handedOverAt !== null)).toBe(true)
   })
-  const groups = new Map([...one.started, ...two.started].map((group) => [group.workflowId, group.dispatchIds]))
+  const groups = new Map([...one.started, ...two.started].map((group) => [group.workflowId, idsOf(group)]))
   const assigned = [...groups.values()].flat()
   expect(assigned).toHaveLength(300)
   expect(new Set(assigned).size).toBe(300)
@@ -219,7 +221,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   await eventually(() => expect(started).toHaveLength(1))
   expect(looked[0]).toEqual(['webhook-gone-2', 'webhook-runs-2'])
   expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r1', attempt: 3 })
-  expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
+  expect(idsOf(started[0]!).sort()).toEqual(gone.map(({ id }) => id).sort())
   expect(await openDispatches(database, running)).toMatchObject([{ workflowId: 'webhook-runs-2' }])
 })
 

@@ -165,7 +165,7 @@ test('a replay dispatches every event of its range once, the oldest first, in gr
     [120, 0],
   ])
   expect(await dispatched(id)).toEqual(idsOf(rows))
-  expect(groups.map(({ kind, dispatchIds }) => [kind, dispatchIds.length])).toEqual([
+  expect(groups.map(({ kind, dispatches }) => [kind, dispatches.length])).toEqual([
     ['replay', 50],
     ['replay', 20],
     ['replay', 50],
@@ -286,7 +286,7 @@ test('a workflow that does not start is left to the hand-over, and the replay go
   await store(id, 60)
   const { replay } = await replays.startReplay({ filter: { to: ago(1) }, perSecond: 60 })
   const { dispatchNext } = replaysOf({
-    start: ({ dispatchIds }) => (dispatchIds.length === 50 ? Promise.reject(new Error('away')) : Promise.resolve()),
+    start: (group) => (group.dispatches.length === 50 ? Promise.reject(new Error('away')) : Promise.resolve()),
   })
   await walk(replay!, { dispatchNext } as ReturnType<typeof replaysOf>)
   expect(errors.map(String)).toEqual(['Error: away'])

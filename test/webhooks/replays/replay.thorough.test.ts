@@ -86,15 +86,16 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
       workflowId: `replay-${eventIds[0]}-${json.dispatch_id.slice(-10)}`,
       accountId: api.world.account.id,
       endpointId: uuid(json.dispatches[0].endpoint_id),
-      previousResults: [],
       kind: 'replay',
-      dispatchIds: [uuid(json.dispatch_id)],
-      eventIds: [uuid(eventIds[0])],
-      messageIds: [uuid(messageId)],
+      dispatches: [
+        {
+          ...{ id: uuid(json.dispatch_id), eventId: uuid(eventIds[0]), messageId: uuid(messageId) },
+          deadlineMs: atMs + 86_400_000,
+        },
+      ],
       endpointHost: '127.0.0.1:9',
       attempt: 1,
       dueMs: atMs,
-      deadlinesMs: [atMs + 86_400_000],
     },
   ])
   // Two clocks on a busy machine. A first attempt is due at once.
@@ -112,8 +113,7 @@ test('all events of a message are replayed in the order of its recipients, by on
   expect(api.workflows.started).toHaveLength(1)
   expect(api.workflows.started[0]).toMatchObject({
     workflowId: `replay-${json.events[0].dispatches[0].endpoint_id}-${eventIds[0]}-${json.events[0].dispatch_id.slice(-10)}`,
-    eventIds: eventIds.map(uuid),
-    messageIds: eventIds.map(() => uuid(messageId)),
+    dispatches: eventIds.map((id: string) => ({ eventId: uuid(id), messageId: uuid(messageId) })),
   })
 })
 
@@ -220,9 +220,9 @@ test.each([
 
 test('one started dispatch of a message keeps them all', async () => {
   const { messageId, eventIds } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
-  temporal(async ({ dispatchIds }) => {
+  temporal(async ({ dispatches }) => {
     const startedAt = sql`now()`
-    await api.world.db.update(openDispatches).set({ startedAt }).where(eq(openDispatches.id, dispatchIds[1]!))
+    await api.world.db.update(openDispatches).set({ startedAt }).where(eq(openDispatches.id, dispatches[1]!.id))
     throw new Error('UNAVAILABLE')
   })
   expect((await replayMessage(messageId)).status).toBe(200)
