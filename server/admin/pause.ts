@@ -3,7 +3,7 @@ import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { inMs, run } from '../db/statement.ts'
 import { CHANGE_BREAKER } from '../reputation/breaker-state.ts'
 import { COMPLAINTS, HARD_BOUNCES, SENT } from '../reputation/counts.ts'
 
@@ -32,8 +32,6 @@ const REFUSES_ALL = `state = 'open' and ${UNTIL} > now()`
 
 /** SQL: when an owner may end a pause of the domain again; null when that is now. */
 const RESUMABLE_AT = `case when resumed_at > now() - interval '24 hours' then resumed_at + interval '24 hours' end`
-
-const inMs = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 // The counts are those of the hours in which the breaker had looked when it opened: the hour of the change as it was
 // then, and the 23 before it.

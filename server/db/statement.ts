@@ -45,11 +45,15 @@ function clientOf(db: Database | Transaction | TransactionSql): Sql | Transactio
 export function one<Row>(rows: readonly Row[] & { statement?: { string: string } }): Row {
   const [row] = rows
   if (row !== undefined && rows.length === 1) return row
-  throw new Error(`${rows.length} rows instead of one: ${rows.statement?.string.trim() ?? 'a statement of Drizzle'}`)
+  const statement = rows.statement?.string.trim().slice(0, 80) ?? 'a statement of Drizzle'
+  throw new Error(`${rows.length} rows instead of one: ${statement}`)
 }
 
 /** The literal of an array of UUIDs, for a parameter `$1::uuid[]`. */
 export const uuidArray = (ids: readonly string[]): string => `{${ids}}`
+
+/** SQL: a time in Unix milliseconds. */
+export const inMs = (time: string): string => `(extract(epoch from ${time}) * 1000)::float8`
 
 /**
  * Three parameters of a statement that reads history by ids, at least one: the ids, the smallest and the largest, for

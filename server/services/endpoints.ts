@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import type { ConnectError, HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
@@ -65,19 +65,21 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
     return create(WebhookSchema, fields)
   }
 
-  async function remove(which: WhichEndpoint, { values }: HandlerContext): Promise<boolean> {
+  /** Deletes an endpoint. Throws `missing` without it, as the next two do. */
+  async function remove(which: WhichEndpoint, { values }: HandlerContext, missing: ConnectError) {
     const accountId = accountOf({ values })
     const workflowIds = await deleteEndpoint(db, accountId, which, requesterOf(values))
+    if (!workflowIds) throw missing
     // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
-    for (const id of workflowIds ?? []) workflows.cancel(id).catch(report)
-    return workflowIds !== undefined
+    for (const id of workflowIds) workflows.cancel(id).catch(report)
+    return {}
   }
 
-  /** Posts a test. Resolves to undefined without the endpoint. */
-  async function test(which: WhichEndpoint, { values, signal }: HandlerContext) {
+  /** Posts a test. */
+  async function test(which: WhichEndpoint, { values, signal }: HandlerContext, missing: ConnectError) {
     const accountId = accountOf({ values })
     const row = await findTarget(db, accountId, which)
-    if (!row) return undefined
+    if (!row) throw missing
     const atMs = Math.floor(clock.now())
     const { url, ...secrets } = targetOf(row)
     const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
@@ -89,6 +91,12 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
     if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
     const durationMs = Math.round(performance.now() - startedMs)
     return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
+  }
+
+  async function rotate(which: WhichEndpoint, { values }: HandlerContext, missing: ConnectError) {
+    const rotated = await rotateSecret(parts, accountOf({ values }), which, requesterOf(values))
+    if (!rotated) throw missing
+    return rotated
   }
 
   return {
@@ -122,21 +130,15 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
     },
 
     async deleteEndpoint({ endpointId }, context) {
-      if (!(await remove(readId(endpointId), context))) throw noSuchEndpoint(endpointId)
-      return {}
+      return remove(readId(endpointId), context, noSuchEndpoint(endpointId))
     },
 
     async testEndpoint({ endpointId }, context) {
-      const tested = await test(readId(endpointId), context)
-      if (!tested) throw noSuchEndpoint(endpointId)
-      return tested
+      return test(readId(endpointId), context, noSuchEndpoint(endpointId))
     },
 
     async rotateEndpointSecret({ endpointId }, context) {
-      const accountId = accountOf(context)
-      const rotated = await rotateSecret(parts, accountId, readId(endpointId), requesterOf(context.values))
-      if (!rotated) throw noSuchEndpoint(endpointId)
-      return shownEndpoint(accountId, rotated)
+      return shownEndpoint(accountOf(context), await rotate(readId(endpointId), context, noSuchEndpoint(endpointId)))
     },
 
     async getWebhook(_, context) {
@@ -157,21 +159,15 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
     },
 
     async deleteWebhook(_, context) {
-      if (!(await remove('first', context))) throw fail('not_found', NO_ENDPOINT)
-      return {}
+      return remove('first', context, fail('not_found', NO_ENDPOINT))
     },
 
     async testWebhook(_, context) {
-      const tested = await test('first', context)
-      if (!tested) throw fail('webhook_not_configured', NO_ENDPOINT)
-      return tested
+      return test('first', context, fail('webhook_not_configured', NO_ENDPOINT))
     },
 
     async rotateSecret(_, context) {
-      const accountId = accountOf(context)
-      const rotated = await rotateSecret(parts, accountId, 'first', requesterOf(context.values))
-      if (!rotated) throw fail('not_found', NO_ENDPOINT)
-      return shownFirst(accountId, rotated)
+      return shownFirst(accountOf(context), await rotate('first', context, fail('not_found', NO_ENDPOINT)))
     },
   }
 }

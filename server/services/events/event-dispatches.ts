@@ -4,7 +4,7 @@ import { DispatchKindSchema, type DispatchSchema, DispatchStateSchema } from '..
 import type { Database } from '../../db/connect.ts'
 import { enumNames } from '../../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
-import { idsAndBounds, run } from '../../db/statement.ts'
+import { idsAndBounds, inMs, run } from '../../db/statement.ts'
 import { shownHeaders, timestampOf } from '../../webhooks/attempt/signature.ts'
 import type { LinkWorkflow } from '../../webhooks/queue/workflows.ts'
 import { type EndedAttempt, shownEnd, withMaskedQuery } from '../attempt-outcomes.ts'
@@ -26,8 +26,6 @@ const SHOWN_REPLAYS = 100
  */
 const SLACK_MS = 60_000
 const lowerBound = (eventId: string) => firstIdAt(timeOfId(eventId) - SLACK_MS)
-
-const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 const SUMMARIES = `
   with dispatched as (
@@ -53,9 +51,9 @@ const SUMMARIES = `
     from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
     group by d.event_id, d.endpoint_id
   )
-  select event_id as "eventId", sum(attempts)::int as attempts, ${ms('min(next_at)')} as "nextMs",
+  select event_id as "eventId", sum(attempts)::int as attempts, ${inMs('min(next_at)')} as "nextMs",
     case when bool_and(acknowledged_at is not null) filter (where has_to_acknowledge)
-      then ${ms('max(acknowledged_at) filter (where has_to_acknowledge)')} end as "acknowledgedMs",
+      then ${inMs('max(acknowledged_at) filter (where has_to_acknowledge)')} end as "acknowledgedMs",
     (array_agg(last order by last_at desc) filter (where acknowledged_at is null and last is not null))[1] as "lastFailed"
   from by_endpoint group by event_id`
 
@@ -103,10 +101,10 @@ const DISPATCHES = `
   )
   select d.id, d.endpoint_id as "endpointId", d.kind, d.state, d.workflow_id as "workflowId", d.is_started as "isStarted",
     exists (select from open_dispatches o where o.workflow_id = d.workflow_id) as "isRunning",
-    ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs", ${ms('d.next_at')} as "nextMs",
+    ${inMs('d.created_at')} as "createdMs", ${inMs('d.ended_at')} as "endedMs", ${inMs('d.next_at')} as "nextMs",
     coalesce((
       select json_agg(json_build_object(
-        'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')},
+        'number', a.number, 'startedMs', ${inMs('a.started_at')}, 'finishedMs', ${inMs('a.finished_at')},
         'outcome', a.outcome, 'statusCode', a.status_code, 'code', a.cause, 'location', a.location, 'phases', a.phases,
         'url', (select u.url from webhook_urls u where u.endpoint_id = d.endpoint_id and u.version = a.url_version),
         'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)

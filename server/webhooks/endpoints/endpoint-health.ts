@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connect.ts'
 import { eq, sql } from '../../db/drizzle.ts'
 import { webhookEndpoints, webhookHours } from '../../db/schema.ts'
-import { one, run } from '../../db/statement.ts'
+import { inMs, one, run } from '../../db/statement.ts'
 
 /**
  * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
@@ -19,8 +19,6 @@ export interface EndpointHealth {
   oldestWaitingMs: number | null
 }
 
-const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
-
 /**
  * A new event has a lease while the process that recorded it makes the first attempt, which takes at most this long.
  * Counted earlier, an endpoint that acknowledges everything would seem to be behind.
@@ -37,15 +35,15 @@ const HEALTH = `
     select
       coalesce(sum(acknowledged) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as acknowledged,
       coalesce(sum(failed) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as failed,
-      ${ms('max(last_acknowledged_at)')} as "lastSuccessMs",
-      ${ms('max(last_failed_at)')} as "lastFailureMs",
+      ${inMs('max(last_acknowledged_at)')} as "lastSuccessMs",
+      ${inMs('max(last_failed_at)')} as "lastFailureMs",
       coalesce(sum(failed_since) filter (
         where hour >= coalesce((select max(hour) from hours where acknowledged > 0), '-infinity')), 0)::int
         as "consecutiveFailures"
     from hours
   ),
   waiting as (
-    select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs"
+    select count(*)::int as waiting, ${inMs('min(created_at)')} as "oldestWaitingMs"
     from open_dispatches
     where account_id = $1 and endpoint_id = $2
       and (lease_until is null or created_at <= clock_timestamp() - interval '${FIRST_ATTEMPT_SECONDS} seconds')
@@ -71,7 +69,7 @@ interface AttemptsQuery {
 }
 
 const ATTEMPTS = `
-  select ${ms("date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8))")} as "periodMs",
+  select ${inMs("date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8))")} as "periodMs",
     sum(acknowledged)::int as acknowledged, sum(failed)::int as failed
   from webhook_hours
   where account_id = $1 and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)

@@ -1,7 +1,7 @@
 import { runEvery } from '../../async/run-every.ts'
 import { jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
-import { run } from '../../db/statement.ts'
+import { inMs, run } from '../../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory, unknownAttempts } from '../attempt/end.ts'
 import type { StoredOutcome } from '../post/post-outcomes.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
@@ -76,8 +76,8 @@ export const CANCEL_ORPHANS = `
   ${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}`
 
 const timesOf = (row: string) => `
-  (extract(epoch from ${row}.due_at) * 1000)::float8 as "dueMs",
-  (extract(epoch from ${row}.deadline_at) * 1000)::float8 as "deadlineMs"`
+  ${inMs(`${row}.due_at`)} as "dueMs",
+  ${inMs(`${row}.deadline_at`)} as "deadlineMs"`
 
 // The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
 export const UNASSIGNED = `
@@ -92,7 +92,7 @@ export const UNASSIGNED = `
     order by min(due_at) limit (select greatest(0, ${WORKFLOWS_PER_PASS} - workflows) from unstarted)
   )
   select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')},
-    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
+    ${inMs('clock_timestamp()')} as "nowMs"
   from longest_due l
   join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
   where d.workflow_id is null and d.lease_until is null

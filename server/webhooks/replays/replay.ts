@@ -200,16 +200,11 @@ const UNKNOWN = 'It is not known whether the replay was accepted. Get the event:
 /** The dispatches as the statements that open them read them. */
 export function jsonOf(rows: readonly Row[]): string {
   return JSON.stringify(
-    rows.map(({ id, eventId, messageId, endpointId, workflowId, traceparent }) => {
-      return {
-        id,
-        event_id: eventId,
-        message_id: messageId,
-        endpoint_id: endpointId,
-        workflow_id: workflowId,
-        traceparent,
-      }
-    }),
+    rows.map(
+      ({ eventId: event_id, messageId: message_id, endpointId: endpoint_id, workflowId: workflow_id, ...row }) => {
+        return { ...row, event_id, message_id, endpoint_id, workflow_id }
+      },
+    ),
   )
 }
 
