@@ -7,7 +7,7 @@ import { publicId } from '../../db/ids.ts'
 import { dispatches } from '../../db/schema.ts'
 import type { DispatchedEvent } from '../../ledger/first-attempts-offer.ts'
 import { traceIdOf } from '../../telemetry/traceparent.ts'
-import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
+import { NO_TRACING, type Tracing } from '../../telemetry/tracing.ts'
 import type { CauseCode } from '../post/causes.ts'
 import type { Post, PostResult } from '../post/post.ts'
 import type { PostOutcome } from '../post/post-outcomes.ts'
@@ -79,45 +79,31 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
 
   /** Returns undefined when no slot at the endpoint's origin became free for it: nothing was posted. */
   async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {
+    const { dispatchId, number, nextDelayMs, signal } = attempt
+    const { accountId, endpointId, urlVersion } = row
     const trace = beginSpan(tracing, attempt, row, event)
     let outcome: string = 'unknown'
     try {
-      const posting = await postIn(trace, attempt, startedAtMs, row, event)
-      outcome = posting?.result.outcome ?? 'no_slot'
-      return posting
+      const beforeMs = performance.now()
+      const { url, ...secrets } = targetOf(row)
+      const body = payloadOf(event)
+      const headers = signedHeaders({
+        ...{ body, eventId: publicId('evt', event.id), dispatchId: publicId('dsp', dispatchId), attempt: number },
+        timestamp: timestampOf(startedAtMs),
+        ...secrets,
+      })
+      if (trace) headers.traceparent = trace.traceparent
+      const result = await post(url, headers, body, { endpointId, signal })
+      outcome = result?.outcome ?? 'no_slot'
+      if (result === undefined) return undefined
+      const durationMs = performance.now() - beforeMs
+      trace?.set({ 'verdict.outcome': outcome, 'http.response.status_code': result.statusCode })
+      report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
+      const ended = { ...result, dispatchId, accountId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }
+      return { result, stored: end(ended) }
     } finally {
       trace?.end(outcome === 'acked' ? undefined : outcome)
     }
-  }
-
-  async function postIn(
-    trace: Trace | undefined,
-    attempt: DispatchAttempt,
-    startedAtMs: number,
-    row: TargetRow,
-    event: StoredEvent,
-  ) {
-    const { dispatchId, number, nextDelayMs, signal } = attempt
-    const beforeMs = performance.now()
-    const { accountId, urlVersion } = row
-    const { url, ...secrets } = targetOf(row)
-    const body = payloadOf(event)
-    const headers = signedHeaders({
-      body,
-      eventId: publicId('evt', event.id),
-      dispatchId: publicId('dsp', dispatchId),
-      attempt: number,
-      timestamp: timestampOf(startedAtMs),
-      ...secrets,
-    })
-    if (trace) headers.traceparent = trace.traceparent
-    const result = await post(url, headers, body, { endpointId: row.endpointId, signal })
-    if (result === undefined) return undefined
-    const durationMs = performance.now() - beforeMs
-    trace?.set({ 'verdict.outcome': result.outcome, 'http.response.status_code': result.statusCode })
-    report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
-    const ended = { ...result, dispatchId, accountId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }
-    return { result, stored: end(ended) }
   }
 
   /**
