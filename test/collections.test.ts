@@ -71,6 +71,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/access/people/access.ts': ['rules'],
     'mail/smtp/shaping.ts': ['shapes'],
     'server/shaping/sources.ts': ['known'],
+    'server/telemetry/count-calls.ts': ['names'],
     'server/telemetry/tasks.ts': ['succeededAt'],
   },
   'messages of the inbox, with which their entries leave': {
@@ -94,7 +95,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/http/rest/json-position.ts': ['names'],
     'server/inbound/feedback.ts': ['failures'],
     'server/inbound/notice.ts': ['passages'],
-    'server/reputation/standings.ts': ['histories'],
+    'server/reputation/standings.ts': ['lastDelivered'],
     'server/sending/message.ts': ['earlierNames'],
     'server/smtp-front/program-fields.ts': ['given'],
     'server/sending/outcome.ts': ['kinds', 'providers'],

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Database } from '../db/connect.ts'
 import { type Lease, takeLease } from '../db/leases.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { ERASURE_LEASE } from '../erasure/erase.ts'
 import { type ArchivedColumn, columnsOf } from './columns.ts'
 import { type ArchivedFile, type ArchivedTable, fileOfTable, type Manifest, manifestOf, TABLES } from './days.ts'
@@ -50,8 +50,8 @@ async function writeDay(parts: ArchiveParts, day: string, lease: Lease): Promise
   const tables: Manifest['tables'] = {}
   for (const table of TABLES) {
     const partition = `${table}_${day.replaceAll('-', '')}`
-    const [found] = await run<{ exists: boolean }>(db, 'select to_regclass($1) is not null as exists', [partition])
-    if (found!.exists) tables[table] = await archiveTable(parts, { day, table, partition })
+    const found = one(await run<{ exists: boolean }>(db, 'select to_regclass($1) is not null as exists', [partition]))
+    if (found.exists) tables[table] = await archiveTable(parts, { day, table, partition })
   }
   await lease.renew(db)
   const manifest = { day, release: packageJson.version, written_at: new Date().toISOString(), tables }
@@ -98,9 +98,9 @@ function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: R
   const csv = join(folder, 'rows.csv')
   return db.$client.begin('isolation level repeatable read read only', async (tx) => {
     await run(tx, `select set_config('statement_timeout', '0', true), set_config('timezone', 'UTC', true)`)
-    const [size] = await run<{ rows: number; blocks: number }>(tx, SIZE.replaceAll('%s', partition))
+    const { rows, blocks } = one(await run<{ rows: number; blocks: number }>(tx, SIZE.replaceAll('%s', partition)))
     await beginRows(duckdb, columns)
-    for (let from = 0; from < size!.blocks; from += BLOCKS) {
+    for (let from = 0; from < blocks; from += BLOCKS) {
       const selected = `
         select ${columns.map(({ select }) => select)} from ${partition}
         where ctid >= '(${from},0)' and ctid < '(${from + BLOCKS},0)'`
@@ -113,7 +113,7 @@ function readDay({ db, duckdb, folder }: ArchiveParts, { partition, columns }: R
         await rm(csv)
       })
     }
-    return size!.rows
+    return rows
   })
 }
 

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { databaseTime } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { TABLES } from './days.ts'
 
 const DAY_MS = 86_400_000
@@ -48,8 +48,8 @@ export async function createDropRule(
 /** How much of the disk of the database is used; undefined when it is not on this machine, or may not be known. */
 async function usedShare(db: Database): Promise<number | undefined> {
   try {
-    const [row] = await run<{ folder: string }>(db, `select current_setting('data_directory') as folder`)
-    const { blocks, bavail } = await statfs(row!.folder)
+    const { folder } = one(await run<{ folder: string }>(db, `select current_setting('data_directory') as folder`))
+    const { blocks, bavail } = await statfs(folder)
     return 1 - bavail / blocks
   } catch {
     return undefined

@@ -110,7 +110,8 @@ function certificateFiles(
 ): CertificateFiles | undefined {
   const pair = keyPair(variables[certOf], variables[keyOf])
   const [certVariable, keyVariable] = [VARIABLES[certOf].name, VARIABLES[keyOf].name]
-  return pair && { ...pair, certVariable, keyVariable, certFile: env[certVariable]!, keyFile: env[keyVariable]! }
+  const files = keyPair(env[certVariable], env[keyVariable])
+  return pair && files && { ...pair, certVariable, keyVariable, certFile: files.cert, keyFile: files.key }
 }
 
 /** Reads some variables only, for a command that needs only these. */
@@ -287,6 +288,6 @@ function isOneSlipFrom(a: string, b: string): boolean {
   let start = 0
   while (start < Math.min(a.length, b.length) && a[start] === b[start]) start++
   const [x, y] = [a.slice(start), b.slice(start)]
-  const swapped = x.length > 1 && x[1]! + x[0]! + x.slice(2) === y
+  const swapped = x.charAt(1) + x.charAt(0) + x.slice(2) === y
   return x === y || x.slice(1) === y || x === y.slice(1) || x.slice(1) === y.slice(1) || swapped
 }

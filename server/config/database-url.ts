@@ -24,24 +24,29 @@ const PORT = 5_432
  * 32.1.1.2). Throws an Error that says what the URL must be.
  */
 export function readDatabaseUrl(text: string): DatabaseUrl {
-  const [, before, places = '', after = ''] = PARTS.exec(text) ?? []
-  if (before === undefined) throw new Error('must be a postgres:// URL')
-  const hosts = places === '' ? [] : places.split(',').map((place, i) => hostAt(place, i + 1))
+  const servers = serversOf(text)
+  const hosts = servers.map(({ host }) => host)
   const names = hosts.map(({ host, port }) => `${host} ${port}`)
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
   if (twice >= 0) throw new Error(`must name each server once: server ${twice + 1} is named before`)
-  const single = `${before}${places.split(',')[0]}${after}`
+  const single = servers[0]?.url ?? text
   if (!URL.canParse(single)) throw new Error('must be a postgres:// URL')
   return { hosts, url: withoutTarget(single), isPooled: isPooled(single) }
 }
 
 /** Reads a URL of replicas, and returns one URL for each. Throws an Error that says what the URL must be. */
 export function readReplicaUrls(text: string): { host: DatabaseHost; url: string }[] {
-  const { hosts } = readDatabaseUrl(text)
-  if (hosts.length === 0) throw new Error('must name a server')
+  if (readDatabaseUrl(text).hosts.length === 0) throw new Error('must name a server')
   if (text.includes('target_session_attrs=')) throw new Error('must not have target_session_attrs')
-  const [, before, places, after] = PARTS.exec(text)!
-  return places!.split(',').map((place, i) => ({ host: hosts[i]!, url: `${before}${place}${after}` }))
+  return serversOf(text)
+}
+
+/** The servers of a URL, each with the URL that names it alone. */
+function serversOf(text: string): { host: DatabaseHost; url: string }[] {
+  const [, before, places = '', after] = PARTS.exec(text) ?? []
+  if (before === undefined) throw new Error('must be a postgres:// URL')
+  if (places === '') return []
+  return places.split(',').map((place, i) => ({ host: hostAt(place, i + 1), url: `${before}${place}${after}` }))
 }
 
 function isPooled(url: string): boolean {
@@ -63,8 +68,8 @@ function hostAt(place: string, number: number): DatabaseHost {
 function withoutTarget(text: string): string {
   const target = /([?&])target_session_attrs=([^&#]*)(&?)/.exec(text)
   if (!target) return text
-  const [parameter, start, value, end] = target
+  const [parameter, start = '', value, end] = target
   if (value !== 'read-write' && value !== 'primary')
     throw new Error('must have target_session_attrs=read-write, or leave it out: the service always writes')
-  return text.replace(parameter, end === '' ? '' : start!)
+  return text.replace(parameter, end === '' ? '' : start)
 }

@@ -13,7 +13,7 @@ export function fields(value: unknown, where: string, known: string[] | undefine
     return {}
   }
   const unknown = known ? Object.keys(value).filter((name) => !known.includes(name)) : []
-  for (const name of unknown) report(where, `has no field ${JSON.stringify(name)}; there are ${known!.join(', ')}`)
+  for (const name of unknown) report(where, `has no field ${JSON.stringify(name)}; there are ${known?.join(', ')}`)
   return Object.fromEntries(Object.entries(value).filter(([name]) => !unknown.includes(name)))
 }
 

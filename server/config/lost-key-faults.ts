@@ -12,9 +12,10 @@ const NAME = 'ENCRYPTION_KEYS'
 
 /** Returns a fault for each lost key that the operator has not given up. */
 export function lostKeyFaults(unopened: readonly UnopenedValues[], givenUp: readonly string[]): Fault[] {
-  const lost = unopened.filter(({ key, isKeyLost }) => isKeyLost && !givenUp.includes(key!))
-  const byKey = Map.groupBy(lost, ({ key }) => key!)
-  return [...byKey].map(([key, columns]) => ({
+  const lost = unopened.filter(({ isKeyLost }) => isKeyLost)
+  const byKey = Map.groupBy(lost, ({ key = '' }) => key)
+  const notGivenUp = [...byKey].filter(([key]) => !givenUp.includes(key))
+  return notGivenUp.map(([key, columns]) => ({
     name: NAME,
     why:
       `does not open what the key ${JSON.stringify(key)} has sealed (${columns.map(countOf).join(', ')}). ` +

@@ -206,9 +206,11 @@ const SCHEDULE_WITHIN_MS = 24 * 3_600_000
 /** `0,1m,5m,...`: the delay before each attempt, in milliseconds. */
 export const schedule: ReadVariable<readonly number[]> = (text) => {
   const delaysMs = listOf((item) => {
-    const [, digits, unit] = /^(\d{1,8})(ms|s|m|h)$/.exec(item) ?? []
-    if (item !== '0' && !unit) throw new Error('must be delays, each 0 or a whole number with ms, s, m or h')
-    return item === '0' ? 0 : Number(digits) * UNIT_MS[unit!]!
+    if (item === '0') return 0
+    const [, digits, unit = ''] = /^(\d{1,8})(ms|s|m|h)$/.exec(item) ?? []
+    const unitMs = UNIT_MS[unit]
+    if (unitMs === undefined) throw new Error('must be delays, each 0 or a whole number with ms, s, m or h')
+    return Number(digits) * unitMs
   })(text)
   if (delaysMs[0] !== 0) throw new Error('must begin with 0: the first attempt is made at once')
   if (delaysMs.length > MOST_ATTEMPTS) throw new Error(`must have at most ${MOST_ATTEMPTS} delays`)

@@ -74,7 +74,7 @@ export function knownMigrations(): readonly Migration[] {
     hash,
     folderMillis,
     sql,
-    oldestRelease: index < MIGRATIONS_OF_0_2 ? undefined : oldestReleaseOf(sql[0]!),
+    oldestRelease: index < MIGRATIONS_OF_0_2 ? undefined : oldestReleaseOf(sql[0] ?? ''),
   }))
   return known
 }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { runEvery } from '../async/run-every.ts'
 import type { Database } from './connect.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 /**
  * The database's time, in Unix milliseconds. Ids and expiry follow it, so a node whose own clock is wrong or jumps
@@ -21,8 +21,7 @@ const NOW = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms
 
 /** Asks the database for its time, in Unix milliseconds. */
 export async function databaseTime(db: Database): Promise<number> {
-  const [row] = await run<{ ms: number }>(db, NOW)
-  return row!.ms
+  return one(await run<{ ms: number }>(db, NOW)).ms
 }
 
 /** Measures the offset between the database's clock and this process's monotonic clock, now and every minute. */

@@ -1,5 +1,5 @@
 import type { Database } from './connect.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 /** A replication slot: the server keeps its WAL for a receiver until it has got it. */
 export interface Slot {
@@ -44,10 +44,7 @@ const CLUSTER = `
       where current_setting('archive_mode') <> 'off') as "archivedSecondsAgo"
   from (select case when pg_is_in_recovery() then pg_last_wal_receive_lsn() else pg_current_wal_lsn() end as lsn) written`
 
-export async function readCluster(db: Database): Promise<Cluster> {
-  const [cluster] = await run<Cluster>(db, CLUSTER)
-  return cluster!
-}
+export const readCluster = async (db: Database): Promise<Cluster> => one(await run<Cluster>(db, CLUSTER))
 
 /** A session that waits for a lock, and one that it waits for. */
 export interface Block {

@@ -151,8 +151,8 @@ export function createCollector<Row extends { json: string }, Result>(
   async function workOnHeld(): Promise<void> {
     if (isHeldLaneBusy) return
     isHeldLaneBusy = true
-    while (heldPending.length > 0) {
-      const group = groupOfRow(heldPending[0]!)
+    for (let [first] = heldPending; first; [first] = heldPending) {
+      const group = groupOfRow(first)
       const batch = heldPending.filter((waiter) => groupOfRow(waiter) === group).slice(0, MAX_ROWS)
       heldPending = heldPending.filter((waiter) => !batch.includes(waiter))
       if (await settle(batch, HELD_LANE)) held.delete(group)
@@ -163,8 +163,10 @@ export function createCollector<Row extends { json: string }, Result>(
   function takeBatch(): Pending[] {
     let rows = 0
     let bytes = 0
-    while (rows < Math.min(pending.length, MAX_ROWS) && (rows === 0 || bytes < MAX_BYTES)) {
-      bytes += pending[rows++]!.row.json.length
+    for (const { row } of pending) {
+      if (rows === MAX_ROWS || bytes >= MAX_BYTES) break
+      bytes += row.json.length
+      rows++
     }
     return pending.splice(0, rows)
   }

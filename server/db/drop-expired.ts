@@ -3,7 +3,7 @@ import type { Database } from './connect.ts'
 import { alterTables, type DdlSession, ddl, openDdlSession } from './ddl.ts'
 import { RETENTION_MS, STATISTICS_DAYS } from './retention.ts'
 import { HISTORY } from './schema.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 // The name of a partition ends with its day. A partition that a crash left detached and not dropped has no parent.
 const EXPIRED = `
@@ -31,11 +31,11 @@ const BLOCKS_PER_STEP = 1_024
 
 /** Deletes old statistics, in the order of the table's blocks: there is no index by time. */
 async function deleteStatistics(db: Database, table: string): Promise<void> {
-  const [size] = await run<{ blocks: number }>(db, BLOCKS, [table])
+  const { blocks } = one(await run<{ blocks: number }>(db, BLOCKS, [table]))
   const statement = `
     delete from ${table} where ctid >= $1::text::tid and ctid < $2::text::tid
       and hour < clock_timestamp() - interval '${STATISTICS_DAYS} days'`
-  for (let from = 0; from < size!.blocks; from += BLOCKS_PER_STEP)
+  for (let from = 0; from < blocks; from += BLOCKS_PER_STEP)
     await run(db, statement, [`(${from},0)`, `(${from + BLOCKS_PER_STEP},0)`])
 }
 

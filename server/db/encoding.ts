@@ -1,5 +1,5 @@
 import type { Database, Transaction } from './connect.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 const TEXTS = `select current_setting('server_encoding') as encoding, lower('I') = 'i' as "lowersLetters"`
 
@@ -11,8 +11,7 @@ export const CREATE_DATABASE = 'createdb --owner=verdict --template=template0 --
  * encoding and the locale are fixed when a database is created. By default they are those of the server's machine.
  */
 export async function textFault(db: Database | Transaction): Promise<string | undefined> {
-  const [row] = await run<{ encoding: string; lowersLetters: boolean }>(db, TEXTS)
-  const { encoding, lowersLetters } = row!
+  const { encoding, lowersLetters } = one(await run<{ encoding: string; lowersLetters: boolean }>(db, TEXTS))
   if (encoding !== 'UTF8') return `the encoding of the database is ${encoding}: messages hold letters that it lacks`
   // In Turkish, the small letter of I has no dot.
   return lowersLetters ? undefined : 'the locale of the database turns I into another letter than i: addresses get lost'

@@ -20,6 +20,8 @@ export interface SealedPlace {
 }
 
 export interface Sealer {
+  /** The first bytes of every value that it seals, and of no other value. */
+  head: Buffer
   seal(plaintext: Uint8Array, place: SealedPlace): Buffer
   /** As `seal`, and equal values of a place get equal seals. */
   sealAlike(plaintext: Uint8Array, place: SealedPlace): Buffer
@@ -43,18 +45,20 @@ const TAG_BYTES = 16
 export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
   const [first, ...others] = encryptionKeys
   if (!first) throw new Error('there is no encryption key')
-  const sealingKeys = new Map(encryptionKeys.map(({ id, key }) => [id, derive(key, 'seal')]))
+  const sealingKey = derive(first.key, 'seal')
+  const openingKeys = new Map(encryptionKeys.map(({ id, key }) => [id, derive(key, 'seal')]))
   const nonceKey = derive(first.key, 'nonce of a seal')
   const head = headOf(first.id)
 
   function sealWith(nonce: Buffer, plaintext: Uint8Array, place: SealedPlace): Buffer {
-    const cipher = createCipheriv('aes-256-gcm', sealingKeys.get(first!.id)!, nonce)
+    const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce)
     cipher.setAAD(additionalData(head, place))
     const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
     return Buffer.concat([head, nonce, cipher.getAuthTag(), ciphertext])
   }
 
   return {
+    head,
     seal: (plaintext, place) => sealWith(randomBytes(NONCE_BYTES), plaintext, place),
 
     sealAlike(plaintext, place) {
@@ -71,7 +75,7 @@ export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
         throw new Error(`${where} is not a sealed value`)
       }
       const keyId = bytes.toString('utf8', 2, headBytes)
-      const key = sealingKeys.get(keyId)
+      const key = openingKeys.get(keyId)
       if (!key)
         throw new UnknownKeyError(
           `${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${JSON.stringify(keyId)}`,
@@ -99,8 +103,7 @@ function derive(key: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, new Uint8Array(0), `verdict ${purpose}`, 32))
 }
 
-/** The first bytes of every value that the key of this id has sealed, and of no other value. */
-export function headOf(keyId: string): Buffer {
+function headOf(keyId: string): Buffer {
   const id = Buffer.from(keyId)
   return Buffer.concat([Buffer.from([VERSION, id.length]), id])
 }

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from './connect.ts'
 import { alterTables, type DdlTransaction, ddl } from './ddl.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 // The order of events in the stream is that of (stream_order, id). The stream order of an event is the id of the
 // transaction that committed it, after those of all clusters that the database was in before: transaction ids begin
@@ -32,8 +32,7 @@ const setDefault = (epoch: number) =>
   ddl`alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
 
 async function isKept(db: Database | Transaction): Promise<boolean> {
-  const [row] = await run<{ isKept: boolean }>(db, `select ${IS_KEPT} as "isKept"`)
-  return row!.isKept
+  return one(await run<{ isKept: boolean }>(db, `select ${IS_KEPT} as "isKept"`)).isKept
 }
 
 /**
@@ -48,6 +47,6 @@ export async function keepEventOrder(db: Database): Promise<void> {
 export async function beginEpoch({ tx, alter }: DdlTransaction): Promise<void> {
   await alter(LOCK)
   if (await isKept(tx)) return
-  const [begun] = await run<{ epoch: number }>(tx, BEGIN_EPOCH)
-  await alter(setDefault(begun!.epoch))
+  const { epoch } = one(await run<{ epoch: number }>(tx, BEGIN_EPOCH))
+  await alter(setDefault(epoch))
 }

@@ -46,7 +46,7 @@ function randomOctets(): Uint8Array {
 }
 
 /** Two characters of Crockford's base32 for each ten bits. */
-const PAIRS = Array.from({ length: 1024 }, (_, bits) => CROCKFORD[bits >> 5]! + CROCKFORD[bits & 31]!)
+const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second))
 
 /**
  * Returns the public id of a UUID, as TypeID writes it. Ten times as fast as TypeID's library: a response has half a

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { runEvery } from '../async/run-every.ts'
 import type { Database, Transaction } from './connect.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 // A lock that lasts longer than a transaction is a row, and not a lock of a session: a pooler shares sessions, and one
 // ends when its server is replaced by a standby. The row belongs to its holder until another one takes it, which is
@@ -77,6 +77,5 @@ export async function takeLease(
  * the lock that `takeLease` took it under, or a lease may be taken after the answer.
  */
 export async function isHeld(tx: TransactionSql, name: string): Promise<boolean> {
-  const [row] = await run<{ isHeld: boolean }>(tx, IS_HELD, [name])
-  return row!.isHeld
+  return one(await run<{ isHeld: boolean }>(tx, IS_HELD, [name])).isHeld
 }

@@ -32,13 +32,13 @@ const SAMPLES = 3
 /** Tries to open some values for each key and column, and returns what does not open. */
 export async function findUnopenedValues(db: Database, sealer: Sealer): Promise<UnopenedValues[]> {
   const unopened = new Map<string, UnopenedValues>()
-  const opened = new Set<string>()
+  const opened = new Set<string | null>()
   for (const place of SEALED) {
     const { table, column } = place
     for (const { keyId, values, id: row, sealed } of await samplesOf(db, place)) {
       try {
         sealer.open(sealed, { table, column, id: row })
-        opened.add(keyId!)
+        opened.add(keyId)
       } catch (error) {
         const { message: why } = error as Error
         const key = keyId ?? undefined

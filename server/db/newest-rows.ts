@@ -88,8 +88,9 @@ export function pageRange({ oldest, nowMs, fromMs, toMs, after }: Bounds): IdRan
   const ends = [firstIdAt(nowMs + DAY_MS), toMs === undefined ? undefined : firstIdAt(toMs), after]
   return {
     from: fromMs === undefined ? oldest : later(oldest, firstIdAt(fromMs)),
-    below: ends.filter((end) => end !== undefined).sort()[0]!,
+    below: ends.filter((end) => end !== undefined).reduce(earlier),
   }
 }
 
+const earlier = (a: string, b: string) => (a < b ? a : b)
 export const later = (a: string, b: string) => (a > b ? a : b)

@@ -51,9 +51,8 @@ export function createTransactionWatch(db: Database): () => Promise<OldestTransa
   return async () => {
     const oldest = await readOldestTransaction(db)
     const nowMs = performance.now()
-    if (!oldest) seen = undefined
-    else if (oldest.id !== seen?.id) seen = { id: oldest.id, sinceMs: nowMs }
-    return oldest && { ...oldest, seconds: oldest.seconds ?? (nowMs - seen!.sinceMs) / 1_000 }
+    if (oldest?.id !== seen?.id) seen = oldest && { id: oldest.id, sinceMs: nowMs }
+    return oldest && seen && { ...oldest, seconds: oldest.seconds ?? (nowMs - seen.sinceMs) / 1_000 }
   }
 }
 

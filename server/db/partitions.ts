@@ -5,7 +5,7 @@ import type { Database } from './connect.ts'
 import { alterTables, ddl } from './ddl.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 const DAY_MS = 86_400_000
 const DAYS_AHEAD = 7
@@ -93,10 +93,7 @@ const MISSING_MS = 1_000
 export function createHistoryCheck(db: Database): (untilMs: number) => Promise<void> {
   let endMs = 0
   let reading: Promise<number> | undefined
-  const read = async () => {
-    const [row] = await run<{ endMs: number | null }>(db, HISTORY_END)
-    return row!.endMs ?? Number.POSITIVE_INFINITY
-  }
+  const read = async () => one(await run<{ endMs: number | null }>(db, HISTORY_END)).endMs ?? Number.POSITIVE_INFINITY
   return async (untilMs) => {
     if (untilMs < endMs) return
     reading ??= read().finally(() => {

@@ -70,18 +70,19 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
 
   async function find(): Promise<DatabaseHost> {
     const answers = await ask(hosts, probe)
-    const usable = answers
-      .filter(({ state }) => state && (hosts.length === 1 || (state.kind !== 'standby' && state.timeline >= timeline)))
-      .sort((a, b) => b.state!.timeline - a.state!.timeline || rank(b.state!) - rank(a.state!))
-    const [first] = usable
+    const isUsable = ({ kind, timeline: own }: ServerState) =>
+      hosts.length === 1 || (kind !== 'standby' && own >= timeline)
+    const [first] = answers
+      .flatMap(({ host, state }) => (state && isUsable(state) ? { host, state } : []))
+      .sort((a, b) => b.state.timeline - a.state.timeline || rank(b.state) - rank(a.state))
     if (!first) throw noPrimary(answers)
     const { host, state } = first
-    timeline = state!.timeline
+    timeline = state.timeline
     primary = host
     if (lostAtMs !== undefined) foundAgainMs = performance.now()
     lostAtMs = undefined
     // Behind one name there may be several proxies with other addresses: only a suspicion ends their connections.
-    if (state!.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state!.address)
+    if (state.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state.address)
     isSuspected = false
     return host
   }
@@ -211,11 +212,12 @@ class MovedError extends Error {
 
 /** The error has the code of a server that could not be asked, or else that of a read-only server. */
 function noPrimary(answers: Answer[]): Error {
-  if (answers.length === 1 && answers[0]!.error) return answers[0]!.error
+  const [first, ...others] = answers
+  if (first?.error && others.length === 0) return first.error
   const details = answers.map(({ host: { host, port }, state, error }) => {
     const what = state ? (state.kind === 'standby' ? 'a standby' : 'promoted earlier') : error?.message || error?.code
     return `${host}:${port}: ${what}`
   })
-  const code = answers.some(({ state }) => state) ? '25006' : answers[0]!.error?.code
+  const code = answers.some(({ state }) => state) ? '25006' : first?.error?.code
   return Object.assign(new Error(`no server takes writes (${details.join('; ')})`), { code })
 }

@@ -100,7 +100,7 @@ export function createRecording(): Recording {
     const entry = { isTry, go: resolve }
     const leave = () => {
       waiting.delete(entry)
-      reject(signal!.reason)
+      reject(signal?.reason)
     }
     waiting.add(entry)
     signal?.addEventListener('abort', leave)

@@ -1,5 +1,5 @@
 import type { Database } from './connect.ts'
-import { run } from './statement.ts'
+import { one, run } from './statement.ts'
 
 // The primary beats, and a replica shows the newest beat that it has: by how much it is behind. A log position would
 // say the same, but not every service that offers replicas shows one.
@@ -37,13 +37,10 @@ export interface Followed extends Beat {
 }
 
 /** Writes to the primary, unless another process did so within a second, and returns the newest beat. */
-export async function beat(primary: Database): Promise<Beat> {
-  const [row] = await run<Beat>(primary, BEAT)
-  return row!
-}
+export const beat = async (primary: Database): Promise<Beat> => one(await run<Beat>(primary, BEAT))
 
 /** Reads the newest beat that a replica has. Rejects when it has no tables of this service. */
 export async function follow(replica: Database): Promise<Followed> {
-  const [row] = await run<Followed>(replica, FOLLOWED)
-  return { ...row!, beatMs: row!.beatMs ?? 0 }
+  const followed = one(await run<Followed>(replica, FOLLOWED))
+  return { ...followed, beatMs: followed.beatMs ?? 0 }
 }

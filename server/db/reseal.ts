@@ -1,6 +1,6 @@
 import type { Database } from './connect.ts'
-import { createSealer, type EncryptionKey, headOf } from './encryption.ts'
-import { run } from './statement.ts'
+import { createSealer, type EncryptionKey } from './encryption.ts'
+import { one, run } from './statement.ts'
 
 // Replaces a key of ENCRYPTION_KEYS: opens values that an older key has sealed and seals them again with the first key.
 // Values that the first key has sealed are skipped, so the next run goes on where an interrupted one has stopped.
@@ -27,15 +27,14 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /** Counts all sealed values, and those that another key than the first has sealed. */
 export async function countSealed(db: Database, encryptionKeys: readonly EncryptionKey[]) {
+  const { head } = createSealer(encryptionKeys)
   const sums = { total: 0, older: 0 }
   for (const { table, column } of SEALED) {
-    const [counted] = await run<{ total: number; older: number }>(
-      db,
-      `select count(${column})::int as total, (count(*) filter (where ${isOlder(column)}))::int as older from ${table}`,
-      [headOf(encryptionKeys[0]!.id)],
-    )
-    sums.total += counted!.total
-    sums.older += counted!.older
+    const statement = `
+      select count(${column})::int as total, (count(*) filter (where ${isOlder(column)}))::int as older from ${table}`
+    const { total, older } = one(await run<{ total: number; older: number }>(db, statement, [head]))
+    sums.total += total
+    sums.older += older
   }
   return sums
 }
@@ -51,12 +50,11 @@ export async function reseal(
   progress: (resealed: number) => void = () => {},
 ): Promise<{ resealed: number; faults: string[] }> {
   const sealer = createSealer(encryptionKeys)
-  const head = headOf(encryptionKeys[0]!.id)
   const faults: string[] = []
   let resealed = 0
   for (const column of SEALED) {
     for (let after = BEFORE_ALL; ; ) {
-      const rows = await olderRows(db, column, head, after)
+      const rows = await olderRows(db, column, sealer.head, after)
       for (const { id, sealed } of rows) {
         const place = { table: column.table, column: column.column, id }
         const opened = attempt(() => sealer.open(sealed, place))

@@ -118,9 +118,9 @@ const tagOf = ({ value }: PublishedRecord, tag: string) => readTags(value)?.get(
 function readTags(value: string): Map<string, string> | undefined {
   const tags = new Map<string, string>()
   for (const part of value.replace(/;\s*$/, '').split(';')) {
-    const [, name, text] = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=([^;]*)$/.exec(part) ?? []
+    const [, name, text = ''] = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=([^;]*)$/.exec(part) ?? []
     if (name === undefined || tags.has(name)) return undefined
-    tags.set(name, text!.replace(/\s+/g, ''))
+    tags.set(name, text.replace(/\s+/g, ''))
   }
   return tags
 }

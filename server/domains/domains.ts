@@ -8,6 +8,7 @@ import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { accounts, dkimKeys, domains } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import { isNameTaken } from '../directory/verified-names.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
@@ -104,8 +105,8 @@ function updateDomain(
   return changeAs(db, requester, async (tx, author) => {
     const [before] = await tx.select().from(domains).where(isIt).for('update')
     if (!before) return
-    const [after] = await tx.update(domains).set(changes).where(isIt).returning()
-    const fields = { target: before.name, before: recorded(before), after: recorded(after!) }
+    const after = one(await tx.update(domains).set(changes).where(isIt).returning())
+    const fields = { target: before.name, before: recorded(before), after: recorded(after) }
     if (author) await record(tx, { ...author, action: 'domain.change', ...fields })
   })
 }
@@ -124,7 +125,7 @@ export async function listDomains(db: Database, accountId: string): Promise<Doma
 }
 
 export async function findDomain(db: Database, accountId: string, name: string): Promise<Domain | undefined> {
-  const [domain] = await readDomains(db, and(eq(domains.accountId, accountId), eq(domains.name, name))!)
+  const [domain] = await readDomains(db, and(eq(domains.accountId, accountId), eq(domains.name, name)))
   return domain
 }
 
@@ -134,7 +135,7 @@ export async function findDomainById(db: Database, id: string): Promise<Domain |
 }
 
 /** Reads domains in the order of their names. The join returns a domain once for each of its keys. */
-async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
+async function readDomains(db: Database, where: SQL | undefined): Promise<Domain[]> {
   const rows = await db
     .select({ domain: domains, key: dkimKeys, tier: accounts.tier })
     .from(domains)

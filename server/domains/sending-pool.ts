@@ -26,8 +26,9 @@ export function poolOf({ pool, tier = null }: BoundDomain, limits: Pick<PoolLimi
 /** The hosts for the records of one domain: with the addresses of its pool. */
 export function hostsOfDomain<Given extends Hosts>(domain: BoundDomain, hosts: Given): Given {
   const { limits } = hosts
-  const name = limits && poolOf(domain, limits)
-  const pool = name !== undefined && Object.hasOwn(limits!.pools, name) ? limits!.pools[name]! : undefined
+  if (!limits) return hosts
+  const name = poolOf(domain, limits)
+  const pool = name !== undefined && Object.hasOwn(limits.pools, name) ? limits.pools[name] : undefined
   return pool ? { ...hosts, sourceAddresses: seenAddresses(pool.addresses, hosts.sourceAddresses) } : hosts
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFairSlots } from '../../net/fair-slots.ts'
 import type { Database } from '../db/connect.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { one, run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import type { Verifier } from './dns-verifier.ts'
@@ -68,10 +68,7 @@ const CLAIM = `
 const IS_DUE = 'select exists (select from domains where next_check_at <= now()) as due'
 
 /** Whether the check of any domain is due. */
-export async function isCheckDue(db: Database): Promise<boolean> {
-  const [row] = await run<{ due: boolean }>(db, IS_DUE)
-  return row!.due
-}
+export const isCheckDue = async (db: Database): Promise<boolean> => one(await run<{ due: boolean }>(db, IS_DUE)).due
 
 export function createDomainVerification(parts: ApplyParts & { verifier: Verifier }): DomainVerification {
   const { db, verifier } = parts

@@ -8,7 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { LEASE_S, type Lease, takeLease } from '../db/leases.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type ColumnKind, erasedFields, PLACES, storedText } from './places.ts'
@@ -118,8 +118,8 @@ async function begin(
   return db.$client.begin(async (tx) => {
     await lease.renew(tx)
     const [running] = await run<State>(tx, RUNNING, [wanted.erased, accountId])
-    const [begun] = running ? [running] : await run<State>(tx, BEGIN, [newId(clock.now()), wanted.erased, accountId])
-    return { ...begun!, leases: [lease] }
+    const begun = running ?? one(await run<State>(tx, BEGIN, [newId(clock.now()), wanted.erased, accountId]))
+    return { ...begun, leases: [lease] }
   })
 }
 
@@ -174,7 +174,7 @@ function eraseRange(
     // After the search: it takes long, and streams of events wait for a transaction that has written.
     for (const lease of state.leases) await lease.renew(tx)
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
-    for (const rows of Object.values(Object.groupBy(found, (one) => one.part)) as Found[][])
+    for (const rows of Object.values(Object.groupBy(found, ({ part }) => part)) as Found[][])
       for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT)
         await replaceRows(tx, place, rows.slice(i, i + ROWS_PER_STATEMENT), erasure.wanted)
     const counts = structuredClone(state.counts)
@@ -252,8 +252,8 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
   const { wanted, accountId } = erasure
   const giveUpAt = performance.now() + waitMs
   for (;;) {
-    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [wanted.address, accountId ?? null])
-    if (open!.sends === 0 || performance.now() > giveUpAt) break
+    const { sends } = one(await run<{ sends: number }>(db, OPEN_SENDS, [wanted.address, accountId ?? null]))
+    if (sends === 0 || performance.now() > giveUpAt) break
     await sleep(POLL_MS)
   }
   const now = clock.now()

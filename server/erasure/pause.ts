@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 
 // How long an erasure rests after a batch, relative to the time of the batch. The more other connections have been at
 // work just now, the longer it leaves the processors to them.
@@ -16,6 +16,6 @@ const AT_WORK = `
     and backend_type = 'client backend' and pid <> pg_backend_pid()`
 
 export async function pauseAfter(db: Database, workMs: number): Promise<void> {
-  const [atWork] = await run<{ connections: number }>(db, AT_WORK)
-  await sleep(Math.min(workMs * Math.min(LEAST + PER_CONNECTION * atWork!.connections, MOST), MOST_MS))
+  const { connections } = one(await run<{ connections: number }>(db, AT_WORK))
+  await sleep(Math.min(workMs * Math.min(LEAST + PER_CONNECTION * connections, MOST), MOST_MS))
 }

@@ -92,7 +92,7 @@ export const PLACES: readonly AddressPlace[] = [
     account: OWN_ACCOUNT,
     // The entry that an import replaced names the person too. The undoing of that import then removes the entry.
     erase: (row, wanted, erased) => ({
-      ...withDetailOf('email')!(row, wanted, erased),
+      ...withDetailOf('email')(row, wanted, erased),
       ...(wanted.isIt(row.email as string) ? { replaced: null } : {}),
     }),
   },
@@ -191,7 +191,7 @@ export function mentions(place: AddressPlace, row: Fields, wanted: Wanted): bool
 }
 
 /** A report or a reply about the address itself goes as a whole: it may name the person in other words. */
-function withDetailOf(addressColumn: string): AddressPlace['erase'] {
+function withDetailOf(addressColumn: string): NonNullable<AddressPlace['erase']> {
   return (row, wanted, replaced) => {
     if (!wanted.isIt(row[addressColumn] as string)) return replaced
     const detail = row.detail === null ? null : ERASED_TEXT

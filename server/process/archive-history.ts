@@ -17,8 +17,8 @@ export function createArchiveHistory({ config, db, log, metrics }: Program): Arc
   let unwritten: number | undefined
   metrics.archiveUnwrittenDays.read(() => (unwritten === undefined ? [] : [[{}, unwritten]]))
 
-  async function writtenDays(): Promise<Set<string>> {
-    using store = await openStore(historyArchive!)
+  const writtenDays = async () => {
+    using store = await openStore(historyArchive)
     return new Set(await daysOf(store).catch(() => []))
   }
 

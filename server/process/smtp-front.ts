@@ -21,23 +21,24 @@ export async function startSmtpFront(
     { port: smtpFrontPort, protocol: 'SMTP', implicitTls: false },
     { port: smtpFrontTlsPort, protocol: 'SMTP', implicitTls: true },
     { port: smtpFrontLmtpPort, protocol: 'LMTP', implicitTls: false },
-  ].filter(({ port }) => port !== undefined)
-  if (ports.length === 0) return undefined
+  ]
+  if (ports.every(({ port }) => port === undefined)) return undefined
   const shares = sharesOfListeners()
   const shared = { ...door, host: smtpFrontHost, name: smtpHeloName, tls: certificate?.pair, shares }
-  const fronts: SmtpFront[] = []
+  const fronts: (SmtpFront & { protocol: string })[] = []
   for (const { port, protocol, implicitTls } of ports) {
-    const own = { port: port!, implicitTls, isLmtp: protocol === 'LMTP', maxRecipients: MOST_RECIPIENTS }
+    if (port === undefined) continue
+    const own = { port, implicitTls, isLmtp: protocol === 'LMTP', maxRecipients: MOST_RECIPIENTS }
     const front = await listenForSmtp({ ...shared, ...own })
-    fronts.push(front)
+    fronts.push({ ...front, protocol })
     certificate?.onRenewal(front.showCertificate)
     log.info({ host: smtpFrontHost, port: front.port }, `listening for mail over ${protocol}`)
   }
   watchSmtpFront(metrics, shares.clients.size)
   return {
     /** The first port of each protocol. */
-    smtpPort: fronts.find((_, i) => ports[i]!.protocol === 'SMTP')?.port,
-    lmtpPort: fronts.find((_, i) => ports[i]!.protocol === 'LMTP')?.port,
+    smtpPort: fronts.find(({ protocol }) => protocol === 'SMTP')?.port,
+    lmtpPort: fronts.find(({ protocol }) => protocol === 'LMTP')?.port,
     close: (options: { timeoutMs: number }) => Promise.all(fronts.map(({ close }) => close(options))),
   }
 }

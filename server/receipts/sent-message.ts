@@ -40,7 +40,7 @@ export function createReadSentMessage(
       const recipientsById = Map.groupBy(recipients, ({ messageId }) => messageId)
       return requests.map(({ json: id }) => {
         const message = messageById.get(id)
-        return message && { accountId: message.accountId, message, recipients: recipientsById.get(id)! }
+        return message && { accountId: message.accountId, message, recipients: recipientsById.get(id) ?? [] }
       })
     },
     { note: db.noteBatch('stored_messages') },

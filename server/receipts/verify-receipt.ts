@@ -31,7 +31,8 @@ const SIGNATURE_BYTES = 64
  */
 export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?: string): Promise<ReceiptVerification> {
   const parts = jws.split('.')
-  const header = readJson(parts[0]!) as Header | undefined
+  const [encodedHeader = '', encodedClaims = '', encodedSignature = ''] = parts
+  const header = readJson(encodedHeader) as Header | undefined
   if (!header) return refuse('not_a_receipt', 'It is not a JSON Web Signature.')
   if (header.typ !== RECEIPT_TYPE) {
     return refuse('wrong_type', `Its type is ${show(header.typ)}. The type of a receipt is ${show(RECEIPT_TYPE)}.`)
@@ -43,7 +44,7 @@ export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?:
   // RFC 7515 4.1.11: whoever does not know what is critical must not take it for verified.
   if (header.crit !== undefined) return refuse('not_a_receipt', 'It has a critical header, and no receipt has one.')
   if (parts.length > 3) return refuse('not_a_receipt', `It has ${parts.length} parts instead of three.`)
-  const signature = Buffer.from(parts[2] ?? '', 'base64url')
+  const signature = Buffer.from(encodedSignature, 'base64url')
   if (signature.length < SIGNATURE_BYTES) return refuse('truncated', 'Its end is missing.')
   if (!parts.every(isCanonical)) return refuse('forged', 'It has characters that do not belong to it.')
   if (typeof header.kid !== 'string') return refuse('unknown_key', 'It does not say which key signed it.')
@@ -53,7 +54,7 @@ export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?:
   } catch (error) {
     return faultOf(error, header.kid)
   }
-  const claims = readClaims(parts[1]!)
+  const claims = readClaims(encodedClaims)
   if (!claims) return refuse('not_a_receipt', 'The signature is valid, but the claims are not those of a receipt.')
   if (issuer !== undefined && claims.iss !== issuer) {
     return refuse('wrong_issuer', `Its issuer is ${show(claims.iss)}, not ${show(issuer)}.`)

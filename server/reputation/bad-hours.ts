@@ -1,6 +1,6 @@
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { type BreakerReading, transitionOf } from './breaker-rules.ts'
 import { changeState } from './breaker-state.ts'
 import { COMPLAINTS, HARD_BOUNCES, REPORT_SHARD, SENT } from './counts.ts'
@@ -114,8 +114,8 @@ export interface BadHourChange {
  */
 export async function keepBadHours(db: Database, breaker: BreakerLimits): Promise<BadHourChange[]> {
   const changes = await db.transaction(async (tx) => {
-    const [lock] = await run<{ isMine: boolean }>(tx, LOCK)
-    return lock!.isMine ? run<BadHourChange>(tx, CHANGES) : undefined
+    const { isMine } = one(await run<{ isMine: boolean }>(tx, LOCK))
+    return isMine ? run<BadHourChange>(tx, CHANGES) : undefined
   })
   if (!changes) return []
   for (let found = STEP; found === STEP; ) {

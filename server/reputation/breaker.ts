@@ -2,6 +2,7 @@ import { createReadCache } from '../async/read-cache.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { stepInTime } from '../db/outage.ts'
+import { one } from '../db/statement.ts'
 import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 
@@ -66,7 +67,7 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
   /** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
   async function readState(accountId: string, domain: string) {
     const { openMinutes } = limits.breaker
-    const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
+    const read = async () => one(await readStates(db, { accountId, domains: [domain], openMinutes }))
     const reading = await read()
     const transition = transitionOf(reading, limits.breaker)
     if (transition) await changeState(db, { accountId, domain }, reading, transition)

@@ -51,6 +51,9 @@ export const OPEN_COUNTS: readonly Count[] = [
   { column: 'late_bounces', condition: `status = 'late_bounce'` },
 ]
 
+/** SQL: which rows of `open_stats` a column counts. */
+export const openCondition = (column: string) => OPEN_COUNTS.find((count) => count.column === column)!.condition
+
 /** SQL: adds the counts of a new row to those of the row `kept`. */
 export const addCounts = (columns: readonly string[]): string =>
   columns.map((column) => `${column} = kept.${column} + excluded.${column}`).join(',\n      ')

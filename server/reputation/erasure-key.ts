@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { createErasedForm } from './erased-form.ts'
 
 // The key of the hashes is a random one in the database, sealed with ENCRYPTION_KEYS. A key derived from those would
@@ -23,7 +23,7 @@ export async function readErasureKey(db: Database, sealer: Sealer): Promise<Buff
 /** Creates the key, unless there is one. Returns it. */
 export async function makeErasureKey(db: Database, sealer: Sealer): Promise<Buffer> {
   await run(db, INSERT, [ID, sealer.seal(randomBytes(32), PLACE)])
-  return (await readErasureKey(db, sealer))!
+  return sealer.open(one(await run<{ key: Buffer }>(db, READ, [ID])).key, PLACE)
 }
 
 /** Returns an address, and its erased form when addresses have been erased: an entry may have either. */

@@ -24,7 +24,7 @@ export interface StatisticsGroup extends GroupCounts {
   key: string
 }
 
-type Row = Record<string, number> & { key: string; bounced: number; rejected: number }
+type Row = Record<string, number> & { key: string }
 
 const COLUMNS = GROUP_COUNTS.join(', ')
 const RANGE = 'hour >= to_timestamp($3::int8) and hour < to_timestamp($4::int8)'
@@ -78,16 +78,17 @@ export async function readGroups(
   return isEmpty(other) ? groups : [...groups, { ...other, key: OTHER }]
 }
 
-function groupOf(row: Row): StatisticsGroup {
+function groupOf({ key, ...counts }: Row): StatisticsGroup {
+  const count = (column: string) => counts[column] ?? 0
   return {
-    key: row.key,
-    delivered: row.delivered!,
-    bounced: row.bounced,
-    rejected: row.rejected,
-    complaints: row.complaints!,
-    inDoubt: row.in_doubt!,
-    reasons: Object.fromEntries(REASONS.map((reason) => [reason, row[reason]!])),
-    latencies: LATENCY_COLUMNS.map((column) => row[column]!),
+    key,
+    delivered: count('delivered'),
+    bounced: count('bounced'),
+    rejected: count('rejected'),
+    complaints: count('complaints'),
+    inDoubt: count('in_doubt'),
+    reasons: Object.fromEntries(REASONS.map((reason) => [reason, count(reason)])),
+    latencies: LATENCY_COLUMNS.map(count),
   }
 }
 
@@ -124,7 +125,7 @@ function without(all: GroupCounts, part: StatisticsGroup): GroupCounts {
     reasons: Object.fromEntries(
       Object.entries(all.reasons).map(([reason, n]) => [reason, less(n, reasons[reason] ?? 0)]),
     ),
-    latencies: all.latencies.map((n, bucket) => less(n, latencies[bucket]!)),
+    latencies: all.latencies.map((n, bucket) => less(n, latencies[bucket] ?? 0)),
   }
 }
 

@@ -3,28 +3,23 @@ import { getDomain } from 'tldts'
 // A mailbox provider is known by its mail exchangers: the mail of a company's own domain is often at Google or
 // Microsoft.
 
-/** The providers with a name, by the registrable domain of their exchangers. */
-const NAMES: Readonly<Record<string, string>> = {
-  'google.com': 'google',
-  'googlemail.com': 'google',
-  'outlook.com': 'microsoft',
-  'hotmail.com': 'microsoft',
-  'mx.microsoft': 'microsoft',
-  'yahoodns.net': 'yahoo',
-  'icloud.com': 'apple',
-  'mimecast.com': 'mimecast',
-  'pphosted.com': 'proofpoint',
-  'comcast.net': 'comcast',
-  'orange.fr': 'orange',
-  'gmx.net': 'gmx',
-  'web.de': 'web.de',
-  'protonmail.ch': 'proton',
-  'zoho.com': 'zoho',
-  'yandex.net': 'yandex',
-  'yandex.ru': 'yandex',
-}
-
-const SITES = Map.groupBy(Object.keys(NAMES), (site) => NAMES[site]!)
+/** The providers with a name, and the registrable domains of their exchangers. */
+const SITES: ReadonlyMap<string, string[]> = new Map([
+  ['google', ['google.com', 'googlemail.com']],
+  ['microsoft', ['outlook.com', 'hotmail.com', 'mx.microsoft']],
+  ['yahoo', ['yahoodns.net']],
+  ['apple', ['icloud.com']],
+  ['mimecast', ['mimecast.com']],
+  ['proofpoint', ['pphosted.com']],
+  ['comcast', ['comcast.net']],
+  ['orange', ['orange.fr']],
+  ['gmx', ['gmx.net']],
+  ['web.de', ['web.de']],
+  ['proton', ['protonmail.ch']],
+  ['zoho', ['zoho.com']],
+  ['yandex', ['yandex.net', 'yandex.ru']],
+])
+const NAMES = new Map(Array.from(SITES, ([name, sites]) => sites.map((site) => [site, name] as const)).flat())
 
 /** The site of an exchanger: its registrable domain, or its whole name when it has none. */
 function siteOf(mx: string): string {
@@ -35,7 +30,7 @@ function siteOf(mx: string): string {
 export function mailboxProvider(mx: string | undefined): string {
   if (!mx) return ''
   const site = siteOf(mx.toLowerCase())
-  return Object.hasOwn(NAMES, site) ? NAMES[site]! : site
+  return NAMES.get(site) ?? site
 }
 
 /**

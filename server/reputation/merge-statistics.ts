@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { addCounts, DAY_ROWS, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
 
 // Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants
@@ -69,9 +69,9 @@ export async function mergeStatistics(db: Database, tenantsKept = TENANTS_KEPT):
 /** Returns false when another process merges. */
 async function mergeHour(db: Database, hour: Hour, tenantsKept: number): Promise<boolean> {
   return db.$client.begin(async (tx) => {
-    const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
-    if (lock?.isFree) await mergeShards(tx, hour, tenantsKept)
-    return lock!.isFree
+    const { isFree } = one(await run<{ isFree: boolean }>(tx, TRY_LOCK))
+    if (isFree) await mergeShards(tx, hour, tenantsKept)
+    return isFree
   })
 }
 
@@ -81,8 +81,7 @@ async function mergeShards(tx: TransactionSql, { accountId, hour }: Hour, tenant
   const keptNames = busiest.length > tenantsKept ? JSON.stringify(names) : null
   let mergedRows: number
   do {
-    const [merge] = await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], ONCE)
-    mergedRows = merge!.rows
+    mergedRows = one(await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], ONCE)).rows
   } while (mergedRows === ROWS_PER_STATEMENT)
 }
 

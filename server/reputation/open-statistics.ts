@@ -2,8 +2,8 @@ import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { isHeld } from '../db/leases.ts'
 import { GROUP_COUNTS } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
-import { addUp, MERGED_SHARD, OPEN_COUNTS, REJECTED, SENT } from './counts.ts'
+import { one, run } from '../db/statement.ts'
+import { addUp, MERGED_SHARD, openCondition, REJECTED, SENT } from './counts.ts'
 
 // Statistics by the minute and by group. A commit leaves a row for each email in `open_stats`; these are added up every
 // few seconds, outside of any send. A row is in one of the tables at any time, so a reader that looks at both in one
@@ -26,10 +26,9 @@ export const RESTING_LEASE = 'statistics at rest'
 const TRY_LOCK = `select pg_try_advisory_xact_lock(${MOVING_LOCK}) as "isFree"`
 
 const COLUMNS = GROUP_COUNTS.join(', ')
-const COUNTS = GROUP_COUNTS.map((column) => {
-  const { condition } = OPEN_COUNTS.find((count) => count.column === column)!
-  return `coalesce(sum(emails) filter (where ${condition}), 0)::int4 as ${column}`
-}).join(',\n      ')
+const COUNTS = GROUP_COUNTS.map(
+  (column) => `coalesce(sum(emails) filter (where ${openCondition(column)}), 0)::int4 as ${column}`,
+).join(',\n      ')
 
 const ADD_UP = `
   with open_row as (
@@ -100,8 +99,8 @@ const ADD_UP = `
 
 /** Whether this transaction may move rows. Until it ends no other one may. */
 async function mayMove(tx: TransactionSql): Promise<boolean> {
-  const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
-  return lock!.isFree && !(await isHeld(tx, RESTING_LEASE))
+  const { isFree } = one(await run<{ isFree: boolean }>(tx, TRY_LOCK))
+  return isFree && !(await isHeld(tx, RESTING_LEASE))
 }
 
 /**
@@ -111,7 +110,7 @@ async function mayMove(tx: TransactionSql): Promise<boolean> {
 export async function addUpOpen(db: Database): Promise<void> {
   for (;;) {
     const rows = await db.$client.begin(async (tx) => {
-      return (await mayMove(tx)) ? (await run<{ rows: number }>(tx, ADD_UP))[0]!.rows : 0
+      return (await mayMove(tx)) ? one(await run<{ rows: number }>(tx, ADD_UP)).rows : 0
     })
     if (rows < ROWS_PER_STATEMENT) return
   }

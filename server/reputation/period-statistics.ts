@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
-import { run } from '../db/statement.ts'
-import { DAY_ROWS, OPEN_COUNTS, REASONS, REJECTED } from './counts.ts'
+import { one, run } from '../db/statement.ts'
+import { DAY_ROWS, openCondition, REASONS, REJECTED } from './counts.ts'
 import type { StatisticsQuery } from './statistics.ts'
 
 /** What an account sent in one period. An email in doubt is in `inDoubt`, and in no other count. */
@@ -21,8 +21,6 @@ const COLUMNS = ['delivered', 'complaints', 'in_doubt', ...REASONS, ...LATENCY_C
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-
-type Column = 'seconds' | 'rejected' | (typeof COLUMNS)[number]
 
 const SUMS = COLUMNS.map((column) => `sum(${column}) as ${column}`).join(', ')
 
@@ -58,14 +56,12 @@ const MINUTES = periodsOf(`periods as (
       select minute, ${COLUMNS.join(', ')} from minute_stats
       where account_id = $1 and tenant_id = '' and ${MINUTE_RANGE}
       union all
-      select minute, ${COLUMNS.map((column) => `count(*) filter (where ${conditionOf(column)})`).join(', ')}
+      select minute, ${COLUMNS.map((column) => `count(*) filter (where ${openCondition(column)})`).join(', ')}
       from open_stats where account_id = $1 and ${MINUTE_RANGE} group by minute
     ) as minutes group by 1
   )`)
 
-function conditionOf(column: string): string {
-  return OPEN_COUNTS.find((count) => count.column === column)!.condition
-}
+type Row = { counts: { seconds: number[] } & Record<string, number[]> }
 
 /** Reads the statistics of an account for each period from `from` to `to`, in order. */
 export async function readPeriods(
@@ -73,22 +69,17 @@ export async function readPeriods(
   { accountId, from, to, stepMs }: Pick<StatisticsQuery, 'accountId' | 'from' | 'to' | 'stepMs'>,
 ): Promise<PeriodStatistics[]> {
   const statement = stepMs === DAY_MS ? DAYS : stepMs === MINUTE_MS ? MINUTES : PERIODS
-  const [row] = await run<{ counts: Record<Column, number[]> }>(db, statement, [
-    accountId,
-    from / 1_000,
-    to / 1_000,
-    `${stepMs} milliseconds`,
-  ])
-  const { seconds, ...counts } = row!.counts
-  const rowOf = new Map(seconds!.map((second, i) => [second * 1_000, i]))
+  const parameters = [accountId, from / 1_000, to / 1_000, `${stepMs} milliseconds`]
+  const { seconds, ...counts } = one(await run<Row>(db, statement, parameters)).counts
+  const rowOf = new Map(seconds.map((second, i) => [second * 1_000, i]))
   return Array.from({ length: (to - from) / stepMs }, (_, period) => {
     const i = rowOf.get(from + period * stepMs)
-    return periodOf((column) => (i === undefined ? 0 : counts[column]![i]!))
+    return periodOf((column) => (i === undefined ? 0 : (counts[column]?.[i] ?? 0)))
   })
 }
 
 /** In doubt is a bounce whose reason is `connection_timeout`. */
-function periodOf(count: (column: Column) => number): PeriodStatistics {
+function periodOf(count: (column: string) => number): PeriodStatistics {
   const inDoubt = count('in_doubt')
   const reasons = REASONS.map((reason): [string, number] => [
     reason,

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt } from '../db/ids.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { mailboxProvider } from './mailbox-provider.ts'
 
 // A mailbox provider that refuses an account: of what the account sent to it within the last hour, half or more was
@@ -40,8 +40,8 @@ const LOCK = `select pg_try_advisory_xact_lock(hashtext('verdict refusing provid
 /** Looks which providers begin to refuse an account, and which no longer do. */
 export async function findRefusingProviders(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
-    const [lock] = await run<{ isMine: boolean }>(tx, LOCK)
-    if (lock!.isMine) await run(tx, CHANGES)
+    const { isMine } = one(await run<{ isMine: boolean }>(tx, LOCK))
+    if (isMine) await run(tx, CHANGES)
   })
 }
 

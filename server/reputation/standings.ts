@@ -69,40 +69,36 @@ export interface AddressStanding {
 export type FindStandings = (refused: Refused) => Promise<Map<string, AddressStanding>>
 
 export function createStandings({ db, clock }: { db: Database; clock: DatabaseClock }): FindStandings {
-  async function historiesOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
-    const histories = new Map<string, AddressHistory & { refusals: Refusal[] }>()
-    for (const address of kinds.keys()) histories.set(address, { refusals: [] })
+  async function historyOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
     const stored = await run<Refusal & { email: string }>(db, REFUSALS, [
       accountId,
       tenantId ?? '',
       JSON.stringify([...kinds.keys()]),
     ])
-    for (const { email, kind, atMs } of stored) histories.get(email)!.refusals.push({ kind, atMs })
-    const unproven = new Set(kinds.keys())
+    const refusalsOf = Map.groupBy(stored, ({ email }) => email)
+    const lastDelivered = new Map<string, number>()
     const range = { from: oldestKeptId(clock), below: firstIdAt(nowMs + 1_000) }
-    await newestRows(range, unproven.size, async ({ from, below }) => {
-      const parameters = [accountId, JSON.stringify([...unproven]), from, below, messageId]
+    await newestRows(range, kinds.size, async ({ from, below }) => {
+      const unproven = [...kinds.keys()].filter((address) => !lastDelivered.has(address))
+      const parameters = [accountId, JSON.stringify(unproven), from, below, messageId]
       const found = await run<{ email: string; eventId: string }>(db, LAST_DELIVERIES, parameters, UNPREPARED)
-      for (const { email, eventId } of found) {
-        unproven.delete(email)
-        histories.get(email)!.lastDeliveredMs = timeOfId(eventId)
-      }
+      for (const { email, eventId } of found) lastDelivered.set(email, timeOfId(eventId))
       return found
     })
-    return histories
+    return (address: string): AddressHistory => ({
+      refusals: refusalsOf.get(address) ?? [],
+      lastDeliveredMs: lastDelivered.get(address),
+    })
   }
 
   async function find(refused: Refused): Promise<Map<string, AddressStanding>> {
     const nowMs = clock.now()
-    const [histories, bad] = await Promise.all([
-      historiesOf(refused, nowMs),
-      run<{ provider: string }>(db, BAD_PROVIDERS),
-    ])
+    const [history, bad] = await Promise.all([historyOf(refused, nowMs), run<{ provider: string }>(db, BAD_PROVIDERS)])
     const standings = Array.from(refused.kinds, ([address, kind]) => {
-      const history = histories.get(address)!
+      const known = history(address)
       const isBadHour = bad.some(({ provider }) => provider === refused.providers?.get(address))
-      const due = dueEntry(kind, history, nowMs, isBadHour)
-      return [address, { due, lastDeliveredMs: history.lastDeliveredMs }] as const
+      const due = dueEntry(kind, known, nowMs, isBadHour)
+      return [address, { due, lastDeliveredMs: known.lastDeliveredMs }] as const
     })
     return new Map(standings)
   }

@@ -2,7 +2,7 @@ import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { GROUP_COUNTS } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { BOUNCED, OPEN_COUNTS, OTHER_TENANTS, REASONS, REJECTED } from './counts.ts'
 
 export interface StatisticsQuery {
@@ -107,15 +107,15 @@ export async function readStatistics(db: Database | TransactionSql, query: Stati
     domain === undefined
       ? await run<Row>(db, statements.all, parameters)
       : await run<Row>(db, statements.ofDomain, [...parameters, domain])
-  const row = rows[0]!
+  const row = one(rows)
   const count = (column: string) => row[column] ?? 0
   const series = Array.from({ length: (to - from) / stepMs }, () => ({ delivered: 0, bounced: 0, rejected: 0 }))
   const { seconds, delivered, bounced, rejected } = row.series
   for (const [i, second] of seconds.entries()) {
     series[(second * 1_000 - from) / stepMs] = {
-      delivered: delivered[i]!,
-      bounced: bounced[i]!,
-      rejected: rejected[i]!,
+      delivered: delivered[i] ?? 0,
+      bounced: bounced[i] ?? 0,
+      rejected: rejected[i] ?? 0,
     }
   }
   return {
@@ -141,7 +141,7 @@ export function latencyPercentile(latencies: number[], share: number): number | 
   let rank = share * latencies.reduce((sum, count) => sum + count, 0)
   if (rank === 0) return undefined
   for (const [bucket, upper] of LATENCY_BOUNDS_MS.entries()) {
-    const count = latencies[bucket]!
+    const count = latencies[bucket] ?? 0
     const lower = LATENCY_BOUNDS_MS[bucket - 1] ?? 0
     if (rank <= count) return Math.round(lower + ((upper - lower) * rank) / count)
     rank -= count

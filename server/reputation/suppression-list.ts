@@ -6,7 +6,7 @@ import { and, desc, eq, gt, gte, inArray, isNull, lt, or, sql } from '../db/driz
 import { firstIdAt, newId } from '../db/ids.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
 import { EVERYBODY, refusals, suppressions } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
 
@@ -59,8 +59,7 @@ export async function addSuppressions(
   const now = clock.now()
   const rows = JSON.stringify(addresses.map((email) => ({ id: newId(now), email })))
   const parameters = [rows, accountId, tenantId, reason, importId ?? null, NONE]
-  const [added] = await run<{ count: number }>(db, ADD, parameters)
-  return added!.count
+  return one(await run<{ count: number }>(db, ADD, parameters)).count
 }
 
 // Each address by itself, by its index. The planner does not know how many addresses a text has, and a join would

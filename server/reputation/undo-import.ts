@@ -1,5 +1,5 @@
 import type { Transaction } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 
 /** Entries in one commit, which is a fraction of a second. */
 const STEP = 5_000
@@ -31,12 +31,10 @@ export interface Undone {
 
 /** How many entries the undoing of an import would remove or put back. */
 export async function countImported(tx: Transaction, accountId: string, importId: string): Promise<number> {
-  const [row] = await run<{ count: number }>(tx, COUNT, [accountId, importId])
-  return row!.count
+  return one(await run<{ count: number }>(tx, COUNT, [accountId, importId])).count
 }
 
 /** Undoes the next 5,000 entries of an import. Returns zeros when none is left. */
 export async function undoStep(tx: Transaction, accountId: string, importId: string): Promise<Undone> {
-  const [undone] = await run<Undone & Record<string, unknown>>(tx, UNDO, [accountId, importId])
-  return undone!
+  return one(await run<Undone>(tx, UNDO, [accountId, importId]))
 }

@@ -24,8 +24,9 @@ export function warmUpDay(
 ): WarmUpDay | undefined {
   if (!warmsUp || verifiedAt === null) return undefined
   const daysPassed = Math.max(0, Math.floor(nowMs / DAY_MS) - Math.floor(verifiedAt.getTime() / DAY_MS))
-  if (daysPassed >= steps.length) return undefined
-  return { day: daysPassed + 1, date: new Date(nowMs).toISOString().slice(0, 10), dailyLimit: steps[daysPassed]! }
+  const dailyLimit = steps[daysPassed]
+  if (dailyLimit === undefined) return undefined
+  return { day: daysPassed + 1, date: new Date(nowMs).toISOString().slice(0, 10), dailyLimit }
 }
 
 export type DailyVolume = (accountId: string, domain: string, date: string) => Promise<number>

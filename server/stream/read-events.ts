@@ -5,7 +5,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { later, newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import type { events } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { BEFORE_ALL, type Cursor, startAt } from './position.ts'
 
 // The statements of the event stream. Each reads below the horizon: the order of the oldest transaction that is still
@@ -32,10 +32,7 @@ const READ_HORIZON = `
     ${orderOf(EPOCH, 'pg_snapshot_xmax(pg_current_snapshot())')}::float8 as next,
     ${IS_KEPT} as "isKept"`
 
-async function readHorizon(db: Database): Promise<Horizon> {
-  const [row] = await run<Horizon>(db, READ_HORIZON)
-  return row!
-}
+const readHorizon = async (db: Database): Promise<Horizon> => one(await run<Horizon>(db, READ_HORIZON))
 
 /** An event, with the timeline that it was read on. */
 export type ReadEvent = typeof events.$inferSelect & { timeline: number }
@@ -114,7 +111,7 @@ export function createEventReads(db: Database, clock: DatabaseClock): EventReads
   let sinceMs: Promise<number> | undefined
   const firstOrdered = () => {
     sinceMs ??= run<{ ms: number | null }>(db, SINCE).then(
-      ([row]) => Math.floor((row!.ms ?? 0) / DAY_MS - 1) * DAY_MS,
+      (rows) => Math.floor((one(rows).ms ?? 0) / DAY_MS - 1) * DAY_MS,
       (error) => {
         sinceMs = undefined
         throw error

@@ -31,7 +31,7 @@ export function createRightWatch(): RightWatch {
 
   return {
     watch({ keyId, person, accountId }, right, onLost) {
-      const name = keyId ?? `${person!.sessionId} ${accountId}`
+      const name = keyId ?? `${person?.sessionId} ${accountId}`
       const entry = watched.get(name) ?? { right, onLost: new Set() }
       watched.set(name, entry)
       entry.onLost.add(onLost)

@@ -59,8 +59,8 @@ const refuse = (why: string) => failFields('invalid_payload', [{ field: 'after',
 
 /** Streams of events over one reader, and the pages of those that are behind. */
 export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): EventStreams<Shown> {
-  const { reads, clock, sealer, show, report } = parts
-  const tail = createTail(parts)
+  const { reads, clock, sealer, report } = parts
+  const tail = createTail({ reads, clock, show, report })
   const slots = createFairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
   const stopped = new AbortController()
 
@@ -88,16 +88,20 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     return { order: position.order, id: position.id }
   }
 
+  async function show(accountId: string, rows: ReadEvent[]): Promise<Batch<Shown>['events']> {
+    const shown = await parts.show(accountId, rows)
+    return rows.map((row, i) => ({ row, shown: shown[i]! }))
+  }
+
   async function readPage({ accountId, server }: Start, after: Cursor) {
     const release = await slots.acquire({ accountId, signal: stopped.signal })
     if (!release) throw stopping()
     try {
       const rows = await reads.readPage(accountId, after)
       if (rows.some(({ timeline }) => timeline !== server.timeline)) throw failedOver()
-      const shown = rows.length === 0 ? [] : await show(accountId, rows)
       const last = rows.at(-1)
       return {
-        events: rows.map((row, i) => ({ row, shown: shown[i]! })),
+        events: rows.length === 0 ? [] : await show(accountId, rows),
         cursor: last ? cursorOfRow(last) : after,
         isLast: rows.length < PAGE,
       }

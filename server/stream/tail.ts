@@ -35,8 +35,8 @@ export interface Tail<Shown> {
 export interface EventTailParts<Shown> {
   reads: Pick<EventReads, 'horizon' | 'readNew'>
   clock: DatabaseClock
-  /** Makes what streams show of events. All streams of an account share it. */
-  show(accountId: string, rows: ReadEvent[]): Promise<Shown[]>
+  /** Adds to events what streams show of them. All streams of an account share it. */
+  show(accountId: string, rows: ReadEvent[]): Promise<Batch<Shown>['events']>
   /** Called with a failure, which has ended all streams. */
   report(error: unknown): void
 }
@@ -138,10 +138,11 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
 
   async function pass(group: Group<Shown>, rows: ReadEvent[], sinceMs: number): Promise<void> {
     group.hasMore = rows.length === PAGE
-    if (rows.length > 0) {
-      const shown = await show(group.accountId, rows)
-      group.cursor = cursorOfRow(rows.at(-1)!)
-      const batch = { events: rows.map((row, i) => ({ row, shown: shown[i]! })), cursor: group.cursor }
+    const last = rows.at(-1)
+    if (last) {
+      const events = await show(group.accountId, rows)
+      group.cursor = cursorOfRow(last)
+      const batch = { events, cursor: group.cursor }
       for (const follower of [...group.followers]) follower.take(batch)
     }
     if (!group.hasMore) group.sinceMs = Math.max(group.sinceMs, sinceMs)

@@ -4,11 +4,11 @@ import type { Metrics } from './metrics.ts'
 
 /** Counts each call when it has ended. */
 export function createCallCounter(metrics: Metrics): (call: Call) => void {
-  const names = new Map<Call['method'], string>([[undefined, 'none']])
+  const names = new Map<Call['method'], string>()
   return ({ method, protocol, code, startedAt }) => {
     let rpc = names.get(method)
     if (rpc === undefined) {
-      rpc = `${method!.parent.name}/${method!.name}`
+      rpc = method ? `${method.parent.name}/${method.name}` : 'none'
       names.set(method, rpc)
     }
     metrics.calls.add({ rpc, protocol, code })

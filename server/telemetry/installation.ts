@@ -6,7 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { INVALID_INDEXES } from '../db/invalid-indexes.ts'
 import type { OldestTransaction } from '../db/oldest-transaction.ts'
 import { FIRST_MISSING_DAY } from '../db/partitions.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { keepFresh } from './fresh.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -186,7 +186,7 @@ export function watchQuotas(
     const tiers = Object.entries(limits.tiers).map(([name, { emailsPerMonth: quota }]) => ({ name, quota }))
     if (tiers.every(({ quota }) => quota === undefined)) return none
     const parameters = [JSON.stringify(tiers), limits.defaultTier]
-    return (await inTime(run<typeof none>(db, QUOTAS, parameters), READ_MS))[0]!
+    return one(await inTime(run<typeof none>(db, QUOTAS, parameters), READ_MS))
   }, undefined)
   metrics.refresh(fresh.renew)
   metrics.quotaAccounts.read(() => {
@@ -206,10 +206,9 @@ export function watchOldestTransaction(metrics: Metrics, watch: () => Promise<Ol
   metrics.oldestTransaction.read(() => {
     const oldest = fresh.value()
     if (oldest === 'unknown') return []
-    const owner = oldest && groupOf(oldest)
-    return (['verdict', 'other', 'prepared'] as const).map((each) => [
-      { owner: each },
-      each === owner ? oldest!.seconds : 0,
+    return (['verdict', 'other', 'prepared'] as const).map((owner) => [
+      { owner },
+      oldest && owner === groupOf(oldest) ? oldest.seconds : 0,
     ])
   })
 }

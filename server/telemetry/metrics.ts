@@ -85,7 +85,7 @@ function sum([first = [], ...others]: Point[][]): Point[] {
     if (!same) total.set(point.labels.join('\0'), point)
     else {
       same.value += point.value
-      same.counts = same.counts?.map((count, bucket) => count + point.counts![bucket]!)
+      same.counts = same.counts?.map((count, bucket) => count + (point.counts?.[bucket] ?? 0))
     }
   }
   return [...total.values()]

@@ -15,8 +15,8 @@ export function watchEventLoop(metrics: Metrics, thread: Thread): void {
   histogram.enable()
   const current = () => {
     if (histogram.count === 0) return { p50: 0, p99: 0, max: 0 }
-    const [p50, p99, max] = [histogram.percentile(50), histogram.percentile(99), histogram.max].map(secondsLate)
-    return { p50: p50!, p99: p99!, max: max! }
+    const [p50, p99, max] = [histogram.percentile(50), histogram.percentile(99), histogram.max]
+    return { p50: secondsLate(p50), p99: secondsLate(p99), max: secondsLate(max) }
   }
   setInterval(() => {
     last = current()

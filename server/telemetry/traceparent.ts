@@ -14,9 +14,9 @@ const SAMPLED = 0b01
  */
 export function readTraceparent(header: string | string[] | undefined): string | undefined {
   if (typeof header !== 'string' || header.length > MAX_CHARACTERS) return undefined
-  const [, version, traceId, spanId, flags, rest] = TRACEPARENT.exec(header) ?? []
+  const [, version, traceId, spanId = '', flags = '', rest] = TRACEPARENT.exec(header) ?? []
   if (traceId === undefined || (version === '00' && rest !== undefined)) return undefined
-  return traceparentOf({ traceId, spanId: spanId!, traceFlags: Number.parseInt(flags!, 16) })
+  return traceparentOf({ traceId, spanId, traceFlags: Number.parseInt(flags, 16) })
 }
 
 interface SpanIds {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { accounts } from '../../server/db/schema.ts'
-import { run, uuidArray } from '../../server/db/statement.ts'
+import { one, run, uuidArray } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -29,6 +29,14 @@ test('a statement takes an array of UUIDs', async () => {
   const rows = await run<{ id: string }>(db, 'select unnest($1::uuid[]) as id', [uuidArray([ID, ID])])
   expect(rows.map(({ id }) => id)).toEqual([ID, ID])
   expect(await run(db, 'select unnest($1::uuid[]) as id', [uuidArray([])])).toHaveLength(0)
+})
+
+test('a statement that returns other than one row is named, without its parameters', async () => {
+  expect(one(await run<{ ten: number }>(db, 'select 10 as ten'))).toEqual({ ten: 10 })
+  const none = await run(db, 'select name from accounts where name = $1', ['Ann'])
+  expect(() => one(none)).toThrow('0 rows instead of one: select name from accounts where name = $1')
+  const two = await run(db, 'select generate_series(1, 2)')
+  expect(() => one(two)).toThrow('2 rows instead of one: select generate_series(1, 2)')
 })
 
 test('a statement that is given a transaction runs inside it', async () => {

@@ -25,7 +25,7 @@ function tailOf(horizon: Partial<Horizon>) {
   const tail = createTail<string>({
     reads,
     clock: { now: () => now.ms, stop() {} },
-    show: async (_, rows) => rows.map(({ id }) => id),
+    show: async (_, rows) => rows.map((row) => ({ row, shown: row.id })),
     report: () => {},
   })
   const follow = (

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { runEvery } from '../async/run-every.ts'
 import type { Database } from '../db/connect.ts'
 import { lockAccount } from '../db/lock-account.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 
 /** The most streams of an account, over all processes. */
@@ -78,9 +78,9 @@ export function createStreamLeases(db: Database, report: (error: unknown) => voi
       try {
         await db.transaction(async (tx) => {
           await lockAccount(tx, accountId)
-          const [others] = await run<{ streams: number }>(tx, OTHERS, [accountId, processId])
+          const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, processId]))
           const own = (open.get(accountId) ?? 0) + 1
-          if (others!.streams + own > MAX_STREAMS) throw tooMany()
+          if (others.streams + own > MAX_STREAMS) throw tooMany()
           open.set(accountId, own)
           isTaken = true
           stale.add(accountId)
