@@ -67,25 +67,24 @@ interface CollectorOptions<Row> {
 
 export type NoteBatch = (rows: number, seconds: number) => void
 
+type RunBatch<Row, Result> = (rows: Row[], lane: number) => Promise<Result[]>
+type Waiter<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void }
+
 /**
  * Shares one statement between the callers that need it at the same moment. `runBatch` takes many rows and returns one
  * result for each, in their order. Its second argument is its lane, 0 to ALL_LANES - 1: one lane runs one statement at
- * a time.
- *
- * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
- * row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`, each
- * group runs by itself, because the lock may be on the rows of one of them. Any other error reaches every row
- * of the batch; whether the batch was committed is then unknown. A `repeatable` batch first runs again, if its
- * connection was lost.
+ * a time. What becomes of a batch that fails: see `createSettle`.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
  * `load` a row waits for those of the other sends, as above.
  */
 export function createCollector<Row extends { json: string }, Result>(
-  runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0, load, repeatable, note, groupOf }: CollectorOptions<Row> = {},
+  runBatch: RunBatch<Row, Result>,
+  options: CollectorOptions<Row> = {},
 ): (row: Row) => Promise<Result> {
-  type Pending = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
+  type Pending = Waiter<Row, Result>
+  const { lingerMs = 0, load, groupOf = () => '' } = options
+  const settle = createSettle(runBatch, options, hold)
   let pending: Pending[] = []
   /** The rows of held groups, and until when each group is held. */
   let heldPending: Pending[] = []
@@ -135,7 +134,7 @@ export function createCollector<Row extends { json: string }, Result>(
     if (pending.length > 0) openSoon()
   }
 
-  const groupOfRow = ({ row }: Pending) => groupOf?.(row) ?? ''
+  const groupOfRow = ({ row }: Pending) => groupOf(row)
   const isHeld = (group: string) => performance.now() < (held.get(group) ?? 0)
 
   /** From now on the group's rows wait for each other alone. */
@@ -171,20 +170,42 @@ export function createCollector<Row extends { json: string }, Result>(
     return pending.splice(0, rows)
   }
 
-  /** Returns false when the batch gave up a lock. */
-  async function settle(batch: Pending[], lane: number): Promise<boolean> {
+  return (row) =>
+    new Promise((resolve, reject) => {
+      const waiter = { row, resolve, reject }
+      if (isHeld(groupOf(row))) {
+        heldPending.push(waiter)
+        void workOnHeld()
+        return
+      }
+      pending.push(waiter)
+      openSoon()
+    })
+}
+
+/**
+ * Creates the function that runs a batch and settles its rows. It returns false when the batch gave up a lock.
+ *
+ * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
+ * row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`, each
+ * group runs by itself, because the lock may be on the rows of one of them. `hold` gets each group that gives up its
+ * lock alone. Any other error reaches every row of the batch; whether the batch was committed is then unknown. A
+ * `repeatable` batch first runs again, if its connection was lost.
+ */
+function createSettle<Row, Result>(
+  runBatch: RunBatch<Row, Result>,
+  { repeatable, note, groupOf }: CollectorOptions<Row>,
+  hold: (group: string) => void,
+) {
+  async function settle(batch: Waiter<Row, Result>[], lane: number): Promise<boolean> {
     const startedMs = performance.now()
     let isStored = true
     try {
-      const results = await runAgainOnRace(
-        batch.map((waiter) => waiter.row),
-        lane,
-      )
-      batch.forEach((waiter, i) => {
-        waiter.resolve(results[i]!)
-      })
+      const rows = batch.map(({ row }) => row)
+      const results = await runAgainOnRace(rows, lane)
+      for (const [i, waiter] of batch.entries()) waiter.resolve(results[i]!)
     } catch (error) {
-      const groups = groupOf && isLocked(error) ? Map.groupBy(batch, groupOfRow) : undefined
+      const groups = groupOf && isLocked(error) ? Map.groupBy(batch, ({ row }) => groupOf(row)) : undefined
       if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter], lane)
       else if (groups && groups.size > 1) await settleEach(groups, lane, error)
       else {
@@ -197,7 +218,7 @@ export function createCollector<Row extends { json: string }, Result>(
     return isStored
   }
 
-  async function settleEach(groups: Map<string, Pending[]>, lane: number, error: unknown): Promise<void> {
+  async function settleEach(groups: Map<string, Waiter<Row, Result>[]>, lane: number, error: unknown): Promise<void> {
     let locked = 0
     for (const batch of groups.values()) {
       if (locked === LOCKED_IN_A_ROW) for (const waiter of batch) waiter.reject(error)
@@ -216,17 +237,7 @@ export function createCollector<Row extends { json: string }, Result>(
     }
   }
 
-  return (row) =>
-    new Promise((resolve, reject) => {
-      const waiter = { row, resolve, reject }
-      if (groupOf && isHeld(groupOf(row))) {
-        heldPending.push(waiter)
-        void workOnHeld()
-        return
-      }
-      pending.push(waiter)
-      openSoon()
-    })
+  return settle
 }
 
 /** Says whether a row should wait for those of others, by what earlier waits brought. */

@@ -106,49 +106,53 @@ export function createDomainVerification(parts: ApplyParts & { verifier: Verifie
     await verify(domainId)
   }
 
-  /** Claims the domain that is longest overdue, except those of `busyAccounts`. Other runs skip it for a minute. */
-  async function claimDue(busyAccounts: string[]): Promise<DueDomain | undefined> {
-    const [domain] = await run<DueDomain>(db, CLAIM, [uuidArray(busyAccounts)])
-    return domain
-  }
-
   return {
     verifyNow(domainId) {
       const check = inFlight.get(domainId) ?? verifyWithSlot(domainId).finally(() => inFlight.delete(domainId))
       inFlight.set(domainId, check)
       return check
     },
-
-    async verifyDue(options) {
-      const { signal, onError } = options
-      const counts: CheckCounts = {}
-      /** The account of each check in progress. */
-      const checks = new Map<Promise<void>, string>()
-      const endMs = performance.now() + RUN_MS
-
-      function start({ id, accountId }: DueDomain): void {
-        const check = verify(id, options)
-          .then((status) => {
-            if (status) counts[status] = (counts[status] ?? 0) + 1
-          })
-          .catch(onError)
-          .finally(() => checks.delete(check))
-        checks.set(check, accountId)
-      }
-
-      try {
-        while (!signal.aborted && performance.now() < endMs) {
-          const due = checks.size < DUE_SLOTS ? await claimDue(busyAccounts([...checks.values()])) : undefined
-          if (!due && checks.size === 0) break
-          if (due) start(due)
-          await (due ? sleep(START_INTERVAL_MS) : Promise.race(checks.keys()))
-        }
-      } finally {
-        await Promise.all(checks.keys())
-      }
-      return counts
-    },
+    verifyDue: (options) => verifyAllDue(db, (id) => verify(id, options), options),
   }
+}
+
+async function verifyAllDue(
+  db: Database,
+  verify: (domainId: string) => Promise<Domain['status'] | undefined>,
+  { signal, onError }: VerifyDueOptions,
+): Promise<CheckCounts> {
+  const counts: CheckCounts = {}
+  /** The account of each check in progress. */
+  const checks = new Map<Promise<void>, string>()
+  const endMs = performance.now() + RUN_MS
+
+  function start({ id, accountId }: DueDomain): void {
+    const check = verify(id)
+      .then((status) => {
+        if (status) counts[status] = (counts[status] ?? 0) + 1
+      })
+      .catch(onError)
+      .finally(() => checks.delete(check))
+    checks.set(check, accountId)
+  }
+
+  try {
+    while (!signal.aborted && performance.now() < endMs) {
+      const due = checks.size < DUE_SLOTS ? await claimDue(db, busyAccounts([...checks.values()])) : undefined
+      if (!due && checks.size === 0) break
+      if (due) start(due)
+      await (due ? sleep(START_INTERVAL_MS) : Promise.race(checks.keys()))
+    }
+  } finally {
+    await Promise.all(checks.keys())
+  }
+  return counts
+}
+
+/** Claims the domain that is longest overdue, except those of `busyAccounts`. Other runs skip it for a minute. */
+async function claimDue(db: Database, busyAccounts: string[]): Promise<DueDomain | undefined> {
+  const [domain] = await run<DueDomain>(db, CLAIM, [uuidArray(busyAccounts)])
+  return domain
 }
 
 /** Whether the check that began last has a result. */

@@ -27,48 +27,35 @@ export async function startUpkeep({ config, limits, db, log, metrics, ends }: Pr
   })
   ends.defer(() => partitions.stop())
   await keepEventOrder(db)
-  const upkeep = runEvery(
-    UPKEEP_EVERY_MS,
-    task('upkeep', async () => {
-      await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))
-      await deleteRetired(db)
-      await mergeStatistics(db)
-      await mergeGroups(db)
-      await sumDays(db)
-    }),
-    (error) => log.error({ err: error }, 'expired rows could not be removed'),
-  )
-  ends.defer(() => upkeep.stop())
-  const badHours = runEvery(
-    UPKEEP_EVERY_MS,
-    task('bad_hours', async () => {
-      for (const { provider, isBegin } of await keepBadHours(db, limits.breaker)) {
-        log.warn({ provider }, isBegin ? 'a bad hour of a mailbox provider begins' : 'a bad hour of a provider is over')
-        if (isBegin) metrics.providerBadHours.add({ provider })
-      }
-    }),
-    (error) => log.error({ err: error }, 'bad hours of providers could not be looked for'),
-  )
-  ends.defer(() => badHours.stop())
-  const addingUp = runEvery(
-    ADD_UP_EVERY_MS,
-    task('statistics', () => addUpOpen(db)),
-    (error) => log.error({ err: error }, 'statistics could not be added up'),
-  )
-  ends.defer(() => addingUp.stop())
-  const refusing = runEvery(
+  const every = (ms: number, name: Parameters<typeof task>[0], work: () => Promise<void>, fault: string) => {
+    const rounds = runEvery(ms, task(name, work), (err) => log.error({ err }, fault))
+    ends.defer(() => rounds.stop())
+  }
+  const upkeep = async () => {
+    await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))
+    await deleteRetired(db)
+    await mergeStatistics(db)
+    await mergeGroups(db)
+    await sumDays(db)
+  }
+  every(UPKEEP_EVERY_MS, 'upkeep', upkeep, 'expired rows could not be removed')
+  const badHours = async () => {
+    for (const { provider, isBegin } of await keepBadHours(db, limits.breaker)) {
+      log.warn({ provider }, isBegin ? 'a bad hour of a mailbox provider begins' : 'a bad hour of a provider is over')
+      if (isBegin) metrics.providerBadHours.add({ provider })
+    }
+  }
+  every(UPKEEP_EVERY_MS, 'bad_hours', badHours, 'bad hours of providers could not be looked for')
+  every(ADD_UP_EVERY_MS, 'statistics', () => addUpOpen(db), 'statistics could not be added up')
+  const refusing = () => findRefusingProviders(db)
+  every(
     FIND_NOTICES_EVERY_MS,
-    task('refusing_providers', () => findRefusingProviders(db)),
-    (error) => log.error({ err: error }, 'providers that refuse an account could not be looked for'),
+    'refusing_providers',
+    refusing,
+    'providers that refuse an account could not be looked for',
   )
-  ends.defer(() => refusing.stop())
-  const hasMail = config.notifyFrom !== undefined
-  const finding = runEvery(
-    FIND_NOTICES_EVERY_MS,
-    task('notices', () => findNotices(db, { hasMail })),
-    (error) => log.error({ err: error }, 'notifications could not be looked for'),
-  )
-  ends.defer(() => finding.stop())
+  const notices = () => findNotices(db, { hasMail: config.notifyFrom !== undefined })
+  every(FIND_NOTICES_EVERY_MS, 'notices', notices, 'notifications could not be looked for')
   const sweeper = keepSweeping(db, {
     wrap: (round) => task('sweep', round),
     report(round) {

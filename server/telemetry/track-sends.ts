@@ -2,6 +2,7 @@ import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { TIMES } from '../../mail/smtp/attempt.ts'
 import { providerOf } from '../../mail/smtp/shaping.ts'
+import { inFlight } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonNames, statusNames } from '../db/outcome-names.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
@@ -33,49 +34,15 @@ export function trackSends(send: Send, { load, metrics }: Options): TrackedSends
 
   async function countedSend(message: Message, options: SendOptions): Promise<SendResponse | undefined> {
     const startedMs = performance.now()
-    load.sends++
     try {
-      const response = await send(message, options)
+      const response = await inFlight(load, () => send(message, options))
       metrics.sends.add(response ? ANSWERED : KEY_TAKEN)
-      if (response) countAnswer(outcomesOf(message, response), options.sandbox, startedMs)
+      if (response) countAnswer(metrics, outcomesOf(message, response), options.sandbox, startedMs)
       return response
     } catch (error) {
       metrics.sends.add({ result: resultOf(error, options.signal) })
       throw error
-    } finally {
-      load.sends--
     }
-  }
-
-  function countAnswer(outcomes: Outcome[], sandbox: boolean, startedMs: number): void {
-    const mode = sandbox ? 'sandbox' : outcomes.every(({ email }) => isSimulated(email)) ? 'simulator' : 'live'
-    metrics.sendSeconds.observe({ mode }, (performance.now() - startedMs) / 1_000)
-    for (const outcome of outcomes) {
-      countRecipient(outcome, mode === 'live' && isSimulated(outcome.email) ? 'simulator' : mode)
-    }
-  }
-
-  function countRecipient(recipient: Outcome, mode: string): void {
-    const status = statusNames.name(recipient.status)
-    const reason = recipient.reason === undefined ? 'none' : reasonNames.name(recipient.reason)
-    metrics.recipients.add({ mode, status, reason })
-    if (recipient.inDoubt) metrics.inDoubt.add({ mode })
-    if (mode === 'live') countConversation(recipient)
-  }
-
-  function countConversation({ smtp, status }: Outcome): void {
-    if (!smtp || status === DeliveryStatus.REJECTED) return
-    for (const phase of TIMES) {
-      const ms = smtp.timings?.[phase]
-      if (ms !== undefined) metrics.phaseSeconds.observe({ phase }, ms / 1_000)
-    }
-    if (smtp.phase === SmtpPhase.DNS) return
-    if (smtp.code !== undefined) {
-      const result = smtp.readAs?.startsWith('sender (') ? 'sender_refused' : 'other'
-      metrics.providerRecipients.add({ provider: providerOf(smtp.mx ?? '') ?? 'other', result })
-    }
-    const tls = smtp.tls ? (smtp.tls.verified ? 'verified' : 'unverified') : 'none'
-    metrics.smtpAttempts.add({ connection: smtp.reused ? 'reused' : 'new', tls })
   }
 
   return {
@@ -90,6 +57,37 @@ export function trackSends(send: Send, { load, metrics }: Options): TrackedSends
       while (running.size > 0) await Promise.allSettled(running)
     },
   }
+}
+
+function countAnswer(metrics: Metrics, outcomes: Outcome[], sandbox: boolean, startedMs: number): void {
+  const mode = sandbox ? 'sandbox' : outcomes.every(({ email }) => isSimulated(email)) ? 'simulator' : 'live'
+  metrics.sendSeconds.observe({ mode }, (performance.now() - startedMs) / 1_000)
+  for (const outcome of outcomes) {
+    countRecipient(metrics, outcome, mode === 'live' && isSimulated(outcome.email) ? 'simulator' : mode)
+  }
+}
+
+function countRecipient(metrics: Metrics, recipient: Outcome, mode: string): void {
+  const status = statusNames.name(recipient.status)
+  const reason = recipient.reason === undefined ? 'none' : reasonNames.name(recipient.reason)
+  metrics.recipients.add({ mode, status, reason })
+  if (recipient.inDoubt) metrics.inDoubt.add({ mode })
+  if (mode === 'live') countConversation(metrics, recipient)
+}
+
+function countConversation(metrics: Metrics, { smtp, status }: Outcome): void {
+  if (!smtp || status === DeliveryStatus.REJECTED) return
+  for (const phase of TIMES) {
+    const ms = smtp.timings?.[phase]
+    if (ms !== undefined) metrics.phaseSeconds.observe({ phase }, ms / 1_000)
+  }
+  if (smtp.phase === SmtpPhase.DNS) return
+  if (smtp.code !== undefined) {
+    const result = smtp.readAs?.startsWith('sender (') ? 'sender_refused' : 'other'
+    metrics.providerRecipients.add({ provider: providerOf(smtp.mx ?? '') ?? 'other', result })
+  }
+  const tls = smtp.tls ? (smtp.tls.verified ? 'verified' : 'unverified') : 'none'
+  metrics.smtpAttempts.add({ connection: smtp.reused ? 'reused' : 'new', tls })
 }
 
 /** The response to a message with one recipient is that recipient's outcome. */
