@@ -17,7 +17,7 @@ export const TARGETS: Record<string, Entry> = {
     load: async () => (await import('./addresses.ts')).addresses,
   },
   json: {
-    covers: ['server/http/rest/', 'server/http/body/', 'server/time-text.ts', 'proto/verdict/v1/'],
+    covers: ['server/http/rest/', 'server/http/body/', 'server/async/time-text.ts', 'proto/verdict/v1/'],
     load: async () => (await import('./json.ts')).json,
   },
   replies: {

@@ -47,9 +47,9 @@ import { createSuppressionService } from './services/suppression.ts'
 import type { Inbox } from './simulator/inbox.ts'
 import { createDoor } from './smtp-front/door.ts'
 import { createSubmit } from './smtp-front/submit.ts'
-import { createStreamLeases } from './stream/leases.ts'
 import { createEventReads } from './stream/read-events.ts'
 import { createRightWatch } from './stream/rights.ts'
+import { createStreamLeases } from './stream/stream-leases.ts'
 import { createEventStreams } from './stream/streams.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post/post.ts'
@@ -98,14 +98,15 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const identify = createIdentify({ db, clock })
   const gate = createKeyGate({ db, clock, limits, identify, onCount: parts.onCount })
   const { verifyNow } = createDomainVerification(parts)
-  const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
+  const warn = (message: string) => (err: unknown) => log.warn({ err }, message)
+  const reportReplay = warn('a replay could not be started')
   const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
   const signer = createReceiptSigner({ db, clock, sealer })
   const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
   const people = createPeople(parts)
 
   const senderDomains = createSenderDomains({ db, sealer })
-  const refusedSends = createRefusedSends(parts, (error) => log.warn({ err: error }, 'refused sends were not stored'))
+  const refusedSends = createRefusedSends(parts, warn('refused sends were not stored'))
   const emails = createEmailService({
     ...parts,
     senderDomains,
@@ -115,22 +116,13 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     refusedSends,
     hashAddress,
   })
-  const streams = createEventStreams({
-    reads: createEventReads(db, clock),
-    clock,
-    sealer,
-    show: (accountId, rows) => shownEvents(db, accountId, rows, { withSubjects: false }),
-    report: (error) => log.warn({ err: error }, 'event streams have ended: their reader failed'),
-  })
-  const leases = createStreamLeases(db, (error) => log.warn({ err: error }, 'stream leases could not be stored'))
-  const rights = createRightWatch()
-  const changes = createEventChanges({ streams, leases, rights })
+  const { changes, stopStreams } = createChanges(parts)
   const events = createEventService({ ...parts, replay, changes })
   const webhook = createEndpointService({
     ...parts,
     post: webhooks.post,
     faultOf: webhooks.urls.faultOf,
-    report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
+    report: warn('a workflow could not be cancelled: it ends at its next attempt'),
   })
   const receipts = createReceiptService({ ...parts, signer })
   const domains = createDomainService({ ...parts, verifyNow })
@@ -164,11 +156,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     limits: { budgetWaitMs: sendBudgetMs },
   })
   app.draining.addEventListener('abort', () => stopping.abort())
-  app.leaving.addEventListener('abort', () => {
-    streams.stop()
-    rights.stop()
-    void leases.stop()
-  })
+  app.leaving.addEventListener('abort', stopStreams)
   const submit = createSubmit({ db, send, senderDomains, leaseMs: sendLeaseMs })
   return {
     app,
@@ -178,4 +166,23 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       await refusedSends.stop()
     },
   }
+}
+
+/** The event stream: its reader, its places and its rights. */
+function createChanges({ db, clock, sealer, log }: ApiParts) {
+  const streams = createEventStreams({
+    reads: createEventReads(db, clock),
+    clock,
+    sealer,
+    show: (accountId, rows) => shownEvents(db, accountId, rows, { withSubjects: false }),
+    report: (err) => log.warn({ err }, 'event streams have ended: their reader failed'),
+  })
+  const leases = createStreamLeases(db, (err) => log.warn({ err }, 'stream leases could not be stored'))
+  const rights = createRightWatch()
+  const stopStreams = () => {
+    streams.stop()
+    rights.stop()
+    void leases.stop()
+  }
+  return { changes: createEventChanges({ streams, leases, rights }), stopStreams }
 }

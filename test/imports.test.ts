@@ -6,16 +6,7 @@ import { expect, test } from 'vitest'
 // `server/` are rooms, too. `tracing` is the interface of traces, without OpenTelemetry.
 
 /** What every room of the server may import. */
-const SHARED = [
-  'gen',
-  'net',
-  'server/async',
-  'server/db',
-  'server/errors.ts',
-  'server/time-text.ts',
-  'server/config',
-  'tracing',
-]
+const SHARED = ['gen', 'net', 'server/async', 'server/db', 'server/errors.ts', 'server/config', 'tracing']
 /** What rooms that change an account may import, too. */
 const AUDITED = [...SHARED, 'server/access', 'server/caller.ts']
 
@@ -29,7 +20,6 @@ const MAY_IMPORT: Record<string, string[]> = {
   tracing: [],
   'server/async': ['net'],
   'server/errors.ts': ['gen'],
-  'server/time-text.ts': [],
   'server/caller.ts': ['server/db', 'tracing'],
   'server/config': [],
   'server/db': ['gen', 'net', 'server/async', 'server/config', 'package.json'],
@@ -77,16 +67,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'server/simulator',
     'server/webhooks',
   ],
-  'server/http': [
-    'gen',
-    'net',
-    'server/async',
-    'server/caller.ts',
-    'server/config',
-    'server/errors.ts',
-    'server/time-text.ts',
-    'tracing',
-  ],
+  'server/http': ['gen', 'net', 'server/async', 'server/caller.ts', 'server/config', 'server/errors.ts', 'tracing'],
   // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it.
   'server/telemetry': [...SHARED, 'mail', 'server/http', 'server/reputation', 'server/sending', 'server/webhooks'],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
@@ -176,9 +157,9 @@ function circlesOf(graph: Map<string, string[]>): string[] {
   return [...open.keys()]
 }
 
-test('server/ has no loose files but the two that wire the API and the three that every room speaks of', () => {
+test('server/ has no loose files but the two that wire the API and the two that every room speaks of', () => {
   expect(globSync('server/*.*').toSorted()).toEqual(
-    ['api', 'caller', 'errors', 'main', 'time-text'].map((name) => `server/${name}.ts`),
+    ['api', 'caller', 'errors', 'main'].map((name) => `server/${name}.ts`),
   )
 })
 

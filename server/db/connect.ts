@@ -12,6 +12,23 @@ import { createRecording, type Recording } from './recording.ts'
 import * as schema from './schema.ts'
 import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
+// This file opens the database. `primary.ts` finds the server that takes writes, by `probe.ts` and on the sockets of
+// `database-sockets.ts`; `outage.ts` waits while it moves, and `warm.ts` keeps connections for single statements.
+// `replicas.ts` serves reads that may lag; `replication.ts` says by how much.
+//
+// A process waits for its database (`wait.ts`), refuses one that it cannot use (`applied-migrations.ts`, `encoding.ts`,
+// `database-fault.ts`), and then shows its state (`database-readiness.ts`, `database-health.ts`, `recording.ts`).
+// `migrate.ts` applies `migrations.ts`, whose statements `ddl.ts` runs beside those of sends.
+//
+// `schema.ts` and `people-schema.ts` have the tables. A statement is Drizzle's (`drizzle.ts`) or SQL, and then run by
+// `statement.ts`. `collector.ts` shares one between sends, whose rows are in the form of `columns.ts`. A lock on an
+// account is in `lock-account.ts`, one that outlasts its transaction is a row of `leases.ts`. Ids and expiry follow the
+// database's time (`clock.ts`, `ids.ts`).
+//
+// History has a table for each day: `partitions.ts` creates it, `newest-rows.ts` reads from the newest one back,
+// `event-order.ts` puts its events in order, and `contents.ts`, `expiry.ts` and `drop-expired.ts` remove what
+// `retention.ts` does not keep. `encryption.ts` seals secrets, and `reseal.ts` replaces its key.
+
 /**
  * Drizzle's query builder, which transactions share, and the parts that only the whole database has. A function that
  * may run in a transaction takes either, and `run` sees which it got.

@@ -6,7 +6,7 @@ import { fail, failFields } from '../errors.ts'
 import { createEventQueue, type EventQueue } from './event-queue.ts'
 import { BEFORE_ALL, type Cursor, namesEvent, type Position, parsePosition, showPosition } from './position.ts'
 import { type EventReads, type Horizon, PAGE, type ReadEvent } from './read-events.ts'
-import { type Batch, createTail, cursorOfRow, isAfter, MovedError } from './tail.ts'
+import { type Batch, createTail, cursorOfRow, isAfter, PrimaryChanged } from './tail.ts'
 
 /** Where a stream starts, and the server on which its positions are valid. */
 export interface Start {
@@ -64,19 +64,6 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
   const slots = createFairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
   const stopped = new AbortController()
 
-  /** Throws when a caller cannot go on at a position. */
-  async function check(accountId: string, position: Position, now: Horizon): Promise<void> {
-    const { cluster, timeline, order, id } = position
-    if (cluster !== now.cluster) throw expired('is a position of another database: this one was restored from a dump')
-    if (id === BEFORE_ALL.id) return
-    if (isExpired(id, clock)) throw expired('is older than the 90 days that events are kept')
-    if (timeline > now.timeline) throw failedOver()
-    if (order >= now.order && timeline === now.timeline)
-      throw refuse(`is ahead of the database. Was it restored? ${START_ANEW}`)
-    if (namesEvent(position) && !(await reads.isStored(accountId, position)))
-      throw expired('is a position that the database does not have: it was restored to an earlier time')
-  }
-
   async function cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {
     if (after === undefined) return tail.cursorOf(accountId) ?? (await reads.newest(accountId))
     if (after === 'begin') return BEFORE_ALL
@@ -84,7 +71,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     if (position === 'unknown_key') throw expired('is a position whose key this service no longer has')
     if (!position)
       throw refuse('is not a position of this account. Send one that you received, whole, or "begin", or leave it out')
-    await check(accountId, position, now)
+    await check(parts, accountId, position, now)
     return { order: position.order, id: position.id }
   }
 
@@ -114,7 +101,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
   function endOf(error: unknown, signal: AbortSignal): unknown {
     if (signal.aborted) return error
     if (stopped.signal.aborted) return stopping()
-    if (!(error instanceof MovedError)) report(error)
+    if (!(error instanceof PrimaryChanged)) report(error)
     return failedOver()
   }
 
@@ -181,6 +168,24 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
       tail.stop()
     },
   }
+}
+
+/** Throws when a caller cannot go on at a position. */
+async function check(
+  { reads, clock }: EventStreamsParts<unknown>,
+  accountId: string,
+  position: Position,
+  now: Horizon,
+) {
+  const { cluster, timeline, order, id } = position
+  if (cluster !== now.cluster) throw expired('is a position of another database: this one was restored from a dump')
+  if (id === BEFORE_ALL.id) return
+  if (isExpired(id, clock)) throw expired('is older than the 90 days that events are kept')
+  if (timeline > now.timeline) throw failedOver()
+  if (order >= now.order && timeline === now.timeline)
+    throw refuse(`is ahead of the database. Was it restored? ${START_ANEW}`)
+  if (namesEvent(position) && !(await reads.isStored(accountId, position)))
+    throw expired('is a position that the database does not have: it was restored to an earlier time')
 }
 
 /** Passes on what the tail reads, until the queue is full. */

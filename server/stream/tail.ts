@@ -63,7 +63,7 @@ export const isAfter = (a: Cursor, b: Cursor): boolean => a.order > b.order || (
 export const cursorOfRow = ({ streamOrder, id }: ReadEvent): Cursor => ({ order: streamOrder, id })
 
 /** The error for a stream whose server is not the primary any more. */
-export class MovedError extends Error {}
+export class PrimaryChanged extends Error {}
 
 /**
  * Reads new events for all streams of a process. One statement reads for all accounts, and only when a transaction has
@@ -87,7 +87,7 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
     const passed = marks.findLastIndex((mark) => mark.order <= order)
     marks = marks.slice(Math.max(passed, 0))
     if (marks.length > MOST_MARKS) marks = marks.filter((_, i) => i % 2 === 0)
-    return passed < 0 ? 0 : marks[0]!.atMs
+    return passed < 0 ? 0 : (marks[0]?.atMs ?? 0)
   }
 
   /** Forgets what is known about the server: the next one may be another. */
@@ -121,7 +121,7 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
   async function round(): Promise<void> {
     const nowMs = clock.now()
     const now = await reads.horizon()
-    if (seen && (now.timeline !== seen.timeline || now.cluster !== seen.cluster)) throw new MovedError()
+    if (seen && (now.timeline !== seen.timeline || now.cluster !== seen.cluster)) throw new PrimaryChanged()
     const sinceMs = passedMs(now, nowMs)
     const hasNew = now.order !== seen?.order
     seen = now
@@ -131,7 +131,7 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
       due.map(({ accountId, cursor }) => ({ accountId, ...cursor })),
       earliest(due),
     )
-    if (rows.some(({ timeline }) => timeline !== now.timeline)) throw new MovedError()
+    if (rows.some(({ timeline }) => timeline !== now.timeline)) throw new PrimaryChanged()
     const ofAccount = Map.groupBy(rows, ({ accountId }) => accountId)
     await Promise.all(due.map((group) => pass(group, ofAccount.get(group.accountId) ?? [], sinceMs)))
   }

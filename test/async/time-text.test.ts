@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseTime } from '../server/time-text.ts'
+import { parseTime } from '../../server/async/time-text.ts'
 
 const LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Database } from '../../server/db/connect.ts'
 import { newId } from '../../server/db/ids.ts'
 import { accounts } from '../../server/db/schema.ts'
-import { createStreamLeases, MAX_STREAMS } from '../../server/stream/leases.ts'
+import { createStreamLeases, MAX_STREAMS } from '../../server/stream/stream-leases.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 test('a place whose commit fails is free again', async () => {

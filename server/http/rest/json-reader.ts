@@ -9,7 +9,7 @@ import {
 } from '@bufbuild/protobuf'
 import { FieldMaskSchema, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type JsonShape, unknown_names } from '../../../gen/verdict/v1/options_pb.ts'
-import { parseTime, timeFault } from '../../time-text.ts'
+import { parseTime, timeFault } from '../../async/time-text.ts'
 import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
 import { jsonFields, jsonNamesOf, maskOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'

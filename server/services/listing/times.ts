@@ -1,9 +1,9 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 import { Granularity, GranularitySchema } from '../../../gen/verdict/v1/stats_pb.ts'
+import { parseTime, timeFault } from '../../async/time-text.ts'
 import { enumNames } from '../../db/enum-names.ts'
 import { firstKeptHour, MINUTES_KEPT_DAYS } from '../../db/retention.ts'
 import { failField } from '../../errors.ts'
-import { parseTime, timeFault } from '../../time-text.ts'
 
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
