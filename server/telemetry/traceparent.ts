@@ -6,7 +6,6 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9
 const MAX_CHARACTERS = 256
 /** The flags `sampled` and `random`. The others have no meaning yet and are not passed on. */
 const KNOWN_FLAGS = 0b11
-const SAMPLED = 0b01
 
 /**
  * The value of the header in its form of version 00; undefined when it is absent or not valid, and its request is then
@@ -39,6 +38,3 @@ export function spanIdsOf(traceparent: string): SpanIds {
 }
 
 export const traceIdOf = (traceparent: string): string => traceparent.slice(3, 35)
-
-/** Whether whoever began the trace records it. */
-export const isSampled = (traceparent: string): boolean => (Number(traceparent.slice(-1)) & SAMPLED) !== 0
