@@ -68,15 +68,14 @@ interface ArchivedPartition {
 async function archiveTable(parts: ArchiveParts, { day, table, partition }: ArchivedPartition): Promise<ArchivedFile> {
   const { db, store, duckdb } = parts
   const columns = await columnsOf(db, table)
-  let facts: ArchivedFile | undefined
-  await store.put(fileOfTable(day, table), async (file) => {
+  const facts = await store.put(fileOfTable(day, table), async (file) => {
     const rows = await readDay(parts, { partition, columns })
     const written = await restAfter(() => writeParquet(duckdb, { order: ORDER[table], file }))
     if (written.rows !== rows) throw new Error(`${partition} has ${rows} rows, and ${written.rows} were read`)
-    facts = { ...written, ...(await factsOf(file)) }
+    return { ...written, ...(await factsOf(file)) }
   })
-  await restAfter(() => checkFile(parts, { day, table, facts: facts! }))
-  return facts!
+  await restAfter(() => checkFile(parts, { day, table, facts }))
+  return facts
 }
 
 /**

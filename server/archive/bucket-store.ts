@@ -38,9 +38,10 @@ export function bucketStore(
     },
     put: (name, write) =>
       withCopy(async (file) => {
-        await write(file)
+        const written = await write(file)
         const params = { Bucket: bucket, Key: keyOf(name), Body: createReadStream(file) }
         await new Upload({ client, params }).done()
+        return written
       }),
     read: (name, use) =>
       withCopy(async (file) => {

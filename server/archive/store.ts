@@ -9,9 +9,9 @@ export interface ArchiveStore extends Disposable {
   list(prefix?: string): Promise<string[]>
   /**
    * Stores the file that `write` writes at the path that it gets, in place of one with this name. A reader sees the
-   * whole of it or nothing.
+   * whole of it or nothing. Returns what `write` does.
    */
-  put(name: string, write: (path: string) => Promise<unknown>): Promise<void>
+  put<T>(name: string, write: (path: string) => Promise<T>): Promise<T>
   /** Passes the path of a local copy, or of the file itself where it is local, which `use` does not change. */
   read<T>(name: string, use: (path: string) => Promise<T>): Promise<T>
   /** The text of a small file; undefined when there is none. */
@@ -36,14 +36,15 @@ export function folderStore(folder: string): ArchiveStore {
       await mkdir(dirname(path), { recursive: true })
       const unfinished = join(dirname(path), `.${basename(path)}${UNFINISHED}`)
       try {
-        await write(unfinished)
+        const written = await write(unfinished)
         await sync(unfinished)
         await rename(unfinished, path)
+        await sync(dirname(path))
+        return written
       } catch (error) {
         await rm(unfinished, { force: true })
         throw error
       }
-      await sync(dirname(path))
     },
     read: (name, use) => use(join(folder, name)),
     text: (name) =>

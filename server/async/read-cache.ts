@@ -3,7 +3,7 @@ import { createBoundedMap } from '../../net/bounded-map.ts'
 
 interface CacheOptions<Value> {
   /** Ends by itself: a silent database must not block a call for ever. */
-  read: (key: string) => Promise<Value | undefined>
+  read: (key: string) => Promise<Value>
   /** How long a value is used. */
   keepMs: number
   /** How long `undefined` is used. */
@@ -17,11 +17,11 @@ interface CacheOptions<Value> {
  * began: a change takes effect within that time, however long the read took. A read that fails rejects all calls that
  * wait for it, and is not kept.
  */
-export function createReadCache<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
+export function createReadCache<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value> {
   const { maxEntries } = options
-  const entries = createBoundedMap<{ value: Promise<Value | undefined>; untilMs: number }>({ maxEntries })
+  const entries = createBoundedMap<{ value: Promise<Value>; untilMs: number }>({ maxEntries })
 
-  async function read(key: string): Promise<Value | undefined> {
+  async function read(key: string): Promise<Value> {
     const startedMs = performance.now()
     const pending = options.read(key)
     const entry = { value: pending, untilMs: startedMs + options.keepMs }

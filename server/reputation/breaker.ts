@@ -82,7 +82,7 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
     maxEntries: MAX_DOMAINS,
   })
   // The parts of a key are separated by a space, which neither an id nor a domain contains.
-  const stateOf = async (accountId: string, domain: string) => (await recentState(`${accountId} ${domain}`))!
+  const stateOf = (accountId: string, domain: string) => recentState(`${accountId} ${domain}`)
 
   /** The public state of a reading. A transition that is due counts, even if it is not stored yet. */
   const sendingState = (reading: BreakerReading): SendingState => {

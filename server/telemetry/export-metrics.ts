@@ -89,13 +89,13 @@ function metricOf(
     descriptor: { name, description: help, unit: '', valueType: ValueType.DOUBLE },
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
   }
-  const attributesOf = ({ labels }: Point) => Object.fromEntries(names.map((name, i) => [name, labels[i]!]))
+  const attributesOf = ({ labels }: Point) => Object.fromEntries(names.map((name, i) => [name, labels[i]]))
   const numbers = () => points.map((point) => ({ ...times, attributes: attributesOf(point), value: point.value }))
   if (kind === 'gauge') return { ...common, dataPointType: DataPointType.GAUGE, dataPoints: numbers() }
   if (kind === 'counter')
     return { ...common, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: numbers() }
   const dataPoints = points.map((point) => {
-    const counts = point.counts!
+    const { counts = [] } = point
     const count = counts.reduce((sum, one) => sum + one, 0)
     const value = { buckets: { boundaries: [...bounds], counts }, sum: point.value, count }
     return { ...times, attributes: attributesOf(point), value }
