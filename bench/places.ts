@@ -66,9 +66,9 @@ function play(trees: readonly number[], openPlaces?: OpenSitePlaces): Promise<Ro
   return round(trees, PLACES, async () => {
     const batches = PER_SECOND / IN_FLIGHT
     for (let taken = 0; taken < PLACES; taken += IN_FLIGHT) {
-      const slots = await Promise.all(Array.from({ length: IN_FLIGHT }, () => pool.acquire(SITE, {})))
+      const places = await Promise.all(Array.from({ length: IN_FLIGHT }, () => pool.acquire(SITE, {})))
       await new Promise((resolve) => setTimeout(resolve, 1_000 / batches))
-      for (const slot of slots) if (slot.kind === 'slot') slot.release()
+      for (const place of places) if (place.kind === 'place') place.release()
     }
     pool.close()
   })

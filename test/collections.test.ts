@@ -26,7 +26,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/smtp-front/clients.ts': ['clients'],
     'mail/smtp/late-replies.ts': ['sessions'],
     'mail/smtp/pool.ts': ['sites'],
-    'server/shaping/shared-places.ts': ['shares', 'rows'],
+    'server/shaping/shared-places.ts': ['sites', 'rows'],
     'server/webhooks/post/connections.ts': ['all', 'idle', 'origins'],
   },
   'the work in flight: an entry leaves with its work': {

@@ -33,7 +33,7 @@ export type Outcome =
   | { kind: 'bounced'; reason: BounceReason; retryable: boolean }
   /** We sent the final dot and lost its reply, so the outcome is unknown. The message is never sent again. */
   | { kind: 'in_doubt' }
-  /** The cause is on our side: no slot in the pool in time, no local sockets, draining. Nothing was sent. */
+  /** The cause is on our side: no place at the site in time, no local sockets, draining. Nothing was sent. */
   | { kind: 'our_fault'; cause: string }
 
 /**

@@ -4,12 +4,13 @@ import type { Deadlines } from './engine-limits.ts'
 import { runLane } from './lane.ts'
 import type { LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
-import { createLedger } from './ledger.ts'
 import { isRefusedPlace } from './next-hosts.ts'
 import { createOwnTime } from './own-time.ts'
-import type { ConnectionSlot, createPool } from './pool.ts'
+import type { createPool } from './pool.ts'
+import { RecipientQueue } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
+import type { Place } from './site-connections.ts'
 import type { SiteOfAddress } from './site-places.ts'
 import type { createSlowSites } from './slow-sites.ts'
 import { createStopwatch, type PhaseReport } from './stopwatch.ts'
@@ -32,7 +33,7 @@ export interface DomainDelivery {
   ownMs: number
   deadlines: Deadlines
   /** The pool has given a connection by then. */
-  slotMs: number
+  placeMs: number
   commandMs: number
   /** As in `Delivery`, with indexes into `recipients` here. */
   beforeDot(accepted: number[], refused: number[]): Promise<boolean>
@@ -52,21 +53,25 @@ export interface DeliveryTools {
 /** One attempt at each recipient, in their order. */
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
   const { pool, lateReplies } = tools
-  const { site, siteOfAddress, accountId, deadlines, slotMs, signal } = delivery
+  const { site, siteOfAddress, accountId, deadlines, placeMs, signal } = delivery
   const { limits } = siteOfAddress
   const own = createOwnTime(deadlines.dotMs - delivery.startedAtMs, delivery.ownMs)
-  const ledger = createLedger(delivery.recipients, { startedAtMs: delivery.startedAtMs, own, skipped: site.skipped })
-  const slot = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: slotMs, signal }))
-  if (slot.kind === 'none') return ledger.close(slot.cause, true)
-  if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, slot.session.host)
+  const queue = new RecipientQueue(delivery.recipients, {
+    startedAtMs: delivery.startedAtMs,
+    own,
+    skipped: site.skipped,
+  })
+  const place = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: placeMs, signal }))
+  if (place.kind === 'none') return queue.close(place.cause, true)
+  if (place.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, place.session.host)
 
   /** The caller was asked for permission to send a dot, and may have noted that. */
   let isPermissionAsked = false
   const lanes: Promise<void>[] = []
   let running = 0
-  const start = async (slot: ConnectionSlot, isFirst: boolean) => {
+  const start = async (place: Place, isFirst: boolean) => {
     running++
-    await runLane(shared, slot, isFirst)
+    await runLane(shared, place, isFirst)
     running--
   }
   const shared: LaneTools = {
@@ -74,7 +79,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     limits,
     opening: tools.opening,
     slowSites: tools.slowSites,
-    ledger,
+    queue,
     own,
     deadlines,
     commandMs: delivery.commandMs,
@@ -90,7 +95,8 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       isPermissionAsked = true
       let isPermitted = false
       try {
-        isPermitted = (await own.during(delivery.beforeDot(recipients, ledger.refused()))) === true
+        const indexes = recipients.map(({ index }) => index)
+        isPermitted = (await own.during(delivery.beforeDot(indexes, queue.refused()))) === true
       } finally {
         shared.isStopped ||= !isPermitted
       }
@@ -107,18 +113,15 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
       }
     },
     further: () => own.during(site.further!({ accountId, untilMs: deadlines.dotMs, signal: shared.signal() })),
-    async nextSlot() {
-      const request = { accountId, untilMs: deadlines.nextSlotMs, signal: shared.signal() }
+    async nextPlace() {
+      const request = { accountId, untilMs: deadlines.nextPlaceMs, signal: shared.signal() }
       const next = await own.during(pool.acquire(siteOfAddress, request))
-      return next.kind === 'slot' ? next : undefined
+      return next.kind === 'place' ? next : undefined
     },
   }
-  lanes.push(start(slot, true))
+  lanes.push(start(place, true))
   for (const lane of lanes) await lane
-  return ledger.close(
-    shared.isStopped ? 'no leave for the dot' : 'no time was left',
-    shared.isStopped || own.tookTime(),
-  )
+  return queue.close(shared.isStopped ? 'no leave for the dot' : 'no time was left', shared.isStopped || own.tookTime())
 }
 
 function phaseReportOf({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {
@@ -134,14 +137,14 @@ async function openSuccessor(
   { site, siteOfAddress, sourceAddress, accountId, commandMs, deadlines }: DomainDelivery,
   host: Host,
 ): Promise<void> {
-  const slot = pool.trySpare(siteOfAddress, accountId)
-  if (!slot) return
+  const place = pool.trySpare(siteOfAddress, accountId)
+  if (!place) return
   const beganAtMs = performance.now()
   const { tlsDemandedBy } = site
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
   const call = { host, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
-  if (opened?.kind === 'session') slot.opened()
-  else if (opened && isRefusedPlace(opened, host)) slot.refused({ beganAtMs, reply: wordsOf(opened.reply!) })
-  slot.release(opened?.kind === 'session' ? opened : undefined)
+  if (opened?.kind === 'session') place.opened()
+  else if (opened && isRefusedPlace(opened, host)) place.refused({ beganAtMs, reply: wordsOf(opened.reply!) })
+  place.release(opened?.kind === 'session' ? opened : undefined)
 }

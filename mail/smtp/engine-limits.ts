@@ -62,9 +62,9 @@ export const ENGINE_LIMITS: EngineLimits = {
 /** The deadlines of one delivery, on the clock of `performance.now()`. */
 export interface Deadlines {
   /** The pool has given a connection. */
-  slotMs: number
+  placeMs: number
   /** The same where a connection is passed on, which needs no handshake: for further domains, and at a slowed site. */
-  nextSlotMs: number
+  nextPlaceMs: number
   /** Everything before the final dot is done. */
   dotMs: number
   /** The reply to the dot has come. */
@@ -75,7 +75,7 @@ export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: Engin
   const endMs = startedAtMs + budgetMs
   const dotMs = endMs - Math.min(limits.dotMs, budgetMs * limits.dotShareAtMost)
   const talkMs = (dotMs - startedAtMs) * limits.talkShare
-  return { slotMs: dotMs - talkMs, nextSlotMs: dotMs - talkMs * limits.talkShare, dotMs, endMs }
+  return { placeMs: dotMs - talkMs, nextPlaceMs: dotMs - talkMs * limits.talkShare, dotMs, endMs }
 }
 
 /** What one source address may ask of a site. */

@@ -20,9 +20,10 @@ import { createTlsContexts } from './tls.ts'
 //   mx.ts, exchangers.ts, sts-policies.ts      where the mail of a domain goes: a site, or why there is none
 //   engine.ts                                  one delivery for each site and recipient domain, side by side
 //   domain-delivery.ts, lane.ts                connections of the site, and what is sent over each of them
-//   pool.ts, site-pace.ts, slow-sites.ts       the places of a site, and what is remembered of it
+//   pool.ts, site-connections.ts               a place at the site, and what becomes of its connection
+//   site-pace.ts, slow-sites.ts                what is remembered of a site
 //   next-hosts.ts, note-result.ts              the next host when one fails, the next transaction when one is too small
-//   ledger.ts                                  which recipients wait, and the attempts of the others
+//   recipient-queue.ts                         which recipients wait, and the attempts of the others
 //   session.ts, dial-host.ts, tls.ts, wire.ts  an open connection: greeting, EHLO, STARTTLS, lines in and out
 //   transaction.ts, envelope.ts, content.ts    MAIL, RCPT, DATA, the content, permission, the dot
 //   reply.ts, classify.ts, rules.ts            what a reply says; failure.ts for everything that is no reply
@@ -66,7 +67,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)
     const { accountId, startedAtMs, budgetMs, signal } = asker
-    const lookup = lookUpMx(domain, { accountId, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
+    const lookup = lookUpMx(domain, { accountId, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).placeMs, signal })
     return signal ? unlessAborted(lookup, signal) : lookup
   }
 
@@ -106,7 +107,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             // The choice of an address asks the database.
             ownMs: ownMs + performance.now() - calledAtMs,
             deadlines,
-            slotMs: isFirstOfSite ? deadlines.slotMs : deadlines.nextSlotMs,
+            placeMs: isFirstOfSite ? deadlines.placeMs : deadlines.nextPlaceMs,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,
             nextTransaction: () => (recipients.length > 1 ? ++transactionsBegun : undefined),
             beforeDot: (accepted, refused) => delivery.beforeDot(accepted.map(toAll), refused.map(toAll)),

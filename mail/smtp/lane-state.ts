@@ -1,10 +1,10 @@
 import type { Host, Site } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Deadlines, SiteLimits } from './engine-limits.ts'
-import type { Ledger } from './ledger.ts'
 import type { OwnTime } from './own-time.ts'
-import type { ConnectionSlot } from './pool.ts'
+import type { QueuedRecipient, RecipientQueue } from './recipient-queue.ts'
 import type { Session, SessionOptions } from './session.ts'
+import type { Place } from './site-connections.ts'
 import type { createSlowSites } from './slow-sites.ts'
 import type { PhaseReport, Stopwatch } from './stopwatch.ts'
 
@@ -14,7 +14,7 @@ export interface LaneTools {
   limits: SiteLimits
   opening: SessionOptions
   slowSites: ReturnType<typeof createSlowSites>
-  ledger: Ledger
+  queue: RecipientQueue
   own: OwnTime
   deadlines: Deadlines
   /** How long a host may take for a reply before it has proved to be alive. */
@@ -30,7 +30,7 @@ export interface LaneTools {
   /** Permission was refused: no further transaction begins. */
   isStopped: boolean
   /** As in `Delivery`. */
-  beforeDot(recipients: number[]): Promise<boolean>
+  beforeDot(recipients: QueuedRecipient[]): Promise<boolean>
   /** The caller's signal, until permission is asked for the first time. */
   signal(): AbortSignal | undefined
   phaseReport(host: Host): PhaseReport | undefined
@@ -42,14 +42,14 @@ export interface LaneTools {
   /** Looks up the exchangers that `FURTHER` holds the place of. */
   further(): Promise<Host[]>
   /** Waits for a place, after the site has refused a connection because of their number. */
-  nextSlot(): Promise<ConnectionSlot | undefined>
+  nextPlace(): Promise<Place | undefined>
 }
 
 /** Transactions one after the other, over one connection at a time. */
 export interface Lane {
   /** Its failures to connect count for the recipients that wait. A further lane just ends. */
   isFirst: boolean
-  slot?: ConnectionSlot
+  place?: Place
   session?: Session
   /** The session comes from the pool. */
   isReused: boolean

@@ -1,23 +1,23 @@
 import type { Host } from './attempt.ts'
 import type { Failure } from './failure.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
-import type { Evidence } from './ledger.ts'
 import { FURTHER, hostsAfter, isRefusedPlace, otherHosts } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
-import type { ConnectionSlot } from './pool.ts'
+import { type Evidence, noteWithoutTls } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionRequest, takesMore } from './session.ts'
+import type { Place } from './site-connections.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
 
-/** Sends to the recipients that wait, until none is left or no connection can be had, and releases the slot. */
-export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: boolean): Promise<void> {
+/** Sends to the recipients that wait, until none is left or no connection can be had, and releases the place. */
+export async function runLane(tools: LaneTools, place: Place, isFirst: boolean): Promise<void> {
   const hosts = silentLast(tools, [...tools.site.hosts, ...(tools.site.further ? [FURTHER] : [])])
   const permissions = { mayRepeat: true, mayWaitForPlace: isFirst }
   const lane: Lane = { isFirst, hosts, ...permissions, isReused: false, isUnproven: false, silent: 0 }
-  use(lane, slot)
+  use(lane, place)
   const isOver = () => tools.isStopped || performance.now() >= tools.deadlines.dotMs
-  const isDone = () => tools.ledger.queued().size === 0 || isOver()
+  const isDone = () => tools.queue.waiting.size === 0 || isOver()
   try {
     while (!isDone() && (lane.session || (await connect(tools, lane)))) {
       const isAllowed = mayMail(tools, lane)
@@ -26,7 +26,7 @@ export async function runLane(tools: LaneTools, slot: ConnectionSlot, isFirst: b
       if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
     }
   } finally {
-    lane.slot?.release(lane.session)
+    lane.place?.release(lane.session)
   }
 }
 
@@ -37,13 +37,13 @@ function silentLast({ opening }: LaneTools, hosts: Host[]): Host[] {
 }
 
 /** Each transaction counts for the messages a minute of the site. */
-function mayMail({ deadlines, signal }: LaneTools, { slot }: Lane): Promise<boolean> | true {
-  return slot!.mayMail({ untilMs: deadlines.dotMs, signal: signal() })
+function mayMail({ deadlines, signal }: LaneTools, { place }: Lane): Promise<boolean> | true {
+  return place!.mayMail({ untilMs: deadlines.dotMs, signal: signal() })
 }
 
-function use(lane: Lane, slot: ConnectionSlot | undefined): void {
-  lane.slot = slot
-  lane.session = slot?.session
+function use(lane: Lane, place: Place | undefined): void {
+  lane.place = place
+  lane.session = place?.session
   lane.isReused = lane.isUnproven = lane.session !== undefined
 }
 
@@ -51,7 +51,7 @@ function use(lane: Lane, slot: ConnectionSlot | undefined): void {
 async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
   while (!lane.session) {
     const [host, ...rest] = lane.hosts
-    if (!lane.slot || !host || performance.now() >= tools.deadlines.dotMs) return false
+    if (!lane.place || !host || performance.now() >= tools.deadlines.dotMs) return false
     if (host === FURTHER) lane.hosts = silentLast(tools, [...(await tools.further()), ...rest])
     else await open(tools, lane, host)
   }
@@ -65,7 +65,7 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   const session = await openSession(tools.opening, call)
   if (session.kind === 'session') {
     tools.opening.silentHosts.forget(host)
-    lane.slot!.opened()
+    lane.place!.opened()
     Object.assign(lane, { session, stopwatch, isReused: false, isUnproven: false })
     return
   }
@@ -79,12 +79,12 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
   if (!isRefusedPlace(session, host)) return
-  lane.slot!.refused({ beganAtMs, reply: wordsOf(session.reply!) })
+  lane.place!.refused({ beganAtMs, reply: wordsOf(session.reply!) })
   if (!lane.mayWaitForPlace) return
   lane.mayWaitForPlace = false
   lane.hosts = lane.hosts.length > 0 ? lane.hosts : [host]
-  lane.slot!.release()
-  use(lane, await tools.nextSlot())
+  lane.place!.release()
+  use(lane, await tools.nextPlace())
 }
 
 function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch): SessionRequest {
@@ -104,20 +104,20 @@ function timesToOpen({ opening, commandMs }: LaneTools, { hosts, silent }: Lane,
 }
 
 function noteFailure(tools: LaneTools, failure: Failure, call: SessionRequest): void {
-  const { ledger, own, commandMs } = tools
+  const { queue, own, commandMs } = tools
   const { host, stopwatch, connectMs, greetingMs } = call
   const { ip, tls = null, withoutTls } = failure
   const serverMs = failure.phase === 'connect' ? connectMs : failure.phase === 'greeting' ? greetingMs : commandMs
   const evidence = { mx: host.name, ip, tls }
-  const indexes = [...ledger.queued()]
-  for (const i of indexes) stopwatch.addTo(ledger.timings(i), 0)
-  if (withoutTls) ledger.noteWithoutTls(indexes, withoutTls, evidence)
-  ledger.fail(indexes, own.blame(failure, serverMs), evidence)
+  const recipients = [...queue.waiting]
+  for (const { timings } of recipients) stopwatch.addTo(timings, 0)
+  if (withoutTls) noteWithoutTls(recipients, withoutTls, evidence)
+  queue.fail(recipients, own.blame(failure, serverMs), evidence)
 }
 
 /** One transaction with as many of the recipients that wait as the server takes at a time. */
 async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
-  const { ledger, slowSites, site } = tools
+  const { queue, slowSites, site } = tools
   const { isReused } = lane
   const session = lane.session!
   const { host, ip, tls, withoutTls, extensions } = session
@@ -125,26 +125,26 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   const stopwatch = lane.stopwatch ?? createStopwatch(tools.phaseReport(host))
   const slowMax = session.delaysEachRecipient ? 1 : slowSites.atATime(site.key)
   const max = Math.min(extensions.maxRecipients ?? Infinity, tools.atATime, slowMax)
-  const indexes = ledger.take(session, max, !isReused)
+  const recipients = queue.take(session, max, !isReused)
   const transaction = tools.nextTransaction()
   const evidence: Evidence = { mx: host.name, ip, tls, reused: isUsed || undefined, transaction }
   if (withoutTls) {
-    ledger.noteWithoutTls(indexes, withoutTls, evidence)
+    noteWithoutTls(recipients, withoutTls, evidence)
     session.withoutTls = undefined
   }
 
   tools.transacting++
-  const spread = () => tools.spread(tools.transacting + Math.ceil(ledger.queued().size / max))
+  const spread = () => tools.spread(tools.transacting + Math.ceil(queue.waiting.size / max))
   if (slowMax < Infinity) spread()
-  const timer = ledger.queued().size > 0 ? setInterval(spread, tools.opening.limits.spreadMs) : undefined
+  const timer = queue.waiting.size > 0 ? setInterval(spread, tools.opening.limits.spreadMs) : undefined
   const beganAtMs = performance.now()
   const result = await transact(session, {
     sender: tools.sender,
     from: tools.from,
     content: tools.content,
     deadlines: tools.deadlines,
-    recipients: indexes.map(ledger.address),
-    beforeDot: (accepted) => tools.beforeDot(accepted.map((i) => indexes[i]!)),
+    recipients: recipients.map(({ address }) => address),
+    beforeDot: (accepted) => tools.beforeDot(recipients.filter((_, i) => accepted.includes(i))),
     ...patience(tools, lane),
     slowRcptMs: tools.opening.limits.slowRcptMs,
     signal: tools.signal(),
@@ -155,7 +155,7 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   stopwatch.end()
   lane.stopwatch = undefined
   lane.isUnproven = false
-  noteResult(tools, lane, { session, indexes, result, evidence, stopwatch, isUsed, beganAtMs })
+  noteResult(tools, lane, { session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })
 }
 
 /**

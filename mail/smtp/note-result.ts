@@ -1,8 +1,8 @@
 import type { Verdict } from './attempt.ts'
 import { refusesSession } from './envelope.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
-import type { Evidence } from './ledger.ts'
 import { hostsAfter, isServerTrouble, otherHosts, refusesRate, sameHostFirst } from './next-hosts.ts'
+import { type Evidence, mayConnectAgain, type QueuedRecipient } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { type Session, takesMore } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
@@ -10,7 +10,7 @@ import type { TransactionResult } from './transaction.ts'
 
 interface Noted {
   session: Session
-  indexes: number[]
+  recipients: QueuedRecipient[]
   result: TransactionResult
   evidence: Evidence
   stopwatch: Stopwatch
@@ -25,13 +25,13 @@ interface Noted {
  * lane goes on with: the session, another one with the same host, or another host.
  */
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
-  const { ledger, own, slowSites, site, commandMs } = tools
-  const { session, indexes, result, evidence, stopwatch, isUsed, beganAtMs } = noted
+  const { queue, own, slowSites, site, commandMs } = tools
+  const { session, recipients, result, evidence, stopwatch, isUsed, beganAtMs } = noted
   const { verdicts, alone = [], accepted, failure, reusable, dotReplyMs } = result
   const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
   const refusedForNumber = verdicts.filter((verdict) => verdict?.phase === 'rcpt' && isPostponed(verdict)).length
-  if (refusedForNumber > 0 && isProgress) tools.atATime = accepted || indexes.length - refusedForNumber
+  if (refusedForNumber > 0 && isProgress) tools.atATime = accepted || recipients.length - refusedForNumber
   if (refusedForNumber > 0 && !isProgress) session.isSpent = true
 
   const { hosts, mayRepeat } = lane
@@ -42,24 +42,25 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (isMovingOn) session.isSpent = true
 
   const tooFast = [...verdicts, failure].find((each) => each?.reply && refusesRate(each.phase, each.reply, host))
-  if (tooFast) lane.slot!.refusedRate({ beganAtMs, reply: wordsOf(tooFast.reply!) })
+  if (tooFast) lane.place!.refusedRate({ beganAtMs, reply: wordsOf(tooFast.reply!) })
 
   const staysOpen = reusable && takesMore(session, tools.limits)
-  const undecided: number[] = []
-  for (const [position, i] of indexes.entries()) {
+  const undecided: QueuedRecipient[] = []
+  for (const [position, recipient] of recipients.entries()) {
     const verdict = verdicts[position]
-    stopwatch.addTo(ledger.timings(i), position, verdict)
-    if (!verdict) undecided.push(i)
-    else if (alone.includes(position)) ledger.askAlone(i, verdict, evidence)
-    else if (movesOn(verdict)) ledger.postpone(i, verdict, evidence)
-    else if (isPostponed(verdict) && (staysOpen || ledger.mayConnectAgain(i))) ledger.postpone(i, verdict, evidence)
+    stopwatch.addTo(recipient.timings, position, verdict)
+    if (!verdict) undecided.push(recipient)
+    else if (alone.includes(position)) queue.askAlone(recipient, verdict, evidence)
+    else if (movesOn(verdict)) queue.postpone(recipient, verdict, evidence)
+    else if (isPostponed(verdict) && (staysOpen || mayConnectAgain(recipient)))
+      queue.postpone(recipient, verdict, evidence)
     else {
       // It may be well in the next session: postscreen answers so until its client has come again.
       if (isInTrouble(verdict)) session.isSpent = true
-      ledger.settle(i, verdict, evidence)
+      queue.settle(recipient, verdict, evidence)
     }
   }
-  if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) lane.slot!.succeeded()
+  if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) lane.place!.succeeded()
   const rcptMs = stopwatch.longestRcptMs()
   if (rcptMs !== undefined) slowSites.noteRcpt(site.key, rcptMs)
   if (dotReplyMs !== undefined) slowSites.noteDot(site.key, accepted, dotReplyMs)
@@ -73,15 +74,15 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   // It has answered MAIL, and not what came with it.
   const isForgetful = failure.how === 'timeout' && ['rcpt', 'data'].includes(failure.phase)
   if (isForgetful && session.extensions.pipelining) tools.opening.forgetfulHosts.add(host)
-  ledger.fail(undecided, own.blame(failure, commandMs), evidence)
+  queue.fail(undecided, own.blame(failure, commandMs), evidence)
   if (failure.how === 'slow') {
     tools.atATime = 1
-    tools.spread(ledger.queued().size)
+    tools.spread(queue.waiting.size)
   }
   lane.mayRepeat &&= failure.how !== 'garbage'
   // A server that ended the session because of what was too much in it takes the rest over another one, and so does one
   // that closes whenever it refuses a recipient.
-  const isEndedForNumber = refusedForNumber > 0 && undecided.some(ledger.mayConnectAgain)
+  const isEndedForNumber = refusedForNumber > 0 && undecided.some(mayConnectAgain)
   const isEndedByRefusal = failure.how === 'closed' && verdicts.some((verdict) => verdict && refusesRecipient(verdict))
   const isSameHostNext = isEndedForNumber || isEndedByRefusal
   lane.hosts = isSameHostNext ? sameHostFirst(hosts, host) : hostsAfter(failure, { hosts, host, isUsed, mayRepeat })

@@ -1,4 +1,4 @@
-import type { SlotRequest } from '../../net/fair-slots.ts'
+import type { WaitLimit } from '../../net/fair-slots.ts'
 import type { SiteLimits } from './engine-limits.ts'
 
 /** A site as seen from one source address. */
@@ -47,7 +47,7 @@ export interface SitePlaces {
   /** A message was delivered. */
   succeeded(): void
   /** Resolves to true when one more message may go, and to false at the wait limit. */
-  mayMail(request: SlotRequest): Promise<boolean> | true
+  mayMail(request: WaitLimit): Promise<boolean> | true
   /** Gives all places back. */
   leave(): void
 }

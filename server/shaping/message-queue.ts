@@ -1,4 +1,4 @@
-import type { SlotRequest } from '../../net/fair-slots.ts'
+import type { WaitLimit } from '../../net/fair-slots.ts'
 
 interface Waiting {
   resolve(mayGo: boolean): void
@@ -42,7 +42,7 @@ export function createMessageQueue(askForMore: () => void) {
 
   return {
     /** Resolves to true when a message may go. */
-    take({ untilMs = Infinity, signal }: SlotRequest): Promise<boolean> | true {
+    take({ untilMs = Infinity, signal }: WaitLimit): Promise<boolean> | true {
       serve()
       if (stock > 0 && waiting.size === 0) {
         stock--

@@ -5,7 +5,7 @@ import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { createBookStore, type SiteAsk } from './book-store.ts'
-import { createSiteShare, type SiteShare } from './site-share.ts'
+import { createHeldPlaces, type HeldPlaces } from './held-places.ts'
 
 // The places of sites over all processes that send from an address. Each process takes places ahead and holds them for
 // seven seconds at a time, so a send mostly finds one and costs no statement. While PostgreSQL is away nothing is
@@ -32,7 +32,7 @@ export interface SharedPlaces {
 export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): SharedPlaces {
   const store = createBookStore(db)
   const process = randomUUID()
-  const shares = new Map<string, SiteShare>()
+  const sites = new Map<string, HeldPlaces>()
   let timer: NodeJS.Timeout | undefined
   let timerAtMs = Infinity
   let isExchanging = false
@@ -40,9 +40,9 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
   let opened = 0
 
   function open(site: SiteOfAddress, onChange: () => void): SitePlaces {
-    const share = shares.get(site.key) ?? createSiteShare(site, ++opened, exchangeBy)
-    shares.set(site.key, share)
-    return share.use(site.limits, onChange)
+    const held = sites.get(site.key) ?? createHeldPlaces(site, ++opened, exchangeBy)
+    sites.set(site.key, held)
+    return held.use(site.limits, onChange)
   }
 
   /** Exchanges at this time at the latest. */
@@ -57,49 +57,49 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
     clearTimeout(timer)
     timerAtMs = Infinity
     const nowMs = performance.now()
-    for (const share of shares.values()) if (share.isOver()) shares.delete(share.site.key)
-    const rows = new Map<string, SiteShare>()
+    for (const held of sites.values()) if (held.isOver()) sites.delete(held.site.key)
+    const rows = new Map<string, HeldPlaces>()
     // The same site with and without a demand of TLS is one row, and one of them waits for the next round.
-    for (const share of shares.values()) if (share.dueMs() <= nowMs) rows.set(store.keyOf(rowOf(share)), share)
+    for (const held of sites.values()) if (held.dueMs() <= nowMs) rows.set(store.keyOf(rowOf(held)), held)
     if (rows.size > 0) await exchange(rows).catch(onError)
     let nextMs = Infinity
-    for (const share of shares.values()) nextMs = Math.min(nextMs, share.dueMs())
+    for (const held of sites.values()) nextMs = Math.min(nextMs, held.dueMs())
     exchangeBy(nextMs)
   }
 
-  async function exchange(rows: ReadonlyMap<string, SiteShare>): Promise<void> {
+  async function exchange(rows: ReadonlyMap<string, HeldPlaces>): Promise<void> {
     isExchanging = true
     const nowMs = performance.now()
     try {
-      const asks = [...rows.values()].map((share) => askOf(share, clock.now()))
+      const asks = [...rows.values()].map((held) => askOf(held, clock.now()))
       const grants = await inTime(store.exchangeAll(asks), EXCHANGE_MS)
-      for (const [key, share] of rows) {
+      for (const [key, held] of rows) {
         const grant = grants.get(key)
-        if (grant) share.granted(grant, { askedAtMs: nowMs, offsetMs: nowMs - asks[0]!.ask.nowMs })
-        else share.failed(performance.now() + AGAIN_MS)
+        if (grant) held.granted(grant, { askedAtMs: nowMs, offsetMs: nowMs - asks[0]!.ask.nowMs })
+        else held.failed(performance.now() + AGAIN_MS)
       }
     } catch (error) {
-      for (const share of rows.values()) share.failed(performance.now() + AGAIN_MS)
+      for (const held of rows.values()) held.failed(performance.now() + AGAIN_MS)
       throw error
     } finally {
       isExchanging = false
     }
   }
 
-  function askOf(share: SiteShare, nowMs: number): SiteAsk {
+  function askOf(held: HeldPlaces, nowMs: number): SiteAsk {
     const offsetMs = nowMs - performance.now()
-    const { address, name } = share.site
-    return { address, site: name, ask: { process: `${process} ${share.number}`, nowMs, ...share.ask(offsetMs) } }
+    const { address, name } = held.site
+    return { address, site: name, ask: { process: `${process} ${held.number}`, nowMs, ...held.ask(offsetMs) } }
   }
 
   /** Others may wait for places that this process holds and does not need. */
   async function look(): Promise<void> {
     const nowMs = performance.now()
-    for (const share of shares.values()) share.notice()
-    const held = [...shares.values()].filter((share) => share.holds())
-    if (held.length === 0) return
-    const contended = await store.contended([...new Set(held.map(({ site }) => site.address))])
-    for (const share of held) if (contended.has(store.keyOf(rowOf(share)))) share.hurry(nowMs)
+    for (const held of sites.values()) held.notice()
+    const holding = [...sites.values()].filter((held) => held.holds())
+    if (holding.length === 0) return
+    const contended = await store.contended([...new Set(holding.map(({ site }) => site.address))])
+    for (const held of holding) if (contended.has(store.keyOf(rowOf(held)))) held.hurry(nowMs)
   }
 
   const looking = runEvery(LOOK_EVERY_MS, look, onError)
@@ -110,12 +110,12 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
       looking.stop()
       clearTimeout(timer)
       timerAtMs = -Infinity
-      for (const share of shares.values()) share.close()
-      const held = [...shares.values()].filter((share) => share.holds())
-      const rows = new Map(held.map((share) => [store.keyOf(rowOf(share)), share]))
+      for (const held of sites.values()) held.close()
+      const holding = [...sites.values()].filter((held) => held.holds())
+      const rows = new Map(holding.map((held) => [store.keyOf(rowOf(held)), held]))
       if (rows.size > 0) await exchange(rows).catch(onError)
     },
   }
 }
 
-const rowOf = ({ site: { address, name } }: SiteShare) => ({ address, site: name })
+const rowOf = ({ site: { address, name } }: HeldPlaces) => ({ address, site: name })

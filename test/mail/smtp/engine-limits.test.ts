@@ -8,9 +8,9 @@ test.each([
   [40_000, 25_000],
   [60_000, 45_000],
 ])('of %i ms the reply to the dot gets 15 s, but never more than three quarters', (budgetMs, beforeDotMs) => {
-  const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, ENGINE_LIMITS)
+  const { dotMs, endMs, placeMs } = deadlinesOf(1_000, budgetMs, ENGINE_LIMITS)
   expect(endMs).toBe(1_000 + budgetMs)
   expect(dotMs).toBe(1_000 + beforeDotMs)
-  expect(slotMs).toBeGreaterThan(1_000)
-  expect(slotMs).toBeLessThan(dotMs)
+  expect(placeMs).toBeGreaterThan(1_000)
+  expect(placeMs).toBeLessThan(dotMs)
 })

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { Host, Phase, Verdict } from '../../../mail/smtp/attempt.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
 import type { Lane, LaneTools } from '../../../mail/smtp/lane-state.ts'
-import { createLedger } from '../../../mail/smtp/ledger.ts'
 import { noteResult } from '../../../mail/smtp/note-result.ts'
+import { RecipientQueue } from '../../../mail/smtp/recipient-queue.ts'
 import type { RawReply } from '../../../mail/smtp/reply.ts'
 import type { Session } from '../../../mail/smtp/session.ts'
 import type { TransactionResult } from '../../../mail/smtp/transaction.ts'
@@ -63,13 +63,13 @@ interface After {
 
 function after({ verdicts, ...more }: Result, before: Before = {}): After {
   const { hosts = [ONE, TWO], isUsed = false, connections = isUsed ? 0 : 1 } = before
-  const ledger = createLedger(
+  const queue = new RecipientQueue(
     verdicts.map((_, i) => `user${i}@example.test`),
     { startedAtMs: 0, own: { ms: () => 0 } },
   )
   for (let count = 1; count < connections; count++)
-    for (const i of ledger.take({} as Session, Infinity, true))
-      ledger.fail([i], { kind: 'failure', phase: 'mail', how: 'closed' }, { mx: 'one', tls: null })
+    for (const one of queue.take({} as Session, Infinity, true))
+      queue.fail([one], { kind: 'failure', phase: 'mail', how: 'closed' }, { mx: 'one', tls: null })
   const session = {
     kind: 'session',
     host: ONE,
@@ -77,21 +77,21 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
     isSpent: false,
     extensions: { pipelining: !before.withoutPipelining },
   } as Session
-  const indexes = ledger.take(session, Infinity, connections > 0)
+  const recipients = queue.take(session, Infinity, connections > 0)
   const told: string[] = []
   const lane = {
     isFirst: true,
     session,
     hosts,
     mayRepeat: !before.mayNotRepeat,
-    slot: {
+    place: {
       succeeded: () => told.push('delivered'),
       refusedRate: ({ beganAtMs, reply }: { beganAtMs: number; reply: string }) =>
         told.push(`rate since ${beganAtMs}: ${reply}`),
     },
   } as unknown as Lane
   const tools = {
-    ledger,
+    queue,
     site: { key: 'site' },
     limits: { connections: 2, messages: 9 },
     commandMs: 500,
@@ -117,7 +117,7 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
   } as unknown as Parameters<typeof noteResult>[2]['stopwatch']
   noteResult(tools, lane, {
     session,
-    indexes,
+    recipients,
     result: {
       accepted: 0,
       reusable: true,
@@ -132,8 +132,8 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
   expect(timed).toEqual([...verdicts.keys()])
   if (more.failure?.how === 'garbage') expect(lane.mayRepeat).toBe(false)
   else expect(lane.mayRepeat).toBe(!before.mayNotRepeat)
-  const waits = new Set(ledger.queued())
-  const attempts = ledger.close('', false)
+  const waits = new Set([...queue.waiting].map(({ index }) => index))
+  const attempts = queue.close('', false)
   const isOver = lane.session === undefined ? 'is over' : 'goes on'
   return {
     become: attempts.map((attempt, i) => {

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type ConnectionSlot, createPool } from '../../../mail/smtp/pool.ts'
+import { createPool } from '../../../mail/smtp/pool.ts'
 import type { Session } from '../../../mail/smtp/session.ts'
+import type { Place } from '../../../mail/smtp/site-connections.ts'
 import type { OpenSitePlaces, SiteLoad, SiteOfAddress } from '../../../mail/smtp/site-places.ts'
 
 // The pool alone: its sessions open no connection, and the test decides how many places the site has.
@@ -62,10 +63,10 @@ function poolWith(count: number) {
   return { pool: createPool({ idleMs: IDLE_MS, openPlaces }), site, told }
 }
 
-async function slotOf({ pool }: ReturnType<typeof poolWith>, more: Partial<SiteOfAddress> = {}) {
-  const slot = await pool.acquire({ ...SITE, ...more }, {})
-  if (slot.kind === 'none') throw new Error(slot.cause)
-  return slot
+async function placeOf({ pool }: ReturnType<typeof poolWith>, more: Partial<SiteOfAddress> = {}) {
+  const place = await pool.acquire({ ...SITE, ...more }, {})
+  if (place.kind === 'none') throw new Error(place.cause)
+  return place
 }
 
 type Step =
@@ -105,9 +106,9 @@ test('a site gets no connection beyond its places, none of which is free while a
       async (count, steps) => {
         const world = poolWith(count)
         const { pool, site } = world
-        const held: { slot: ConnectionSlot; own: TestSession; isAccepted: boolean }[] = []
+        const held: { place: Place; own: TestSession; isAccepted: boolean }[] = []
         const sessions = new Map<Session, TestSession>()
-        /** The sessions whose slots are free when they have closed. */
+        /** The sessions whose places are free when they have closed. */
         const releasing = new Set<TestSession>()
         const faults: string[] = []
         let waiting = 0
@@ -117,20 +118,20 @@ test('a site gets no connection beyond its places, none of which is free while a
         const closingIdle = () => closing().filter((each) => !releasing.has(each))
         const inUse = () => held.length + releasing.size
 
-        function hold(slot: ConnectionSlot | undefined) {
-          if (!slot) return
-          const own = slot.session ? sessions.get(slot.session)! : sessionOf()
+        function hold(place: Place | undefined) {
+          if (!place) return
+          const own = place.session ? sessions.get(place.session)! : sessionOf()
           sessions.set(own.session, own)
-          held.push({ slot, own, isAccepted: slot.session !== undefined })
+          held.push({ place, own, isAccepted: place.session !== undefined })
           const open = inUse() + idle().length + closingIdle().length
-          if (!slot.session && open > site.count) faults.push(`${open} connections to ${site.count} places`)
+          if (!place.session && open > site.count) faults.push(`${open} connections to ${site.count} places`)
         }
-        function release(place: number, keeps: boolean, isSpent = false) {
-          const [{ slot, own, isAccepted }] = held.splice(place % held.length, 1) as [(typeof held)[number]]
+        function release(which: number, keeps: boolean, isSpent = false) {
+          const [{ place, own, isAccepted }] = held.splice(which % held.length, 1) as [(typeof held)[number]]
           own.session.isSpent = isSpent
-          if (keeps && !isAccepted) slot.opened()
+          if (keeps && !isAccepted) place.opened()
           const hasPlace = inUse() + 1 + idle().length <= site.count
-          slot.release(keeps ? own.session : undefined)
+          place.release(keeps ? own.session : undefined)
           if (own.state.isClosing) releasing.add(own)
           if (keeps) expect(own.state).toMatchObject({ isIdle: hasPlace && !isSpent, isClosing: !hasPlace || isSpent })
         }
@@ -138,31 +139,31 @@ test('a site gets no connection beyond its places, none of which is free while a
           if (one) releasing.delete(one)
           one?.state.hasClosed()
         }
-        const wasOpened = (place: number) => {
-          const one = held[place % held.length]
+        const wasOpened = (which: number) => {
+          const one = held[which % held.length]
           if (one) one.isAccepted = true
-          one?.slot.opened()
+          one?.place.opened()
         }
-        const wasRefused = (place: number) => {
-          const one = held[place % held.length]
+        const wasRefused = (which: number) => {
+          const one = held[which % held.length]
           if (one) one.isAccepted = false
-          one?.slot.refused({ beganAtMs: 0, reply: '421' })
+          one?.place.refused({ beganAtMs: 0, reply: '421' })
         }
         function play(step: Step) {
           switch (step.kind) {
             case 'acquire':
               waiting++
-              void pool.acquire(SITE, {}).then((slot) => {
+              void pool.acquire(SITE, {}).then((place) => {
                 waiting--
-                hold(slot.kind === 'slot' ? slot : undefined)
+                hold(place.kind === 'place' ? place : undefined)
               })
               return
             case 'try':
               return hold(pool.tryAcquire(SITE))
             case 'spare': {
-              const slot = pool.trySpare(SITE)
-              expect(slot?.session).toBeUndefined()
-              return hold(slot)
+              const place = pool.trySpare(SITE)
+              expect(place?.session).toBeUndefined()
+              return hold(place)
             }
             case 'release':
               return held.length > 0 ? release(step.at, step.keeps, step.isSpent) : undefined
@@ -221,9 +222,9 @@ test('a site gets no connection beyond its places, none of which is free while a
 
 test('an idle connection is closed when its time is over', async () => {
   const world = poolWith(1)
-  const slot = await slotOf(world)
+  const place = await placeOf(world)
   const one = sessionOf()
-  slot.release(one.session)
+  place.release(one.session)
   expect(one.state.idleUntilMs).toBeGreaterThan(performance.now() + IDLE_MS / 2)
   expect(one.state.idleUntilMs).toBeLessThanOrEqual(performance.now() + IDLE_MS)
   one.state.endsIdle()
@@ -233,11 +234,11 @@ test('an idle connection is closed when its time is over', async () => {
 test('the connection used last is used first, and the oldest one is closed when a site has fewer places', async () => {
   const world = poolWith(3)
   const [first, second] = [sessionOf(), sessionOf()]
-  const slots = [await slotOf(world), await slotOf(world)]
-  for (const slot of slots) slot.opened()
-  slots[0]!.release(first.session)
-  slots[1]!.release(second.session)
-  const next = await slotOf(world)
+  const places = [await placeOf(world), await placeOf(world)]
+  for (const place of places) place.opened()
+  places[0]!.release(first.session)
+  places[1]!.release(second.session)
+  const next = await placeOf(world)
   expect(next.session).toBe(second.session)
   expect([first, second].map(({ state }) => state.isIdle)).toEqual([true, false])
   next.release(second.session)
@@ -246,30 +247,30 @@ test('the connection used last is used first, and the oldest one is closed when 
   expect([first, second].map(({ state }) => state.isClosing)).toEqual([true, false])
 })
 
-test('the site is asked for each message once, also where a slot was waited for', async () => {
+test('the site is asked for each message once, also where a place was waited for', async () => {
   const world = poolWith(3)
-  const asked = async (slot: ConnectionSlot) => {
+  const asked = async (place: Place) => {
     const before = world.told.length
-    expect(await slot.mayMail({})).toBe(true)
+    expect(await place.mayMail({})).toBe(true)
     return world.told.length - before
   }
-  const slot = await slotOf(world)
+  const place = await placeOf(world)
   expect(world.told).toEqual(['asked for site'])
-  expect([await asked(slot), await asked(slot), await asked(slot)]).toEqual([0, 1, 1])
+  expect([await asked(place), await asked(place), await asked(place)]).toEqual([0, 1, 1])
   const spare = world.pool.tryAcquire(SITE)!
   expect([await asked(spare), await asked(spare)]).toEqual([1, 1])
 })
 
 test('what the site did with connections and messages is passed on', async () => {
   const world = poolWith(3)
-  const slot = await slotOf(world)
-  slot.refused({ beganAtMs: 1, reply: '421 full' })
-  slot.refusedRate({ beganAtMs: 1, reply: '421 slow down' })
-  slot.succeeded()
+  const place = await placeOf(world)
+  place.refused({ beganAtMs: 1, reply: '421 full' })
+  place.refusedRate({ beganAtMs: 1, reply: '421 slow down' })
+  place.succeeded()
   expect(world.told.slice(1)).toEqual(['refused: 421 full', 'rate: 421 slow down', 'succeeded'])
 })
 
-test('a message that gets no slot says why, and leaves nothing behind', async () => {
+test('a message that gets no place says why, and leaves nothing behind', async () => {
   const leaving = new AbortController()
   const cases: [
     string,
@@ -308,20 +309,20 @@ test('a closed pool closes idle connections, turns requests away, and closes the
   const draining = { kind: 'none', cause: 'draining' }
   const world = poolWith(2)
   const [idle, used] = [sessionOf(), sessionOf()]
-  const slots = [await slotOf(world), await slotOf(world)]
-  slots[0]!.release(idle.session)
+  const places = [await placeOf(world), await placeOf(world)]
+  places[0]!.release(idle.session)
   world.pool.close()
   expect([idle.state.isClosing, used.state.isClosing]).toEqual([true, false])
   expect(await world.pool.acquire(SITE, {})).toEqual(draining)
   expect([world.pool.tryAcquire(SITE), world.pool.trySpare(SITE)]).toEqual([undefined, undefined])
   idle.state.hasClosed()
   expect(world.pool.tryAcquire(SITE)).toBeUndefined()
-  slots[1]!.release(used.session)
+  places[1]!.release(used.session)
   expect(used.state.isClosing).toBe(true)
   used.state.hasClosed()
   expect(world.site.left).toBe(1)
   const full = poolWith(1)
-  await slotOf(full)
+  await placeOf(full)
   const waiting = full.pool.acquire(SITE, {})
   full.pool.close()
   expect(await waiting).toEqual(draining)
@@ -330,28 +331,28 @@ test('a closed pool closes idle connections, turns requests away, and closes the
 test('a site without a free place learns how many more connections could be used', async () => {
   const world = poolWith(1)
   expect([world.pool.tryAcquire(SITE), world.pool.trySpare(SITE)]).toEqual([undefined, undefined])
-  const slot = await slotOf(world)
+  const place = await placeOf(world)
   expect(world.pool.tryAcquire(SITE)).toBeUndefined()
   expect(world.site.load).toMatchObject({ open: 1, wanted: 1 })
   expect(world.pool.tryAcquire(SITE, undefined, 3)).toBeUndefined()
   expect(world.site.load).toMatchObject({ open: 1, wanted: 4 })
-  slot.release()
+  place.release()
 })
 
 test('a connection is opened ahead only where none is idle', async () => {
   const world = poolWith(3)
-  const slots = [await slotOf(world), await slotOf(world)]
-  expect(world.pool.trySpare(SITE)).toMatchObject({ kind: 'slot' })
-  slots[0]!.release(sessionOf().session)
+  const places = [await placeOf(world), await placeOf(world)]
+  expect(world.pool.trySpare(SITE)).toMatchObject({ kind: 'place' })
+  places[0]!.release(sessionOf().session)
   expect(world.pool.trySpare(SITE)).toBeUndefined()
 })
 
 test('a connection that is full or spent is closed, and holds its place until it has closed', async () => {
   for (const one of [sessionOf({ messages: 10 }), sessionOf({ isSpent: true })]) {
     const world = poolWith(1)
-    const slot = await slotOf(world)
-    const next = slotOf(world)
-    slot.release(one.session)
+    const place = await placeOf(world)
+    const next = placeOf(world)
+    place.release(one.session)
     await turn()
     expect([one.state.isClosing, world.pool.load()]).toEqual([true, { inUse: 1, waiting: 1, idle: 0 }])
     one.state.hasClosed()
@@ -361,15 +362,15 @@ test('a connection that is full or spent is closed, and holds its place until it
 
 test('changed limits hold at once, and a private site shares no places with other machines', async () => {
   const world = poolWith(3)
-  const slot = await slotOf(world)
-  await slotOf(world)
+  const place = await placeOf(world)
+  await placeOf(world)
   expect(world.site.opened).toBe(1)
-  await slotOf(world, { limits: { connections: 5, messages: 3 } })
+  await placeOf(world, { limits: { connections: 5, messages: 3 } })
   expect(world.site.opened).toBe(2)
   const one = sessionOf({ messages: 3 })
-  slot.release(one.session)
+  place.release(one.session)
   expect(one.state.isClosing).toBe(true)
   const alone = poolWith(0)
-  expect(await slotOf(alone, { isPrivate: true })).toMatchObject({ kind: 'slot' })
+  expect(await placeOf(alone, { isPrivate: true })).toMatchObject({ kind: 'place' })
   expect(alone.site.opened).toBe(0)
 })

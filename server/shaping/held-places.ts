@@ -15,7 +15,7 @@ const LEAST = 2
 const NO_LOAD: SiteLoad = { open: 0, accepted: 0, wanted: 0 }
 
 /** What this process has of a site, and when it exchanges next. Times are those of `performance.now()`. */
-export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy: (atMs: number) => void) {
+export function createHeldPlaces(site: SiteOfAddress, number: number, exchangeBy: (atMs: number) => void) {
   let limits = site.limits
   let onChange = () => {}
   let load: SiteLoad = NO_LOAD
@@ -157,4 +157,4 @@ export function createSiteShare(site: SiteOfAddress, number: number, exchangeBy:
   }
 }
 
-export type SiteShare = ReturnType<typeof createSiteShare>
+export type HeldPlaces = ReturnType<typeof createHeldPlaces>
