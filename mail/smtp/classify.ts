@@ -7,7 +7,7 @@ import { rulesAt } from './rules.ts'
 
 /** A reply with its place in the conversation. */
 export interface PlacedReply {
-  /** The command that the reply answers, the greeting, or `late` for what a bounce quotes. */
+  /** The command that the reply is to, the greeting, or `late` for what a bounce quotes. */
   phase: ReplyPhase
   reply: Reply
   /** Name of the exchanger that sent it. */
@@ -99,9 +99,10 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
     (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true)
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
     if (!holdsByNumbers(rule)) return undefined
-    if (!rule.text) return { rule }
+    const { text } = rule
+    if (!text) return { rule }
     for (const clause of among) {
-      const words = wordsFor(rule, clause)
+      const words = wordsFor(rule, text, clause)
       if (words !== undefined) return { rule, words, clause }
     }
     return undefined
@@ -138,10 +139,10 @@ function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R
 const NAME_BEFORE = new RegExp(`^(?:${Object.values(NAMED).join('|')})[\\s:,]+`)
 
 /** The words of the reply for which the row holds, without a name before them. */
-function wordsFor({ text, subject, wholly }: ReplyRule, clause: Clause): string | undefined {
+function wordsFor({ subject, wholly }: ReplyRule, text: RegExp, clause: Clause): string | undefined {
   // What another server said may be about our own address, so it proves nothing about the recipient.
   if (clause.isForeign && (subject === 'space' || subject === 'mailbox')) return undefined
-  const match = text!.exec(clause.text)
+  const match = text.exec(clause.text)
   if (!match || (wholly && leftWords(clause).length > 0)) return undefined
   const name = NAME_BEFORE.exec(match[0])?.[0].length ?? 0
   return clause.original(match.index + name, match.index + match[0].length)

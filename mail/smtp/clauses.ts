@@ -1,7 +1,7 @@
 import { type KnownNames, NAMED, plain, plainText } from './plain-text.ts'
 import { ARTICLES, HELP, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
-import { placeOf, replaceTraced, type TracedText } from './traced-text.ts'
+import { offsetOf, replaceTraced, type TracedText } from './traced-text.ts'
 
 /** One sentence of a reply, in plain text. Each is read by itself. */
 export interface Clause {
@@ -66,7 +66,7 @@ function clauseOf(
 ): Clause {
   const text = plainReply.text.slice(start, end).replace(/^[.;!?。！？]+/, (ended) => ' '.repeat(ended.length))
   const original = (from: number, to: number) =>
-    reply.slice(placeOf(plainReply, start + from), placeOf(plainReply, start + to)).trim()
+    reply.slice(offsetOf(plainReply, start + from), offsetOf(plainReply, start + to)).trim()
   let ids: Set<string> | undefined
   return {
     text,

@@ -55,7 +55,7 @@ export function stuffDots(content: readonly Buffer[], isEightBit = false): WireC
   return { pieces, isEightBit, size, hasUtf8Header }
 }
 
-/** A copy in which the dots at these places are doubled. */
+/** A copy in which the dots at these offsets are doubled. */
 function withDots(text: Buffer, dots: readonly number[]): Buffer {
   const out = Buffer.allocUnsafeSlow(text.length + dots.length)
   let [length, next] = [0, 0]
@@ -77,7 +77,7 @@ function createLineReader() {
   let linesSize = 0
   let headerSize: number | undefined
 
-  /** Returns the places of the dots at the start of a line. */
+  /** Returns the offsets of the dots at the start of a line. */
   function read(text: string): number[] {
     if (text.includes('\0')) throw new TypeError('the content has a NUL')
     if (previous === CR && text.charCodeAt(0) !== LF) throw new TypeError('the content has a bare CR')

@@ -1,13 +1,11 @@
-import type { Delivery, Host, Site, SmtpAttempt } from './attempt.ts'
-import type { WireContent } from './content.ts'
-import type { Deadlines } from './engine-limits.ts'
+import type { Delivery, Host } from './attempt.ts'
 import { runLane } from './lane.ts'
-import type { LaneTools } from './lane-state.ts'
+import type { DomainMail, LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
-import { isRefusedPlace } from './next-hosts.ts'
+import { placeRefusal } from './next-hosts.ts'
 import { createOwnTime } from './own-time.ts'
 import type { createPool } from './pool.ts'
-import { RecipientQueue } from './recipient-queue.ts'
+import { type IndexedAddress, RecipientQueue, type SettledRecipient } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
 import type { Place } from './site-connections.ts'
@@ -16,29 +14,18 @@ import type { createSlowSites } from './slow-sites.ts'
 import { createStopwatch, type PhaseReport } from './stopwatch.ts'
 
 /** One message to the recipients of one domain: one transaction, or more where the server limits their number. */
-export interface DomainDelivery {
-  site: Site
+export interface DomainDelivery extends DomainMail {
   /** The site as the pool knows it. */
   siteOfAddress: SiteOfAddress
-  sourceAddress?: string
   accountId?: string
-  sender: string
-  /** As in `Delivery`. */
-  from?: readonly string[]
-  recipients: string[]
-  content: WireContent
+  recipients: IndexedAddress[]
   reference?: string
   startedAtMs: number
   /** What was this service's own of the time since. */
   ownMs: number
-  deadlines: Deadlines
   /** The pool has given a connection by then. */
   placeMs: number
-  commandMs: number
-  /** As in `Delivery`, with indexes into `recipients` here. */
-  beforeDot(accepted: number[], refused: number[]): Promise<boolean>
-  /** The number of the next transaction of the message, where it has several recipients. */
-  nextTransaction(): number | undefined
+  beforeDot: Delivery['beforeDot']
   signal?: AbortSignal
   onPhase?: Delivery['onPhase']
 }
@@ -50,17 +37,13 @@ export interface DeliveryTools {
   opening: SessionOptions
 }
 
-/** One attempt at each recipient, in their order. */
-export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
+/** One attempt at each recipient. */
+export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SettledRecipient[]> {
   const { pool, lateReplies } = tools
-  const { site, siteOfAddress, accountId, deadlines, placeMs, signal } = delivery
+  const { site, siteOfAddress, accountId, startedAtMs, deadlines, placeMs, signal } = delivery
   const { limits } = siteOfAddress
-  const own = createOwnTime(deadlines.dotMs - delivery.startedAtMs, delivery.ownMs)
-  const queue = new RecipientQueue(delivery.recipients, {
-    startedAtMs: delivery.startedAtMs,
-    own,
-    skipped: site.skipped,
-  })
+  const own = createOwnTime(deadlines.dotMs - startedAtMs, delivery.ownMs)
+  const queue = new RecipientQueue(delivery.recipients, { startedAtMs, own, skipped: site.skipped })
   const place = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: placeMs, signal }))
   if (place.kind === 'none') return queue.close(place.cause, true)
   if (place.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, place.session.host)
@@ -75,19 +58,12 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     running--
   }
   const shared: LaneTools = {
-    site,
+    ...delivery,
     limits,
     opening: tools.opening,
     slowSites: tools.slowSites,
     queue,
     own,
-    deadlines,
-    commandMs: delivery.commandMs,
-    sender: delivery.sender,
-    from: delivery.from,
-    sourceAddress: delivery.sourceAddress,
-    content: delivery.content,
-    nextTransaction: delivery.nextTransaction,
     atATime: Infinity,
     transacting: 0,
     isStopped: false,
@@ -144,7 +120,12 @@ async function openSuccessor(
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
   const call = { host, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
-  if (opened?.kind === 'session') place.opened()
-  else if (opened && isRefusedPlace(opened, host)) place.refused({ beganAtMs, reply: wordsOf(opened.reply!) })
-  place.release(opened?.kind === 'session' ? opened : undefined)
+  if (opened?.kind === 'session') {
+    place.opened()
+    place.release(opened)
+    return
+  }
+  const refusal = opened && placeRefusal(opened, host)
+  if (refusal) place.refused({ beganAtMs, reply: wordsOf(refusal) })
+  place.release()
 }

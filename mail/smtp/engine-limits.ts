@@ -13,7 +13,7 @@ export interface EngineLimits {
   hastyMs: number
   /** How long a host that was silent is asked last. */
   silentMs: number
-  /** How long a host that let pipelined commands go unanswered gets one command at a time. */
+  /** How long a host that let pipelined commands go without a reply gets one command at a time. */
   forgetfulMs: number
   /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number

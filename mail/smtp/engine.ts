@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import { domainOf } from '../address.ts'
 import type { WatchedResolver } from '../dns/resolver.ts'
 import type { Asker, Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
@@ -11,14 +10,15 @@ import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
-import type { OpenSitePlaces, SiteOfAddress } from './site-places.ts'
+import type { OpenSitePlaces } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
+import { siteOfAddress, sourceFor } from './source-address.ts'
 import { createTlsContexts } from './tls.ts'
 
 // A delivery, in the order of the files (README.md has more words):
 //
 //   mx.ts, exchangers.ts, sts-policies.ts      where the mail of a domain goes: a site, or why there is none
-//   engine.ts                                  one delivery for each site and recipient domain, side by side
+//   engine.ts, source-address.ts               one delivery for each site and recipient domain, side by side
 //   domain-delivery.ts, lane.ts                connections of the site, and what is sent over each of them
 //   pool.ts, site-connections.ts               a place at the site, and what becomes of its connection
 //   site-pace.ts, slow-sites.ts                what is remembered of a site
@@ -51,8 +51,8 @@ export interface EngineOptions extends Omit<MxOptions, 'random' | 'daneOf'> {
 /** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
 export function createEngine(options: EngineOptions): WatchedEngine {
   const { heloName, onLateReply, random = Math.random, openPlaces, shapeOf = createShaping([]) } = options
+  const { tlsa, smtpPort, sourceAddresses = [] } = options
   const limits = { ...ENGINE_LIMITS, ...options.limits }
-  const { tlsa, smtpPort } = options
   const daneOf = tlsa && createDaneLookUp({ tlsa }, smtpPort)
   const lookUpMx = createMxLookUp({ ...options, daneOf, random })
   const pool = createPool({ idleMs: limits.idleMs, openPlaces })
@@ -61,8 +61,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const { sourceAddresses = [] } = options
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, forgetfulHosts, limits }
+  const tools = { pool, lateReplies, slowSites, opening }
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)
@@ -73,85 +73,47 @@ export function createEngine(options: EngineOptions): WatchedEngine {
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
     const calledAtMs = performance.now()
-    const { from, recipients, accountId, startedAtMs, ownMs = 0, budgetMs, reference, signal, onPhase } = delivery
+    const { recipients, startedAtMs, ownMs = 0, sources = { addresses: sourceAddresses } } = delivery
     for (const { address } of recipients) checkAddress(address, RECIPIENT)
     const transactions = transactionsOf(delivery)
     for (const { sender } of transactions) checkAddress(sender, SENDER)
     const content = 'pieces' in delivery.content ? delivery.content : stuffDots(delivery.content, delivery.isEightBit)
-    const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
-    const attempts: SmtpAttempt[] = []
+    const deadlines = deadlinesOf(startedAtMs, delivery.budgetMs, limits)
     let transactionsBegun = 0
-    const sources = await chooseSources(transactions, delivery.sources)
-    await Promise.all(
-      transactions.map(async ({ site, domain, sender, indexes, isFirstOfSite }) => {
-        const source = sources.get(site.key)!
-        if ('cause' in source) {
-          for (const i of indexes) attempts[i] = notSent(source.cause, startedAtMs)
-          return
-        }
-        const sourceAddress = source.address
-        const toAll = (i: number) => indexes[i]!
-        const domainAttempts = await deliverToDomain(
-          { pool, lateReplies, slowSites, opening },
-          {
-            site,
-            siteOfAddress: siteOfAddress(site, domain, sourceAddress),
-            sourceAddress,
-            accountId,
-            sender,
-            from,
-            recipients: indexes.map((i) => recipients[i]!.address),
-            content,
-            reference,
-            startedAtMs,
-            // The choice of an address asks the database.
-            ownMs: ownMs + performance.now() - calledAtMs,
-            deadlines,
-            placeMs: isFirstOfSite ? deadlines.placeMs : deadlines.nextPlaceMs,
-            commandMs: site.commandTimeoutMs ?? limits.commandMs,
-            nextTransaction: () => (recipients.length > 1 ? ++transactionsBegun : undefined),
-            beforeDot: (accepted, refused) => delivery.beforeDot(accepted.map(toAll), refused.map(toAll)),
-            signal,
-            onPhase,
-          },
-        )
-        for (const [i, attempt] of domainAttempts.entries()) attempts[indexes[i]!] = attempt
-      }),
-    )
+    const nextTransaction = () => (recipients.length > 1 ? ++transactionsBegun : undefined)
+    const sourced = await withSources(transactions, sources)
+    // The choice of an address asks the database.
+    const shared = { ...delivery, content, deadlines, nextTransaction, ownMs: ownMs + performance.now() - calledAtMs }
+    const attempts: SmtpAttempt[] = []
+    const decided = sourced.map(async ({ source, isFirstOfSite, ...transaction }) => {
+      if ('cause' in source) {
+        for (const { index } of transaction.recipients) attempts[index] = notSent(source.cause, startedAtMs)
+        return
+      }
+      const { site, domain } = transaction
+      const ofSite = {
+        siteOfAddress: siteOfAddress(site, domain, shapeOf, source.address),
+        sourceAddress: source.address,
+        placeMs: isFirstOfSite ? deadlines.placeMs : deadlines.nextPlaceMs,
+        commandMs: site.commandTimeoutMs ?? limits.commandMs,
+      }
+      const ended = await deliverToDomain(tools, { ...shared, ...transaction, ...ofSite })
+      for (const { index, attempt } of ended) attempts[index] = attempt
+    })
+    await Promise.all(decided)
     return attempts
   }
 
   /** One address for each site: its transactions pass their connections on to each other. */
-  async function chooseSources(transactions: Transaction[], sources: MailSources = { addresses: sourceAddresses }) {
-    const bySite = Map.groupBy(transactions, ({ site }) => site.key)
-    const chosen = [...bySite].map(async ([key, [first, ...others]]): Promise<[string, Source]> => {
-      const emails = [first!, ...others].reduce((sum, { indexes }) => sum + indexes.length, 0)
-      return [key, await sourceFor(first!, emails, sources)]
+  async function withSources(transactions: Transaction[], sources: MailSources) {
+    const firsts = transactions.filter(({ isFirstOfSite }) => isFirstOfSite)
+    const chosen = firsts.map(async ({ site, domain }) => {
+      const ofSite = transactions.filter((transaction) => transaction.site.key === site.key)
+      const emails = ofSite.reduce((sum, { recipients }) => sum + recipients.length, 0)
+      const source = await sourceFor({ site, domain, emails }, sources, { shapeOf, random })
+      return ofSite.map((transaction) => ({ ...transaction, source }))
     })
-    return new Map(await Promise.all(chosen))
-  }
-
-  /**
-   * One of the addresses, if possible of a family that reaches the site. No mail leaves from an address that is not
-   * listed.
-   */
-  async function sourceFor({ site, domain }: Transaction, emails: number, sources: MailSources): Promise<Source> {
-    if (sources.addresses.length === 0) return {}
-    const families = new Set(site.hosts.flatMap(({ addresses }) => addresses.map(isIPv6)))
-    const matching = sources.addresses.filter((address) => families.has(isIPv6(address)))
-    const usable = matching.length > 0 ? matching : sources.addresses.slice(0, 1)
-    if (!sources.choose || site.limits) return { address: usable[Math.floor(random() * usable.length)] }
-    const provider = shapeOf(site, domain).provider ?? site.name ?? site.key
-    const address = await sources.choose(usable, provider, emails)
-    return address === undefined ? { cause: `no address may send more emails to ${provider} today` } : { address }
-  }
-
-  function siteOfAddress(site: Site, domain: string, address = ''): SiteOfAddress {
-    if (site.limits)
-      return { key: `${address} ${site.key}`, address, name: site.key, limits: site.limits, isPrivate: true }
-    const { limits: shaped, isOwnSite } = shapeOf(site, domain)
-    const name = isOwnSite ? domain : (site.name ?? site.key)
-    return { key: `${address} ${isOwnSite ? `${domain} ` : ''}${site.key}`, address, name, limits: shaped }
+    return (await Promise.all(chosen)).flat()
   }
 
   function close(): void {
@@ -172,9 +134,6 @@ function unlessAborted(lookup: Promise<MxLookup>, signal: AbortSignal): Promise<
   return promise
 }
 
-/** The address that mail to a site leaves from, or why there is none. The system chooses where both are absent. */
-type Source = { address?: string } | { cause: string }
-
 function notSent(cause: string, startedAtMs: number): SmtpAttempt {
   const durationMs = performance.now() - startedAtMs
   return { phase: 'connect', outcome: { kind: 'our_fault', cause }, tls: null, durationMs, timings: {} }
@@ -184,8 +143,8 @@ interface Transaction {
   site: Site
   domain: string
   sender: string
-  /** The indexes of its recipients, in their order. */
-  indexes: number[]
+  /** In their order, with their indexes in the delivery. */
+  recipients: { index: number; address: string }[]
   isFirstOfSite: boolean
 }
 
@@ -195,13 +154,16 @@ interface Transaction {
  */
 function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
   const transactions = new Map<string, Transaction>()
-  for (const [i, { address, site }] of recipients.entries()) {
+  for (const [index, { address, site }] of recipients.entries()) {
     const domain = domainOf(address).toLowerCase()
     const key = `${domain} ${site.key}`
     const transaction = transactions.get(key)
-    const isFirstOfSite = recipients.findIndex((other) => other.site.key === site.key) === i
-    if (transaction) transaction.indexes.push(i)
-    else transactions.set(key, { site, domain, sender: senderFor(domain), indexes: [i], isFirstOfSite })
+    const isFirstOfSite = recipients.findIndex((other) => other.site.key === site.key) === index
+    if (transaction) transaction.recipients.push({ index, address })
+    else {
+      const sender = senderFor(domain)
+      transactions.set(key, { site, domain, sender, recipients: [{ index, address }], isFirstOfSite })
+    }
   }
   return [...transactions.values()]
 }

@@ -63,7 +63,7 @@ export async function sendEnvelope(
   const utf8 = smtpUtf8 && needsExtension(mail) ? ' SMTPUTF8' : ''
   const from = `MAIL FROM:<${mail.sender}>${size}${body}${ret}${utf8}\r\n`
   const verdicts = [...refused]
-  const to = acceptedOf(verdicts).map((i) => [i, `RCPT TO:<${mail.recipients[i]!}>\r\n`] as const)
+  const to = acceptedOf(verdicts).map((i) => [i, `RCPT TO:<${mail.recipients[i]}>\r\n`] as const)
   const toCommands = to.map(([, command]) => command)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...toCommands, DATA])
   let accepted = 0
@@ -123,11 +123,12 @@ function needsExtension({ content, recipients }: MailObject): boolean {
 }
 
 /**
- * A server that answers MAIL or DATA in this way has had enough of the session, or has forgotten what was said in it:
+ * A server that replies so to MAIL or DATA has had enough of the session, or has forgotten what was said in it:
  * 500 to 503, 530 and x.5.x are about commands and their order.
  */
 export function refusesSession({ reply, reading }: Verdict): boolean {
-  const { code, enhanced = '' } = reply!
+  if (!reply) return false
+  const { code, enhanced = '' } = reply
   return (
     code < 500 || reading?.subject === 'session' || [500, 501, 502, 503, 530].includes(code) || /^5\.5\./.test(enhanced)
   )
@@ -148,8 +149,8 @@ function isBetween(fromMs: number, untilMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs
 }
 
-function tooSlow(answered: number, length: number): Failure {
-  const detail = `too slow for ${length} recipients: ${answered} of them answered`
+function tooSlow(replied: number, length: number): Failure {
+  const detail = `too slow for ${length} recipients: ${replied} of them answered`
   return { kind: 'failure', phase: 'rcpt', how: 'slow', detail }
 }
 

@@ -8,21 +8,28 @@ import type { Place } from './site-connections.ts'
 import type { createSlowSites } from './slow-sites.ts'
 import type { PhaseReport, Stopwatch } from './stopwatch.ts'
 
-/** What the lanes of one delivery share. */
-export interface LaneTools {
+/** One message to the recipients of one domain at a site. */
+export interface DomainMail {
   site: Site
+  sourceAddress?: string
+  sender: string
+  /** As in `Delivery`. */
+  from?: readonly string[]
+  content: WireContent
+  deadlines: Deadlines
+  /** How long a host may take for a reply before it has proved to be alive. */
+  commandMs: number
+  /** The number of the next transaction of the message, where it has several recipients. */
+  nextTransaction(): number | undefined
+}
+
+/** What the lanes of one delivery share. */
+export interface LaneTools extends DomainMail {
   limits: SiteLimits
   opening: SessionOptions
   slowSites: ReturnType<typeof createSlowSites>
   queue: RecipientQueue
   own: OwnTime
-  deadlines: Deadlines
-  /** How long a host may take for a reply before it has proved to be alive. */
-  commandMs: number
-  sender: string
-  from?: readonly string[]
-  sourceAddress?: string
-  content: WireContent
   /** The most recipients of a transaction that the server was seen to take. */
   atATime: number
   /** The lanes that are in a transaction. */
@@ -34,7 +41,6 @@ export interface LaneTools {
   /** The caller's signal, until permission is asked for the first time. */
   signal(): AbortSignal | undefined
   phaseReport(host: Host): PhaseReport | undefined
-  nextTransaction(): number | undefined
   /** Reads the reply to the dot when it comes after the deadline. */
   waitForLateReply(session: Session): void
   /** Starts further lanes over free places of the site, until this many run. */

@@ -1,11 +1,11 @@
 import type { Host } from './attempt.ts'
 import type { Failure } from './failure.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
-import { FURTHER, hostsAfter, isRefusedPlace, otherHosts } from './next-hosts.ts'
+import { FURTHER, hostsAfter, otherHosts, placeRefusal } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
 import { type Evidence, noteWithoutTls } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
-import { openSession, type SessionRequest, takesMore } from './session.ts'
+import { openSession, type Session, type SessionRequest, takesMore } from './session.ts'
 import type { Place } from './site-connections.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
@@ -19,11 +19,14 @@ export async function runLane(tools: LaneTools, place: Place, isFirst: boolean):
   const isOver = () => tools.isStopped || performance.now() >= tools.deadlines.dotMs
   const isDone = () => tools.queue.waiting.size === 0 || isOver()
   try {
-    while (!isDone() && (lane.session || (await connect(tools, lane)))) {
-      const isAllowed = mayMail(tools, lane)
-      if (isAllowed !== true && !(await tools.own.during(isAllowed))) break
-      await transactOnce(tools, lane)
-      if (lane.session && !takesMore(lane.session, tools.limits) && !isDone()) await endSession(lane)
+    while (lane.place && !isDone()) {
+      const session = lane.session ?? (await connect(tools, lane))
+      if (!session) break
+      // Each transaction counts for the messages a minute of the site.
+      const mayMail = lane.place.mayMail({ untilMs: tools.deadlines.dotMs, signal: tools.signal() })
+      if (mayMail !== true && !(await tools.own.during(mayMail))) break
+      await transactOnce(tools, lane, lane.place, session)
+      if (lane.session && !takesMore(session, tools.limits) && !isDone()) await endSession(lane, session)
     }
   } finally {
     lane.place?.release(lane.session)
@@ -36,36 +39,32 @@ function silentLast({ opening }: LaneTools, hosts: Host[]): Host[] {
   return [...hosts.filter((host) => !isSilent(host)), ...hosts.filter(isSilent)]
 }
 
-/** Each transaction counts for the messages a minute of the site. */
-function mayMail({ deadlines, signal }: LaneTools, { place }: Lane): Promise<boolean> | true {
-  return place!.mayMail({ untilMs: deadlines.dotMs, signal: signal() })
-}
-
 function use(lane: Lane, place: Place | undefined): void {
   lane.place = place
   lane.session = place?.session
   lane.isReused = lane.isUnproven = lane.session !== undefined
 }
 
-/** Makes sure that the lane has a session. Returns false when no host and no time is left for one. */
-async function connect(tools: LaneTools, lane: Lane): Promise<boolean> {
+/** Opens a session for the lane. Returns undefined when no host and no time is left for one. */
+async function connect(tools: LaneTools, lane: Lane): Promise<Session | undefined> {
   while (!lane.session) {
-    const [host, ...rest] = lane.hosts
-    if (!lane.place || !host || performance.now() >= tools.deadlines.dotMs) return false
+    const { place, hosts } = lane
+    const [host, ...rest] = hosts
+    if (!place || !host || performance.now() >= tools.deadlines.dotMs) return undefined
     if (host === FURTHER) lane.hosts = silentLast(tools, [...(await tools.further()), ...rest])
-    else await open(tools, lane, host)
+    else await open(tools, lane, place, host)
   }
-  return true
+  return lane.session
 }
 
-async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
+async function open(tools: LaneTools, lane: Lane, place: Place, host: Host): Promise<void> {
   const beganAtMs = performance.now()
   const stopwatch = createStopwatch(tools.phaseReport(host))
   const call = callTo(tools, lane, host, stopwatch)
   const session = await openSession(tools.opening, call)
   if (session.kind === 'session') {
     tools.opening.silentHosts.forget(host)
-    lane.place!.opened()
+    place.opened()
     Object.assign(lane, { session, stopwatch, isReused: false, isUnproven: false })
     return
   }
@@ -78,12 +77,13 @@ async function open(tools: LaneTools, lane: Lane, host: Host): Promise<void> {
   const { hosts, mayRepeat } = lane
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
-  if (!isRefusedPlace(session, host)) return
-  lane.place!.refused({ beganAtMs, reply: wordsOf(session.reply!) })
+  const refusal = placeRefusal(session, host)
+  if (!refusal) return
+  place.refused({ beganAtMs, reply: wordsOf(refusal) })
   if (!lane.mayWaitForPlace) return
   lane.mayWaitForPlace = false
   lane.hosts = lane.hosts.length > 0 ? lane.hosts : [host]
-  lane.place!.release()
+  place.release()
   use(lane, await tools.nextPlace())
 }
 
@@ -116,10 +116,9 @@ function noteFailure(tools: LaneTools, failure: Failure, call: SessionRequest): 
 }
 
 /** One transaction with as many of the recipients that wait as the server takes at a time. */
-async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
+async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session: Session): Promise<void> {
   const { queue, slowSites, site } = tools
   const { isReused } = lane
-  const session = lane.session!
   const { host, ip, tls, withoutTls, extensions } = session
   const isUsed = isReused || session.messages > 0
   const stopwatch = lane.stopwatch ?? createStopwatch(tools.phaseReport(host))
@@ -145,7 +144,7 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
     deadlines: tools.deadlines,
     recipients: recipients.map(({ address }) => address),
     beforeDot: (accepted) => tools.beforeDot(recipients.filter((_, i) => accepted.includes(i))),
-    ...patience(tools, lane),
+    ...patience(tools, lane, session),
     slowRcptMs: tools.opening.limits.slowRcptMs,
     signal: tools.signal(),
     stopwatch,
@@ -155,24 +154,24 @@ async function transactOnce(tools: LaneTools, lane: Lane): Promise<void> {
   stopwatch.end()
   lane.stopwatch = undefined
   lane.isUnproven = false
-  noteResult(tools, lane, { session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })
+  noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })
 }
 
 /**
  * How long the replies may take. A server that has just replied may take the time that is left, where no other host
  * could use it or the last one was as slow.
  */
-function patience({ site, slowSites, commandMs }: LaneTools, { session, isUnproven, hosts }: Lane) {
-  const hasOtherHost = hosts.some(({ name }) => name !== session!.host.name)
+function patience({ site, slowSites, commandMs }: LaneTools, { isUnproven, hosts }: Lane, { host }: Session) {
+  const hasOtherHost = hosts.some(({ name }) => name !== host.name)
   const isPatient = site.commandTimeoutMs === undefined && (!hasOtherHost || slowSites.isSlowAtRcpt(site.key))
   const replyMs = isPatient ? Infinity : commandMs
   return { firstReplyMs: isUnproven ? commandMs : replyMs, replyMs }
 }
 
 /** Closes a session that takes no more, and waits for its end: until then it is one of the site's connections. */
-async function endSession(lane: Lane): Promise<void> {
+async function endSession(lane: Lane, { wire }: Session): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  lane.session!.wire.quit(resolve)
+  wire.quit(resolve)
   lane.session = undefined
   await promise
 }

@@ -20,7 +20,7 @@ export function createLateReplies({ waitMs, max, onLateReply }: LateReplyOptions
     if (isClosed) return session.wire.abandon()
     sessions.add(session)
     const [oldest] = sessions
-    if (sessions.size > max) end(oldest!)
+    if (oldest && sessions.size > max) end(oldest)
     const reply = await session.wire.nextReply(performance.now() + waitMs)
     session.wire.quit()
     sessions.delete(session)

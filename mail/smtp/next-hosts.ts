@@ -25,12 +25,13 @@ export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed
   if (isUsed && phase === 'mail' && how !== 'left') return sameHostFirst(hosts, host)
   if (how === 'slow') return [host]
   if (how === 'garbage') return mayRepeat ? [host] : []
-  const isRefusedByHost = () => phase === 'greeting' || phase === 'ehlo' || isRefusedInTrouble(phase, reply!, host)
+  const isRefusedByHost = () => phase === 'greeting' || phase === 'ehlo' || isRefusedInTrouble(phase, reply, host)
   const mayOtherHostHelp = how === 'refused' ? isRefusedByHost() : ['closed', 'timeout', 'insecure'].includes(how)
   return mayOtherHostHelp ? otherHosts(hosts, host) : []
 }
 
-function isRefusedInTrouble(phase: Failure['phase'], reply: Reply, { name }: Host): boolean {
+function isRefusedInTrouble(phase: Failure['phase'], reply: Reply | undefined, { name }: Host): boolean {
+  if (!reply) return false
   const { subject, name: row } = ruleFor({ phase: phase as ReplyPhase, reply, mx: name })
   return isServerTrouble(reply, { subject, row })
 }
@@ -65,9 +66,10 @@ export function sameHostFirst(hosts: Host[], host: Host): Host[] {
   return [host, ...otherHosts(hosts, host)]
 }
 
-/** Whether the site refused a connection because it has enough of them. */
-export function isRefusedPlace({ phase, reply }: Failure, { name }: Host): boolean {
-  if (phase !== 'greeting' || !reply) return false
+/** The reply by which the site refused a connection because it has enough of them. */
+export function placeRefusal({ phase, reply }: Failure, { name }: Host): Reply | undefined {
+  if (phase !== 'greeting' || !reply) return undefined
   const { code, enhanced = '' } = reply
-  return code === 421 || enhanced.startsWith('4.7.') || ruleFor({ phase, reply, mx: name }).subject === 'session'
+  const isForNumber = code === 421 || enhanced.startsWith('4.7.')
+  return isForNumber || ruleFor({ phase, reply, mx: name }).subject === 'session' ? reply : undefined
 }

@@ -1,14 +1,17 @@
 import type { Verdict } from './attempt.ts'
 import { refusesSession } from './envelope.ts'
+import type { Failure } from './failure.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
 import { hostsAfter, isServerTrouble, otherHosts, refusesRate, sameHostFirst } from './next-hosts.ts'
 import { type Evidence, mayConnectAgain, type QueuedRecipient } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { type Session, takesMore } from './session.ts'
+import type { Place } from './site-connections.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import type { TransactionResult } from './transaction.ts'
 
 interface Noted {
+  place: Place
   session: Session
   recipients: QueuedRecipient[]
   result: TransactionResult
@@ -26,7 +29,7 @@ interface Noted {
  */
 export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const { queue, own, slowSites, site, commandMs } = tools
-  const { session, recipients, result, evidence, stopwatch, isUsed, beganAtMs } = noted
+  const { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs } = noted
   const { verdicts, alone = [], accepted, failure, reusable, dotReplyMs } = result
   const isProgress = accepted > 0 || verdicts.some((verdict) => verdict && isVerdictOnRecipient(verdict))
   const isPostponed = (verdict: Verdict) => mayBePostponed(verdict, isUsed, isProgress)
@@ -41,8 +44,9 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   const isMovingOn = verdicts.some((verdict) => verdict && movesOn(verdict))
   if (isMovingOn) session.isSpent = true
 
-  const tooFast = [...verdicts, failure].find((each) => each?.reply && refusesRate(each.phase, each.reply, host))
-  if (tooFast) lane.place!.refusedRate({ beganAtMs, reply: wordsOf(tooFast.reply!) })
+  const isTooFast = (each?: Verdict | Failure) => each?.reply && refusesRate(each.phase, each.reply, host)
+  const tooFast = [...verdicts, failure].find(isTooFast)?.reply
+  if (tooFast) place.refusedRate({ beganAtMs, reply: wordsOf(tooFast) })
 
   const staysOpen = reusable && takesMore(session, tools.limits)
   const undecided: QueuedRecipient[] = []
@@ -55,12 +59,12 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     else if (isPostponed(verdict) && (staysOpen || mayConnectAgain(recipient)))
       queue.postpone(recipient, verdict, evidence)
     else {
-      // It may be well in the next session: postscreen answers so until its client has come again.
+      // It may be well in the next session: postscreen replies so until its client has come again.
       if (isInTrouble(verdict)) session.isSpent = true
       queue.settle(recipient, verdict, evidence)
     }
   }
-  if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) lane.place!.succeeded()
+  if (verdicts.some((verdict) => verdict?.outcome.kind === 'delivered')) place.succeeded()
   const rcptMs = stopwatch.longestRcptMs()
   if (rcptMs !== undefined) slowSites.noteRcpt(site.key, rcptMs)
   if (dotReplyMs !== undefined) slowSites.noteDot(site.key, accepted, dotReplyMs)
@@ -71,7 +75,7 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     lane.hosts = isMovingOn ? others : sameHostFirst(hosts, host)
     return
   }
-  // It has answered MAIL, and not what came with it.
+  // It has replied to MAIL, and not to what came with it.
   const isForgetful = failure.how === 'timeout' && ['rcpt', 'data'].includes(failure.phase)
   if (isForgetful && session.extensions.pipelining) tools.opening.forgetfulHosts.add(host)
   queue.fail(undecided, own.blame(failure, commandMs), evidence)
@@ -89,7 +93,8 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
 }
 
 /** A 4xx reply to the dot is a refusal, too: the next exchanger gets its own leave. */
-const isInTrouble = ({ reply, reading }: Verdict): boolean => reading !== undefined && isServerTrouble(reply!, reading)
+const isInTrouble = ({ reply, reading }: Verdict) =>
+  reply !== undefined && reading !== undefined && isServerTrouble(reply, reading)
 
 function mayBePostponed(verdict: Verdict, isUsed: boolean, isProgress: boolean): boolean {
   const { phase, reading } = verdict
@@ -98,7 +103,7 @@ function mayBePostponed(verdict: Verdict, isUsed: boolean, isProgress: boolean):
 }
 
 function refusesRecipient({ phase, reply }: Verdict): boolean {
-  return phase === 'rcpt' && reply!.code >= 500
+  return phase === 'rcpt' && reply !== undefined && reply.code >= 500
 }
 
 function isVerdictOnRecipient({ reading }: Verdict): boolean {

@@ -59,7 +59,7 @@ export const NAMED = {
 
 /**
  * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it, with
- * the places of its characters in the reply. Names are replaced by the words of `NAMED`, because `spam@example.com:
+ * the offsets of its characters in the reply. Names are replaced by the words of `NAMED`, because `spam@example.com:
  * unknown` is not about spam. Links are cut, and entities of HTML are decoded.
  */
 export function plainText(text: string, names: KnownNames = {}): TracedText {
@@ -113,7 +113,7 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
     [/[^\S ]/g, () => ' '],
     [ENTITY, ([, decimal, hex, name]) => entity(decimal, hex, name)],
     [anyOf(knownRecipient), () => ` ${NAMED.recipient} `],
-    [LOCAL_PART, ([, word]) => (word!.toLowerCase() === local ? ` ${NAMED.recipient} ` : undefined)],
+    [LOCAL_PART, ([, word = '']) => (word.toLowerCase() === local ? ` ${NAMED.recipient} ` : undefined)],
     [ADDED, () => ' '],
     // A link says nothing, unless it leads to a list of blocked senders.
     [URL, ([url]) => (BLOCK_LIST_HOST.test(url.slice(0, 80)) ? ` ${NAMED.blockList} ` : ' ')],
@@ -129,9 +129,9 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
 /** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */
 const LOCAL_PART = /["'<([]([^\s"'<>()[\]@]{1,64})["'>)\]]/g
 
-function entity(decimal: string | undefined, hex: string | undefined, name: string | undefined): string | undefined {
+function entity(decimal?: string, hex = '', name?: string): string | undefined {
   if (name !== undefined) return ENTITIES[name.toLowerCase()]
-  const codePoint = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal)
+  const codePoint = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
   return codePoint >= 32 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : undefined
 }
 

@@ -13,11 +13,14 @@ interface FailedTry {
   postponement?: Verdict
 }
 
-/** A recipient of a delivery, and what is known of it. */
-export interface QueuedRecipient {
+export interface IndexedAddress {
   /** Its index in the delivery. */
   index: number
   address: string
+}
+
+/** A recipient of a delivery, and what is known of it. */
+export interface QueuedRecipient extends IndexedAddress {
   timings: Timings
   failedTries: FailedTry[]
   /** The try that ends the recipient when no other one decides. */
@@ -27,6 +30,11 @@ export interface QueuedRecipient {
   /** How many connections were opened for it and have carried a transaction with it, and the last of them. */
   connections: number
   connection?: Session
+}
+
+export interface SettledRecipient {
+  index: number
+  attempt: SmtpAttempt
 }
 
 /** One connection, and a further one where the first was about the session and not about the recipient. */
@@ -46,15 +54,15 @@ export class RecipientQueue {
   readonly #startedAtMs: number
   readonly #own: QueueParts['own']
   readonly #waiting: Set<QueuedRecipient>
-  readonly #attempts: SmtpAttempt[] = []
+  readonly #settled: SettledRecipient[] = []
   #lastEvidence: Evidence | undefined
 
-  constructor(addresses: readonly string[], { startedAtMs, own, skipped = [] }: QueueParts) {
+  constructor(recipients: readonly IndexedAddress[], { startedAtMs, own, skipped = [] }: QueueParts) {
     const skippedTries = skipped.map(skippedTry)
     this.#startedAtMs = startedAtMs
     this.#own = own
     this.#waiting = new Set(
-      addresses.map((address, index) => {
+      recipients.map(({ index, address }) => {
         return { index, address, timings: {}, failedTries: [...skippedTries], last: skippedTries[0], connections: 0 }
       }),
     )
@@ -84,7 +92,8 @@ export class RecipientQueue {
     this.#lastEvidence = evidence
     timings.own = this.#own.ms()
     const tried = failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
-    this.#attempts[index] = { ...verdict, ...evidence, durationMs, timings, ...(tried.length > 0 && { tried }) }
+    const attempt = { ...verdict, ...evidence, durationMs, timings, ...(tried.length > 0 && { tried }) }
+    this.#settled.push({ index, attempt })
   }
 
   /** The reply is no verdict on the recipient, which waits for another transaction. */
@@ -117,7 +126,7 @@ export class RecipientQueue {
    * The attempt of every recipient. `cause` is for those that were not tried; `isOurs` says that this was our fault and
    * no lack of time.
    */
-  close(cause: string, isOurs: boolean): SmtpAttempt[] {
+  close(cause: string, isOurs: boolean): SettledRecipient[] {
     for (const recipient of [...this.#waiting]) {
       const { last, address } = recipient
       const evidence = this.#lastEvidence
@@ -125,7 +134,7 @@ export class RecipientQueue {
       else if (evidence && !isOurs) this.settle(recipient, NO_TIME_LEFT, { ...evidence, transaction: undefined })
       else this.settle(recipient, verdictOn(withoutTry(cause), address), { tls: null })
     }
-    return this.#attempts
+    return this.#settled
   }
 
   /** The indexes of those that wait after a refusal of their dot: they have no message. */

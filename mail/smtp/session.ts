@@ -1,4 +1,4 @@
-import type { Host, TimedPhase, TlsDemand, TlsEvidence } from './attempt.ts'
+import type { Host, Reply, TimedPhase, TlsDemand, TlsEvidence } from './attempt.ts'
 import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
@@ -60,7 +60,7 @@ export interface SessionOptions {
   cleartextHosts: HostMemory
   /** The hosts that were silent. */
   silentHosts: HostMemory
-  /** The hosts that offer PIPELINING and let commands go unanswered. */
+  /** The hosts that offer PIPELINING and let commands go without a reply. */
   forgetfulHosts: HostMemory
   limits: EngineLimits
 }
@@ -122,7 +122,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
   const plain = createWire(socket, 1)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
-  const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0]!)
+  const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
@@ -180,16 +180,18 @@ async function hello(
     const extensions = extensionsOf(reply.lines)
     return forgetfulHosts.has(call.host) ? { ...extensions, pipelining: false } : extensions
   }
-  if (!mayKnowHelo(reply)) return reply
+  const refusal = refusalOfEhlo(reply)
+  if (!refusal) return reply
   const heloReply = await command(wire, call, 'ehlo', `HELO ${heloName}\r\n`)
   if (heloReply.kind === 'failure') return heloReply
-  const detail = `${wordsOf(reply.reply!)}: TLS was never offered`
+  const detail = `${wordsOf(refusal)}: TLS was never offered`
   return { ...extensionsOf([]), refusedEhlo: { kind: 'failure', phase: 'ehlo', how: 'refused', detail } }
 }
 
-/** RFC 5321 4.1.4 and 3.2. Codes 521 and 554 refuse the client, whatever it says. */
-function mayKnowHelo({ how, reply }: Failure): boolean {
-  return how === 'refused' && reply!.code >= 500 && reply!.code !== 521 && reply!.code !== 554
+/** The reply of a server that may know HELO (RFC 5321 3.2). Codes 521 and 554 refuse the client, whatever it says. */
+function refusalOfEhlo({ how, reply }: Failure): Reply | undefined {
+  const mayKnowHelo = how === 'refused' && reply && reply.code >= 500 && reply.code !== 521 && reply.code !== 554
+  return mayKnowHelo ? reply : undefined
 }
 
 async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: SessionOptions) {
@@ -213,11 +215,11 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
 function extensionsOf(lines: string[]): Extensions {
   const keywords = new Map<string, string | undefined>()
   for (const line of lines.slice(1)) {
-    const [keyword, ...values] = line
+    const [keyword = '', ...values] = line
       .trim()
       .toUpperCase()
       .split(/[ \t]+/)
-    keywords.set(keyword!, values.join(' '))
+    keywords.set(keyword, values.join(' '))
   }
   const [size = ''] = (keywords.get('SIZE') ?? '').split(' ')
   const limits = new Map((keywords.get('LIMITS') ?? '').split(' ').map((limit) => limit.split('=') as [string, string]))

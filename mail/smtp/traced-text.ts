@@ -1,11 +1,11 @@
-/** A text that was changed, with the place that each of its characters had before. */
+/** A text that was changed, with the offset that each of its characters had before. */
 export interface TracedText {
   text: string
   /** One entry for each character, and one for the end. Absent while nothing has changed. */
-  places?: number[]
+  offsets?: number[]
 }
 
-export const placeOf = ({ places }: TracedText, index: number): number => (places ? places[index]! : index)
+export const offsetOf = ({ offsets }: TracedText, index: number): number => offsets?.[index] ?? index
 
 /** Replaces what a global pattern matches. A match stays as it is where `by` returns undefined. */
 export function replaceTraced(
@@ -16,10 +16,10 @@ export function replaceTraced(
   const { text } = traced
   let result = ''
   let copied = 0
-  let places: number[] | undefined
+  let offsets: number[] | undefined
   const copy = (end: number) => {
     result += text.slice(copied, end)
-    for (let i = copied; i < end; i++) places!.push(placeOf(traced, i))
+    for (let i = copied; i < end; i++) offsets?.push(offsetOf(traced, i))
   }
   pattern.lastIndex = 0
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
@@ -27,16 +27,16 @@ export function replaceTraced(
     if (length === 0) pattern.lastIndex++
     const replacement = by(match)
     if (replacement === undefined) continue
-    places ??= []
+    offsets ??= []
     copy(match.index)
     copied = match.index + length
     result += replacement
-    const [from, to] = [placeOf(traced, match.index), placeOf(traced, copied)]
+    const [from, to] = [offsetOf(traced, match.index), offsetOf(traced, copied)]
     // The blank behind a name is where the name ends.
-    for (let i = 0; i < replacement.length; i++) places.push(i > 0 && i === replacement.length - 1 ? to : from)
+    for (let i = 0; i < replacement.length; i++) offsets.push(i > 0 && i === replacement.length - 1 ? to : from)
   }
-  if (!places) return traced
+  if (!offsets) return traced
   copy(text.length)
-  places.push(placeOf(traced, text.length))
-  return { text: result, places }
+  offsets.push(offsetOf(traced, text.length))
+  return { text: result, offsets }
 }

@@ -57,11 +57,11 @@ async function sendContent(session: Session, mail: MailObject, { verdicts }: Env
   const content = wire.sendContent(mail.content.pieces).then(() => {
     isContentSent = true
   })
-  const permission = askPermission(mail, acceptedOf(verdicts)).then((answer) => {
-    isPermitted = answer
+  const permission = askPermission(mail, acceptedOf(verdicts)).then((isGiven) => {
+    isPermitted = isGiven
   })
   const both = await wire.during(Promise.all([content, permission]), dotMs)
-  // Two requests for permission of one recipient must never overlap, so a broken wire waits for the answer too.
+  // Two requests for permission of one recipient must never overlap, so a broken wire waits for its end too.
   if ('how' in both) await endOf(permission, dotMs)
 
   if (isPermitted === false || (isPermitted === undefined && isContentSent)) return withoutDot(verdicts, isPermitted)
@@ -94,8 +94,8 @@ async function sendDot(
     verdicts[i] = verdict.outcome.kind === 'in_doubt' ? { ...verdict, phase: 'after_dot' } : verdict
   }
   session.needsReset = false
-  const isAnswered = reply.kind === 'reply' && reply.code !== 421 && Math.floor(reply.code / 100) !== 3
-  const reusable = isAnswered && wire.isQuiet()
+  const isDecided = reply.kind === 'reply' && reply.code !== 421 && Math.floor(reply.code / 100) !== 3
+  const reusable = isDecided && wire.isQuiet()
   const replyMayCome = reply.kind === 'broken' && reply.how === 'timeout'
   return { verdicts, alone: judged.alone, reusable, replyMayCome, dotReplyMs }
 }

@@ -44,7 +44,7 @@ const NOT_ASKED_ALONE: Pick<Verdict, 'outcome' | 'reading'> = {
 }
 
 /**
- * What a refusal of DATA or of the dot means for each of the accepted recipients. It answers all of them, and one that
+ * What a refusal of DATA or of the dot means for each of the accepted recipients. It is for all of them, and one that
  * is about a mailbox is often about one of them. So it holds for those whose address it names, and nothing is known of
  * the others yet.
  */

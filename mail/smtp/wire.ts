@@ -35,7 +35,7 @@ export interface Wire {
   watchIdle(untilMs: number, onEnd: () => void): void
   /** Ends `watchIdle` without a call of `onEnd`. */
   stopWatching(): void
-  /** Why nothing more may be sent: the wire is broken, or holds input that answers no command. */
+  /** Why nothing more may be sent: the wire is broken, or holds input that is the reply to no command. */
   trouble(): BrokenWire | undefined
   /** True while there is no trouble and the server owes no reply. */
   isQuiet(): boolean
@@ -213,15 +213,17 @@ const BATCH_BYTES = 262_144
 
 function batchesOf(pieces: readonly Buffer[]): Buffer[][] {
   const batches: Buffer[][] = []
+  let batch: Buffer[] = []
   let room = 0
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += BATCH_BYTES) {
       const part = piece.subarray(at, at + BATCH_BYTES)
       if (part.length > room) {
-        batches.push([])
+        batch = []
+        batches.push(batch)
         room = BATCH_BYTES
       }
-      batches.at(-1)!.push(part)
+      batch.push(part)
       room -= part.length
     }
   }

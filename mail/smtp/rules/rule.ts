@@ -1,6 +1,6 @@
 import type { BounceReason, Kind, Phase, Subject } from '../attempt.ts'
 
-/** The command that a reply answers, the greeting, or a report that came after the message had been accepted. */
+/** The command that a reply is to, the greeting, or a report that came after the message had been accepted. */
 export type ReplyPhase = Phase | 'late'
 
 /**

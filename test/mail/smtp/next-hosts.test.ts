@@ -6,9 +6,9 @@ import { ruleFor } from '../../../mail/smtp/classify.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
 import {
   hostsAfter,
-  isRefusedPlace,
   isServerTrouble,
   otherHosts,
+  placeRefusal,
   refusesRate,
   sameHostFirst,
 } from '../../../mail/smtp/next-hosts.ts'
@@ -65,7 +65,7 @@ test.each<[string, boolean]>([
 
 test('a refused place is a refusal at the greeting that speaks of too many connections', () => {
   const place = (phase: 'greeting' | 'mail', how: 'refused' | 'closed', text?: string) =>
-    isRefusedPlace({ kind: 'failure', phase, how, reply: text ? replyOf(text) : undefined }, HOST)
+    placeRefusal({ kind: 'failure', phase, how, reply: text ? replyOf(text) : undefined }, HOST) !== undefined
   const tooMany = '421 4.7.0 too many connections from you'
   expect(place('greeting', 'refused', tooMany)).toBe(true)
   expect(place('mail', 'refused', tooMany)).toBe(false)

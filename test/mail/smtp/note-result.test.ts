@@ -6,6 +6,7 @@ import { noteResult } from '../../../mail/smtp/note-result.ts'
 import { RecipientQueue } from '../../../mail/smtp/recipient-queue.ts'
 import type { RawReply } from '../../../mail/smtp/reply.ts'
 import type { Session } from '../../../mail/smtp/session.ts'
+import type { Place } from '../../../mail/smtp/site-connections.ts'
 import type { TransactionResult } from '../../../mail/smtp/transaction.ts'
 import { verdictOf } from '../../../mail/smtp/verdicts.ts'
 import { outcomeOf } from './deliver.ts'
@@ -64,7 +65,7 @@ interface After {
 function after({ verdicts, ...more }: Result, before: Before = {}): After {
   const { hosts = [ONE, TWO], isUsed = false, connections = isUsed ? 0 : 1 } = before
   const queue = new RecipientQueue(
-    verdicts.map((_, i) => `user${i}@example.test`),
+    verdicts.map((_, index) => ({ index, address: `user${index}@example.test` })),
     { startedAtMs: 0, own: { ms: () => 0 } },
   )
   for (let count = 1; count < connections; count++)
@@ -79,16 +80,16 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
   } as Session
   const recipients = queue.take(session, Infinity, connections > 0)
   const told: string[] = []
+  const place = {
+    succeeded: () => told.push('delivered'),
+    refusedRate: ({ beganAtMs, reply }: { beganAtMs: number; reply: string }) =>
+      told.push(`rate since ${beganAtMs}: ${reply}`),
+  } as unknown as Place
   const lane = {
     isFirst: true,
     session,
     hosts,
     mayRepeat: !before.mayNotRepeat,
-    place: {
-      succeeded: () => told.push('delivered'),
-      refusedRate: ({ beganAtMs, reply }: { beganAtMs: number; reply: string }) =>
-        told.push(`rate since ${beganAtMs}: ${reply}`),
-    },
   } as unknown as Lane
   const tools = {
     queue,
@@ -116,6 +117,7 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
     longestRcptMs: () => before.rcptMs,
   } as unknown as Parameters<typeof noteResult>[2]['stopwatch']
   noteResult(tools, lane, {
+    place,
     session,
     recipients,
     result: {
@@ -133,11 +135,11 @@ function after({ verdicts, ...more }: Result, before: Before = {}): After {
   if (more.failure?.how === 'garbage') expect(lane.mayRepeat).toBe(false)
   else expect(lane.mayRepeat).toBe(!before.mayNotRepeat)
   const waits = new Set([...queue.waiting].map(({ index }) => index))
-  const attempts = queue.close('', false)
+  const settled = queue.close('', false).toSorted((a, b) => a.index - b.index)
   const isOver = lane.session === undefined ? 'is over' : 'goes on'
   return {
-    become: attempts.map((attempt, i) => {
-      if (!waits.has(i)) return outcomeOf(attempt)
+    become: settled.map(({ index, attempt }) => {
+      if (!waits.has(index)) return outcomeOf(attempt)
       return attempt.outcome.kind === 'our_fault' ? 'waits, by a fault of ours' : 'waits'
     }),
     next: lane.hosts.map(({ name }) => name).join(' '),
