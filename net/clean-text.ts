@@ -50,7 +50,7 @@ export const isLonger = (text: string, characters: number): boolean =>
 export function unfitCharacter(text: string): string | undefined {
   const [character] = (PLAIN.test(text) ? undefined : UNFIT_FOR_NAMES.exec(text)) ?? []
   if (character === undefined) return undefined
-  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+  const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
   return `must not contain U+${code}: characters that control, hide or reorder text are not allowed`
 }
 

@@ -66,18 +66,18 @@ export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
   }
 }
 
-/** Tries the addresses one after the other (RFC 8305), and returns the socket of the first that answers. */
+/** Tries the addresses one after the other (RFC 8305), and returns the socket of the first that accepts. */
 function openTcp(
   addresses: readonly string[],
   port: number,
   signal: AbortSignal,
   onFault: OnFault,
 ): Promise<Socket | undefined> {
-  const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const socket = connect({
     // A placeholder: Node connects to the addresses of the look-up.
     host: 'vetted.invalid',
-    lookup: (_name, _options, answer) => answer(null, answers),
+    lookup: (_name, _options, done) => done(null, found),
     autoSelectFamily: true,
     port,
     noDelay: true,

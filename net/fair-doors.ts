@@ -37,9 +37,9 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
   const guests = new Map<string, Guest>()
   const held = createHoldings()
 
-  function longestSilent(): string | undefined {
+  function longestSilent(): [id: string, guest: Guest] | undefined {
     const mayLeave = (least: number) => {
-      for (const [id, guest] of guests) if (held.of(guest.network) >= least && !guest.isBusy()) return id
+      for (const entry of guests) if (held.of(entry[1].network) >= least && !entry[1].isBusy()) return entry
       return undefined
     }
     // Where all connections of the largest networks are busy, the next largest ones count.
@@ -61,9 +61,9 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
     enter(id, stranger) {
       if (guests.size >= places()) {
         const silent = longestSilent()
-        if (silent === undefined) return false
-        const { sendAway } = guests.get(silent)!
-        leave(silent)
+        if (!silent) return false
+        const [idOfSilent, { sendAway }] = silent
+        leave(idOfSilent)
         sendAway()
       }
       const network = widerNetworkOf(stranger.remoteAddress)
@@ -95,7 +95,7 @@ function createHoldings() {
       else byNetwork.set(network, after)
       networks[before] = (networks[before] ?? 0) - 1
       networks[after] = (networks[after] ?? 0) + 1
-      while (networks.length > 1 && networks.at(-1)! <= 0) networks.pop()
+      networks.length = networks.findLastIndex((count) => count > 0) + 1
     },
     /** The most connections of a network. */
     most: () => networks.length - 1,

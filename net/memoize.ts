@@ -10,11 +10,12 @@ const MAX_CHARACTERS = 2 ** 20
 export function memoize<Value, More extends unknown[]>(
   create: (text: string, ...more: More) => Value,
 ): (text: string, ...more: More) => Value {
-  const values = createBoundedMap<Value>({ maxEntries: MAX_ENTRIES, maxCharacters: MAX_CHARACTERS })
+  const values = createBoundedMap<{ value: Value }>({ maxEntries: MAX_ENTRIES, maxCharacters: MAX_CHARACTERS })
   return (text, ...more) => {
-    if (values.has(text)) return values.get(text)!
+    const known = values.get(text)
+    if (known) return known.value
     const value = create(text, ...more)
-    values.set(text, value)
+    values.set(text, { value })
     return value
   }
 }

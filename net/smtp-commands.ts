@@ -12,8 +12,8 @@ export function smtpConnectionOf({ connections }: SMTPServer, { id }: SMTPServer
 }
 
 /**
- * Answers all that a client has sent before it closed its sending side (RFC 9293 3.6), and closes the connection then.
- * To be called for each socket of a connection: when it begins, and after STARTTLS.
+ * Replies to all that a client has sent before it closed its sending side (RFC 9293 3.6), and closes the connection
+ * then. To be called for each socket of a connection: when it begins, and after STARTTLS.
  */
 export function answerHalfClosed(connection: SmtpConnection): void {
   const { _socket: socket, _parser: parser } = connection
@@ -66,7 +66,7 @@ export async function replyToHalfClosed(
 export function watchCommands(connection: SmtpConnection, note: (verb: string) => void): void {
   const carryOut = connection._onCommand
   connection._onCommand = function (command, next) {
-    note(this._nextHandler ? 'AUTH' : command.toString('latin1').split(' ', 1)[0]!.toUpperCase())
+    note(this._nextHandler ? 'AUTH' : verbOf(command))
     carryOut.call(this, command, next)
   }
 }
@@ -77,11 +77,16 @@ export interface SmtpReply {
   lines: string[]
 }
 
+function verbOf(command: Buffer): string {
+  const [verb = ''] = command.toString('latin1').split(' ', 1)
+  return verb.toUpperCase()
+}
+
 /** Sends what `refusalOf` returns for a command, given its verb in capitals, in place of carrying it out. */
 export function refuseCommands(connection: SmtpConnection, refusalOf: (verb: string) => SmtpReply | undefined): void {
   const carryOut = connection._onCommand
   connection._onCommand = function (command, next) {
-    const refusal = refusalOf(command.toString('latin1').split(' ', 1)[0]!.toUpperCase())
+    const refusal = refusalOf(verbOf(command))
     if (!refusal) return carryOut.call(this, command, next)
     this.send(refusal.code, refusal.lines)
     if (next) setImmediate(next)
@@ -96,12 +101,12 @@ export function askBeforeData(connection: SmtpConnection, ask: () => Promise<Smt
   const begin = connection.handler_DATA
   connection.handler_DATA = function (command, next) {
     if (this.session.envelope.rcptTo.length === 0) return begin.call(this, command, next)
-    const answer = (refusal: SmtpReply | undefined) => {
+    const reply = (refusal: SmtpReply | undefined) => {
       if (!refusal) return begin.call(this, command, next)
       this.send(refusal.code, refusal.lines)
       next()
     }
-    ask().then(answer, () => answer(NOT_NOW))
+    ask().then(reply, () => reply(NOT_NOW))
   }
 }
 
@@ -110,7 +115,7 @@ const NOT_NOW: SmtpReply = { code: 451, lines: ['4.3.0 Not now, come again'] }
 /** The parameters of MAIL and RCPT by their names, with the form of their values; a parameter without one has ''. */
 export type OfferedParameters = Record<'MAIL' | 'RCPT', Record<string, RegExp>>
 
-/** Answers MAIL and RCPT with 555 when a parameter, or its value, was not offered (RFC 5321 4.1.1.11). */
+/** Replies to MAIL and RCPT with 555 when a parameter, or its value, was not offered (RFC 5321 4.1.1.11). */
 export function refuseParameters(connection: SmtpConnection, offered: OfferedParameters): void {
   for (const verb of ['MAIL', 'RCPT'] as const) {
     const handler = `handler_${verb}` as const
@@ -119,7 +124,7 @@ export function refuseParameters(connection: SmtpConnection, offered: OfferedPar
       const parsed = this._parseAddressCommand(verb === 'MAIL' ? 'mail from' : 'rcpt to', command)
       const given = parsed ? parsed.args : undefined
       const unknown = Object.entries(given || {}).find(([name, value]) => {
-        const form = Object.hasOwn(offered[verb], name) ? offered[verb][name]! : undefined
+        const form = Object.hasOwn(offered[verb], name) ? offered[verb][name] : undefined
         return !form?.test(value === true ? '' : String(value))
       })
       if (!unknown) return carryOut.call(this, command, next)
