@@ -20,20 +20,20 @@ export function fairTargets<Name>(
   places: number,
   nowMs: number,
 ): ReadonlyMap<Name, number> {
-  const targets = new Map([...claims.keys()].map((name) => [name, 0]))
   const order = [...claims].toSorted(([, a], [, b]) => compare(a, b, nowMs))
+  const targets = order.map(([name, { wanted }]) => ({ name, wanted, places: 0 }))
   let left = places
   while (left > 0) {
-    const unmet = order.filter(([name, { wanted }]) => targets.get(name)! < wanted)
+    const unmet = targets.filter((target) => target.places < target.wanted)
     if (unmet.length === 0) break
     const share = Math.max(1, Math.floor(left / unmet.length))
-    for (const [name, { wanted }] of unmet) {
-      const more = Math.min(share, left, wanted - targets.get(name)!)
-      targets.set(name, targets.get(name)! + more)
+    for (const target of unmet) {
+      const more = Math.min(share, left, target.wanted - target.places)
+      target.places += more
       left -= more
     }
   }
-  return targets
+  return new Map(targets.map((target) => [target.name, target.places]))
 }
 
 function compare(a: PlaceClaim, b: PlaceClaim, nowMs: number): number {

@@ -1,5 +1,6 @@
 import type { SiteLimits } from '../../mail/smtp/engine-limits.ts'
 import type { SiteLoad, SiteOfAddress, SitePlaces, SiteRefusal } from '../../mail/smtp/site-places.ts'
+import type { WaitLimit } from '../../net/fair-slots.ts'
 import { createMessageQueue } from './message-queue.ts'
 import { createMinuteCounter } from './minute-counter.ts'
 import { type Ask, type Grant, HOLD_MS } from './site-book.ts'
@@ -14,147 +15,168 @@ const LEAST = 2
 
 const NO_LOAD: SiteLoad = { open: 0, accepted: 0, wanted: 0 }
 
-/** What this process has of a site, and when it exchanges next. Times are those of `performance.now()`. */
-export function createHeldPlaces(site: SiteOfAddress, number: number, exchangeBy: (atMs: number) => void) {
-  let limits = site.limits
-  let onChange = () => {}
-  let load: SiteLoad = NO_LOAD
+type Refusal = SiteRefusal & { mailed?: number }
+
+/**
+ * The places that this process has of a site, and when it exchanges next. The pool says what it needs and what the site
+ * has refused; an exchange tells that to the book of the site (`ask`), and brings places and messages (`granted`).
+ * Times are those of `performance.now()`.
+ */
+export class HeldPlaces implements SitePlaces {
+  readonly site: SiteOfAddress
+  /** Tells apart the holders of one process. */
+  readonly number: number
+  /** When the next exchange is due. */
+  dueMs = Infinity
+  readonly #exchangeBy: (atMs: number) => void
+  #limits: SiteLimits
+  #onChange = () => {}
+  #load = NO_LOAD
   /** The most that was wanted since the last exchange. */
-  let peak = 0
+  #peak = 0
   /** What the last exchange asked for. */
-  let asked = 0
-  let places = 0
-  let untilMs = 0
-  let dueMs = Infinity
-  let shown = 0
-  let perMinute = false
-  let isUsed = false
-  let refusal: (SiteRefusal & { mailed?: number }) | undefined
-  const mailed = createMinuteCounter()
-  let hasSucceeded = false
+  #asked = 0
+  #places = 0
+  #untilMs = 0
+  /** The number of places that the pool knows. */
+  #shown = 0
+  #hasRate = false
+  #isUsed = false
+  #refusal: Refusal | undefined
+  #hasSucceeded = false
   /** What the exchange that runs tells. */
-  let told = { refusal, hasSucceeded }
-  let lastAskMs = -Infinity
-  const messages = createMessageQueue(() => {
-    const pauseMs = messages.isWaiting() ? MESSAGES_MS : STOCK_MS
-    hurry(Math.max(performance.now(), lastAskMs + pauseMs))
+  #told: { refusal?: Refusal; hasSucceeded: boolean } = { hasSucceeded: false }
+  #lastAskMs = -Infinity
+  readonly #mailed = createMinuteCounter()
+  readonly #messages = createMessageQueue(() => {
+    const pauseMs = this.#messages.isWaiting() ? MESSAGES_MS : STOCK_MS
+    this.hurry(Math.max(performance.now(), this.#lastAskMs + pauseMs))
   })
 
-  const count = () => (performance.now() < untilMs ? places : 0)
+  constructor(site: SiteOfAddress, number: number, exchangeBy: (atMs: number) => void) {
+    this.site = site
+    this.number = number
+    this.#limits = site.limits
+    this.#exchangeBy = exchangeBy
+  }
 
-  function hurry(atMs: number): void {
-    if (atMs < dueMs) dueMs = atMs
-    exchangeBy(dueMs)
+  use(limits: SiteLimits, onChange: () => void): SitePlaces {
+    this.#isUsed = true
+    this.#onChange = onChange
+    this.#limits = limits
+    this.#hasRate ||= limits.perMinute !== undefined
+    this.#shown = this.count()
+    return this
+  }
+
+  count(): number {
+    return performance.now() < this.#untilMs ? this.#places : 0
+  }
+
+  need(next: SiteLoad): void {
+    if (next.wanted > this.#peak) this.#peak = next.wanted
+    const asked = this.#asked
+    const couldHaveMore = asked < this.#limits.connections && next.wanted * 4 > asked * 3
+    const takesMore = next.accepted > this.#places && next.accepted > this.#load.accepted
+    this.#load = next
+    const nowMs = performance.now()
+    if (couldHaveMore || takesMore || this.count() < Math.min(next.wanted, asked, this.#places)) this.hurry(nowMs)
+    // It has closed what it may no longer have, and others wait for that.
+    else if (this.#places < asked && next.open <= this.#places && this.dueMs > nowMs + CONTENDED_MS) this.hurry(nowMs)
+  }
+
+  refused(refusal: SiteRefusal): void {
+    this.#slow(refusal)
+  }
+
+  refusedRate(refusal: SiteRefusal): void {
+    // Nothing more goes until the next exchange says how much may.
+    this.#hasRate = true
+    this.#slow({ ...refusal, mailed: this.#mailed.count() })
+  }
+
+  #slow(refusal: Refusal): void {
+    this.#refusal = refusal
+    this.#places = Math.min(this.#places, Math.max(1, this.#load.accepted))
+    this.hurry(performance.now())
+    this.notice()
+  }
+
+  succeeded(): void {
+    this.#hasSucceeded = true
+  }
+
+  mayMail(limit: WaitLimit): Promise<boolean> | true {
+    this.#mailed.add()
+    return !this.#hasRate || this.#messages.take(limit)
+  }
+
+  leave(): void {
+    this.#isUsed = false
+    this.#load = NO_LOAD
+  }
+
+  /** Exchanges at this time at the latest. */
+  hurry(atMs: number): void {
+    if (atMs < this.dueMs) this.dueMs = atMs
+    this.#exchangeBy(this.dueMs)
   }
 
   /** Tells the pool when the number of places is another one. */
-  function notice(): void {
-    const now = count()
-    if (now === shown) return
-    shown = now
-    onChange()
+  notice(): void {
+    const now = this.count()
+    if (now === this.#shown) return
+    this.#shown = now
+    this.#onChange()
   }
 
-  function slow(one: NonNullable<typeof refusal>): void {
-    refusal = one
-    places = Math.min(places, Math.max(1, load.accepted))
-    hurry(performance.now())
-    notice()
+  /** Nothing uses it, and it holds nothing. */
+  isOver(): boolean {
+    return !this.#isUsed && this.count() === 0
   }
 
-  const sitePlaces: SitePlaces = {
-    count,
-    need(next) {
-      if (next.wanted > peak) peak = next.wanted
-      const couldHaveMore = asked < limits.connections && next.wanted * 4 > asked * 3
-      const takesMore = next.accepted > places && next.accepted > load.accepted
-      load = next
-      if (couldHaveMore || takesMore || count() < Math.min(next.wanted, asked, places)) hurry(performance.now())
-      // It has closed what it may no longer have, and others wait for that.
-      else if (places < asked && next.open <= places && dueMs > performance.now() + CONTENDED_MS)
-        hurry(performance.now())
-    },
-    refused: slow,
-    refusedRate(one) {
-      // Nothing more goes until the next exchange says how much may.
-      perMinute = true
-      slow({ ...one, mailed: mailed.count() })
-    },
-    succeeded() {
-      hasSucceeded = true
-    },
-    mayMail(request) {
-      mailed.add()
-      return perMinute === false || messages.take(request)
-    },
-    leave() {
-      isUsed = false
-      load = NO_LOAD
-    },
+  /** @param offsetMs the database's time less that of this process */
+  ask(offsetMs: number): Omit<Ask, 'process' | 'nowMs'> {
+    this.#asked = this.#peak === 0 ? 0 : Math.min(this.#limits.connections, Math.max(LEAST, this.#peak * 2))
+    this.#peak = this.#load.wanted
+    this.#lastAskMs = performance.now()
+    const refusal = this.#refusal
+    this.#told = { refusal, hasSucceeded: this.#hasSucceeded }
+    return {
+      limits: this.#limits,
+      open: this.#load.open,
+      accepted: this.#load.accepted,
+      wanted: this.#asked,
+      messages: this.#messages.needed(),
+      succeeded: this.#hasSucceeded,
+      ...(refusal && { refusal: { ...refusal, beganAtMs: refusal.beganAtMs + offsetMs } }),
+    }
   }
 
-  return {
-    site,
-    number,
-    use(newLimits: SiteLimits, newOnChange: () => void): SitePlaces {
-      isUsed = true
-      onChange = newOnChange
-      limits = newLimits
-      perMinute ||= limits.perMinute !== undefined
-      shown = count()
-      return sitePlaces
-    },
-    dueMs: () => dueMs,
-    hurry,
-    notice,
-    holds: () => count() > 0,
-    /** Nothing uses it, and it holds nothing. */
-    isOver: () => !isUsed && count() === 0,
+  granted(grant: Grant, { askedAtMs, offsetMs }: { askedAtMs: number; offsetMs: number }): void {
+    this.#places = grant.places
+    this.#untilMs = askedAtMs + HOLD_MS
+    if (this.#refusal === this.#told.refusal) this.#refusal = undefined
+    if (this.#told.hasSucceeded) this.#hasSucceeded = false
+    // A rate that was refused while the exchange ran holds until the next one.
+    if (grant.dueMs || this.#refusal === undefined) this.#hasRate = grant.dueMs !== undefined
+    const dueMs = grant.dueMs?.map((atMs) => atMs + offsetMs)
+    if (dueMs) this.#messages.add(dueMs, grant.maxStock)
+    else if (!this.#hasRate) this.#messages.letAllGo()
+    const isHurried = grant.isContended || this.#messages.isWaiting()
+    const soonMs = isHurried ? CONTENDED_MS : HOLD_MS / 2
+    this.dueMs = this.#isUsed || isHurried ? askedAtMs + soonMs : this.#untilMs
+    this.notice()
+  }
 
-    /** @param offsetMs the database's time less that of this process */
-    ask(offsetMs: number): Omit<Ask, 'process' | 'nowMs'> {
-      asked = peak === 0 ? 0 : Math.min(limits.connections, Math.max(LEAST, peak * 2))
-      peak = load.wanted
-      lastAskMs = performance.now()
-      told = { refusal, hasSucceeded }
-      return {
-        limits,
-        open: load.open,
-        accepted: load.accepted,
-        wanted: asked,
-        messages: messages.needed(),
-        succeeded: hasSucceeded,
-        ...(refusal && { refusal: { ...refusal, beganAtMs: refusal.beganAtMs + offsetMs } }),
-      }
-    },
+  failed(againAtMs: number): void {
+    this.dueMs = againAtMs
+    this.notice()
+  }
 
-    granted(grant: Grant, { askedAtMs, offsetMs }: { askedAtMs: number; offsetMs: number }): void {
-      places = grant.places
-      untilMs = askedAtMs + HOLD_MS
-      if (refusal === told.refusal) refusal = undefined
-      if (told.hasSucceeded) hasSucceeded = false
-      // A rate that was refused while the exchange ran holds until the next one.
-      if (grant.dueMs || refusal === undefined) perMinute = grant.dueMs !== undefined
-      if (grant.dueMs)
-        messages.add(
-          grant.dueMs.map((atMs) => atMs + offsetMs),
-          grant.maxStock,
-        )
-      else if (!perMinute) messages.letAllGo()
-      const isHurried = grant.isContended || messages.isWaiting()
-      dueMs = isUsed || isHurried ? askedAtMs + (isHurried ? CONTENDED_MS : HOLD_MS / 2) : untilMs
-      notice()
-    },
-    failed(againAtMs: number): void {
-      dueMs = againAtMs
-      notice()
-    },
-    close(): void {
-      messages.close()
-      load = NO_LOAD
-      peak = 0
-    },
+  close(): void {
+    this.#messages.close()
+    this.#load = NO_LOAD
+    this.#peak = 0
   }
 }
-
-export type HeldPlaces = ReturnType<typeof createHeldPlaces>

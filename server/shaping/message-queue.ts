@@ -21,7 +21,7 @@ export function createMessageQueue(askForMore: () => void) {
     timer = undefined
     const nowMs = performance.now()
     for (const one of waiting) if (one.untilMs <= nowMs) end(one, false)
-    while (due.length > 0 && due[0]! <= nowMs) {
+    while (due[0] !== undefined && due[0] <= nowMs) {
       due.shift()
       stock++
     }

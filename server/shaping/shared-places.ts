@@ -5,7 +5,7 @@ import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { createBookStore, type SiteAsk } from './book-store.ts'
-import { createHeldPlaces, type HeldPlaces } from './held-places.ts'
+import { HeldPlaces } from './held-places.ts'
 
 // The places of sites over all processes that send from an address. Each process takes places ahead and holds them for
 // seven seconds at a time, so a send mostly finds one and costs no statement. While PostgreSQL is away nothing is
@@ -40,7 +40,7 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
   let opened = 0
 
   function open(site: SiteOfAddress, onChange: () => void): SitePlaces {
-    const held = sites.get(site.key) ?? createHeldPlaces(site, ++opened, exchangeBy)
+    const held = sites.get(site.key) ?? new HeldPlaces(site, ++opened, exchangeBy)
     sites.set(site.key, held)
     return held.use(site.limits, onChange)
   }
@@ -60,22 +60,23 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
     for (const held of sites.values()) if (held.isOver()) sites.delete(held.site.key)
     const rows = new Map<string, HeldPlaces>()
     // The same site with and without a demand of TLS is one row, and one of them waits for the next round.
-    for (const held of sites.values()) if (held.dueMs() <= nowMs) rows.set(store.keyOf(rowOf(held)), held)
+    for (const held of sites.values()) if (held.dueMs <= nowMs) rows.set(store.keyOf(rowOf(held)), held)
     if (rows.size > 0) await exchange(rows).catch(onError)
     let nextMs = Infinity
-    for (const held of sites.values()) nextMs = Math.min(nextMs, held.dueMs())
+    for (const held of sites.values()) nextMs = Math.min(nextMs, held.dueMs)
     exchangeBy(nextMs)
   }
 
   async function exchange(rows: ReadonlyMap<string, HeldPlaces>): Promise<void> {
     isExchanging = true
-    const nowMs = performance.now()
+    const askedAtMs = performance.now()
     try {
-      const asks = [...rows.values()].map((held) => askOf(held, clock.now()))
+      const nowMs = clock.now()
+      const asks = [...rows.values()].map((held) => askOf(held, nowMs))
       const grants = await inTime(store.exchangeAll(asks), EXCHANGE_MS)
       for (const [key, held] of rows) {
         const grant = grants.get(key)
-        if (grant) held.granted(grant, { askedAtMs: nowMs, offsetMs: nowMs - asks[0]!.ask.nowMs })
+        if (grant) held.granted(grant, { askedAtMs, offsetMs: askedAtMs - nowMs })
         else held.failed(performance.now() + AGAIN_MS)
       }
     } catch (error) {
@@ -96,7 +97,7 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
   async function look(): Promise<void> {
     const nowMs = performance.now()
     for (const held of sites.values()) held.notice()
-    const holding = [...sites.values()].filter((held) => held.holds())
+    const holding = [...sites.values()].filter((held) => held.count() > 0)
     if (holding.length === 0) return
     const contended = await store.contended([...new Set(holding.map(({ site }) => site.address))])
     for (const held of holding) if (contended.has(store.keyOf(rowOf(held)))) held.hurry(nowMs)
@@ -111,7 +112,7 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
       clearTimeout(timer)
       timerAtMs = -Infinity
       for (const held of sites.values()) held.close()
-      const holding = [...sites.values()].filter((held) => held.holds())
+      const holding = [...sites.values()].filter((held) => held.count() > 0)
       const rows = new Map(holding.map((held) => [store.keyOf(rowOf(held)), held]))
       if (rows.size > 0) await exchange(rows).catch(onError)
     },

@@ -26,7 +26,7 @@ export function createPoolSources({ pools, isOwn, warmUp }: SourcesParts): (name
 
   return async (name) => {
     const all = pools()
-    const pool = Object.hasOwn(all, name) ? all[name]! : undefined
+    const pool = Object.hasOwn(all, name) ? all[name] : undefined
     if (!pool) throw noAddress(`The pool ${name} of this domain is not configured`)
     const reading = known.get(pool) ?? read(pool)
     known.set(pool, reading)
