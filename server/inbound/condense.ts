@@ -54,7 +54,7 @@ export function createCondenser(): Condenser {
       keptLines += LINES_OF_PART - 1
       return
     }
-    if (part.isHeader) readHeaderLine(line)
+    if (part.isHeader) addBoundary(readHeaderLine(part, line))
     part.bytes += line.length
     part.lines++
     const [maxBytes, maxLines] = part.isCopy ? [MAX_COPY_BYTES, MAX_COPY_LINES] : [MAX_PART_BYTES, MAX_PART_LINES]
@@ -77,26 +77,7 @@ export function createCondenser(): Condenser {
 
   const isFull = () => isCut || keptLines >= MAX_LINES
 
-  /** Two fields of a header say how the part ends, and whether it is a copy of the message. */
-  function readHeaderLine(line: Buffer): void {
-    if (withoutBlanks(line, 0, line.length) > 0) {
-      const text = line.toString('latin1').trimEnd()
-      const isFolded = /^[ \t]/.test(text)
-      if (!isFolded) part.isFieldRead = /^content-(?:type|transfer-encoding):/i.test(text)
-      if (!part.isFieldRead || part.header.length >= MAX_LINE_BYTES) return
-      part.header += `${isFolded ? ' ' : '\n'}${text.trim()}`
-      return
-    }
-    part.isHeader = false
-    part.isBase64 = /^content-transfer-encoding:[^\n]{0,100}base64/im.test(part.header)
-    part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global|global-headers)|text\/rfc822-headers)(?![\w-])/im.test(
-      part.header,
-    )
-    const [, quoted, bare] =
-      /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(
-        part.header,
-      ) ?? []
-    const boundary = quoted ?? bare
+  function addBoundary(boundary: string | undefined): void {
     if (boundary === undefined || boundariesLeft-- <= 0) return
     boundaries.add(`--${boundary}`, true)
     boundaries.add(`--${boundary}--`, true)
@@ -149,6 +130,29 @@ const emptyPart = () => ({
   ...{ header: '', isHeader: true, isFieldRead: false },
   ...{ bytes: 0, lines: 0, padded: 0, isBase64: false, isCopy: false, isFull: false },
 })
+
+/**
+ * Two fields of a header say how the part ends, and whether it is a copy of the message. Returns the boundary of a
+ * multipart at the end of its header.
+ */
+function readHeaderLine(part: ReturnType<typeof emptyPart>, line: Buffer): string | undefined {
+  if (withoutBlanks(line, 0, line.length) > 0) {
+    const text = line.toString('latin1').trimEnd()
+    const isFolded = /^[ \t]/.test(text)
+    if (!isFolded) part.isFieldRead = /^content-(?:type|transfer-encoding):/i.test(text)
+    if (part.isFieldRead && part.header.length < MAX_LINE_BYTES) part.header += `${isFolded ? ' ' : '\n'}${text.trim()}`
+    return undefined
+  }
+  const { header } = part
+  part.isHeader = false
+  part.isBase64 = /^content-transfer-encoding:[^\n]{0,100}base64/im.test(header)
+  part.isCopy = /^content-type:\s?(?:message\/(?:rfc822|global|global-headers)|text\/rfc822-headers)(?![\w-])/im.test(
+    header,
+  )
+  const [, quoted, bare] =
+    /^content-type:\s?multipart\/[^\n]{0,400}?boundary\s?=\s?(?:"([^"\n]{1,200})"|([^\s;]{1,200}))/im.exec(header) ?? []
+  return quoted ?? bare
+}
 
 function paddedIn(line: Buffer): number {
   let count = 0

@@ -111,8 +111,8 @@ const asReporters = (reading: ReplyReading): ReplyReading =>
 function quotedReply(lines: string[]): { code: number; lines: string[] } | undefined {
   for (const [i, line] of lines.entries()) {
     const match = REPLY_CODE.exec(line)
-    if (!match) continue
-    const code = match[1]!
+    if (match?.[1] === undefined) continue
+    const code = match[1]
     const from = match.index + match[0].length - code.length
     const rest = lines.slice(i + 1)
     const next = rest.findIndex((each) => each === '' || beginsOtherReply(each, code))

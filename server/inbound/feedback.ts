@@ -165,12 +165,12 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     const feedback = feedbackOf(report, concerned)
     if (feedback.length === 0) return 'no_recipient'
     const atMs = Math.floor(clock.now())
-    const standings = new Map(
-      await Promise.all(messages.map(async (message) => [message.id, await standingsOf(message, feedback)] as const)),
+    const known = await Promise.all(
+      messages.map(async (message) => ({ message, standings: await standingsOf(message, feedback) })),
     )
     const rows = feedback.map(({ messageId, isMember, read, ...each }): RowOf<typeof ROW> => {
-      const message = messages.find(({ id }) => id === messageId)!
-      const standing = standings.get(messageId)!.get(each.address) ?? {}
+      const { message, standings } = known.find(({ message }) => message.id === messageId)!
+      const standing = standings.get(each.address) ?? {}
       const kind = each.kind === 'complaint' ? each.kind : each.refusal
       return {
         ...each,

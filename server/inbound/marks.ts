@@ -32,5 +32,5 @@ export function isFromMailSystem({ header }: Parts): boolean {
   if (header('x-failed-recipients') !== '') return true
   if (/auto-(?:replied|generated)/i.test(header('auto-submitted'))) return false
   const from = header('from').trim()
-  return from.endsWith('<>') || SYSTEM.test(bareValue(from).split('@', 1)[0]!)
+  return from.endsWith('<>') || SYSTEM.test(bareValue(from).replace(/@.*/s, ''))
 }

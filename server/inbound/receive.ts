@@ -52,9 +52,9 @@ export function createReceiver({
     const returnPath = addressed ?? (await quotedReturnPath(returnPathKeys, content))
     const mailReport = returnPath && (await readReportAside(content, { hasNullSender, returnPath: address }))
     // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
-    const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
+    const isAccepted = returnPath && mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
     const isKept = isAccepted && (mailReport.kind === 'bounce' || mailReport.kind === 'complaint')
-    const kept = isKept ? await keep(returnPath!, mailReport) : undefined
+    const kept = isKept ? await keep(returnPath, mailReport) : undefined
     if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
     report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
   }

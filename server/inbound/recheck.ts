@@ -101,10 +101,10 @@ export async function recheckSuppressions(
     const entries = await run<Entry>(db, ENTRIES, [after, accountId ?? null, since.toISOString()])
     for (const entry of entries) {
       const { createdAtMs } = entry
-      const [from, to] = [createdAtMs - WINDOW_MS - SLACK_MS, createdAtMs + SLACK_MS].map(firstIdAt)
+      const [from, to] = [firstIdAt(createdAtMs - WINDOW_MS - SLACK_MS), firstIdAt(createdAtMs + SLACK_MS)]
       const { email, tenantId } = entry
-      const replies = await run<StoredReply>(db, REPLIES, [entry.accountId, email, tenantId, from!, to!])
-      const deliveries = await run<{ eventId: string }>(db, DELIVERIES, [entry.accountId, email, from!, to!])
+      const replies = await run<StoredReply>(db, REPLIES, [entry.accountId, email, tenantId, from, to])
+      const deliveries = await run<{ eventId: string }>(db, DELIVERIES, [entry.accountId, email, from, to])
       const deliveredMs = deliveries.map(({ eventId }) => timeOfId(eventId))
       const cause = replies.find(({ eventId }) => eventId === entry.id)
       recheck.judged++

@@ -11,13 +11,15 @@ const FIELD = /^([!-9;-~]{1,64})[ \t]*:(.*)/s
 
 /** The fields of a text, in groups that empty lines divide. Other lines are skipped. */
 export function readFields(text: string): Field[][] {
-  const groups: Field[][] = [[]]
+  let group: Field[] = []
+  const groups = [group]
   for (const line of text.split(/\r?\n/)) {
-    const group = groups.at(-1)!
-    const [, name, value] = FIELD.exec(line) ?? []
-    if (line.trim() === '') groups.push([])
-    else if (/^[ \t]/.test(line)) group.at(-1)?.lines.push(line.trim())
-    else if (name) group.push({ name: name.toLowerCase(), lines: [value!.trim()].filter((each) => each !== '') })
+    const [, name, value = ''] = FIELD.exec(line) ?? []
+    if (line.trim() === '') {
+      group = []
+      groups.push(group)
+    } else if (/^[ \t]/.test(line)) group.at(-1)?.lines.push(line.trim())
+    else if (name) group.push({ name: name.toLowerCase(), lines: [value.trim()].filter((each) => each !== '') })
   }
   return groups.filter((group) => group.length > 0)
 }

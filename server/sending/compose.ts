@@ -19,19 +19,16 @@ export interface ComposedMessage extends SentContent {
 }
 
 /** What `seal` makes a message of: plain values, bytes and keys, which a thread can take. */
-interface Unsealed {
-  built?: MimeMessage
-  raw?: Pick<RawMessage, 'header' | 'body' | 'hasDate' | 'messageId' | 'isEightBit'>
-  messageId: string
-  date: Date
-  signer: Omit<Signer, 'date'>
-}
+type Unsealed = { messageId: string; date: Date; signer: Omit<Signer, 'date'> } & (
+  | { built: MimeMessage; raw?: undefined }
+  | { raw: Pick<RawMessage, 'header' | 'body' | 'hasDate' | 'messageId' | 'isEightBit'>; built?: undefined }
+)
 
 /** Builds and signs a message. Throws when a key cannot sign, and for octets that must never leave. */
 export async function seal({ built, raw, messageId, date, signer }: Unsealed): Promise<ComposedMessage> {
   const unsigned = raw
     ? completeRaw({ ...raw, header: bufferOf(raw.header), body: raw.body.map(bufferOf) }, { messageId, date })
-    : buildMessage(built!)
+    : buildMessage(built)
   const pieces = [await signMessage(unsigned, { ...signer, date }), ...unsigned]
   const hash = createHash('sha256')
   for (const piece of pieces) hash.update(piece)
@@ -50,8 +47,7 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
   const messageId = `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`
   const { raw } = message
   const unsealed: Unsealed = {
-    built: raw ? undefined : { messageId, boundarySeed: claim.messageId, date, ...message },
-    raw: raw && pick(raw),
+    ...(raw ? { raw: pick(raw) } : { built: { messageId, boundarySeed: claim.messageId, date, ...message } }),
     messageId,
     date,
     signer: { domain: domain.name, keys: domain.dkimKeys },

@@ -95,7 +95,7 @@ function givenBy({ raw, html, text, autoText, attachments }: SendRequest, header
   const isTextWanted =
     raw === undefined && autoText && !text && html && Buffer.byteLength(html) <= MESSAGE_LIMITS.bodyBytes
   return {
-    raw: header && 'from' in header ? { source: raw!, header } : undefined,
+    raw: raw && header && 'from' in header ? { source: raw, header } : undefined,
     html: isTextWanted ? html : undefined,
     calendars: raw === undefined ? invitationsIn(attachments.slice(0, MESSAGE_LIMITS.attachments)) : [],
   }
@@ -127,12 +127,12 @@ function checkRequest(
   const retryOf = readRetryOf(request.retryOf, refuse)
 
   const fields = [...faults.payload, ...faults.addresses]
-  if (fields.length > 0) {
+  if (fields.length > 0 || !from) {
     throw failFields(faults.payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
   return {
     ...recipients,
-    from: from!,
+    from,
     replyTo,
     subject,
     html: request.html || undefined,
@@ -145,7 +145,7 @@ function checkRequest(
     metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
     tag: request.tag,
     retryOf,
-    original: { from: shownFrom(request.from, from!), replyTo: request.replyTo.join(', ') || undefined },
+    original: { from: shownFrom(request.from, from), replyTo: request.replyTo.join(', ') || undefined },
   }
 }
 
@@ -183,14 +183,14 @@ function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
 }
 
 function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {
-  const names = Object.keys(headers)
-  if (names.length > MESSAGE_LIMITS.headers) {
-    refuse('headers', `holds ${names.length} headers; a message has at most ${MESSAGE_LIMITS.headers}`)
+  const given = Object.entries(headers)
+  if (given.length > MESSAGE_LIMITS.headers) {
+    refuse('headers', `holds ${given.length} headers; a message has at most ${MESSAGE_LIMITS.headers}`)
     return
   }
   const earlierNames = new Set<string>()
-  for (const name of names) {
-    const fault = earlierNames.has(name.toLowerCase()) ? 'is given twice' : headerFault(name, headers[name]!)
+  for (const [name, value] of given) {
+    const fault = earlierNames.has(name.toLowerCase()) ? 'is given twice' : headerFault(name, value)
     if (fault) refuse(`headers[${JSON.stringify(name.slice(0, 80))}]`, fault)
     earlierNames.add(name.toLowerCase())
   }

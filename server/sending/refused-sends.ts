@@ -137,7 +137,7 @@ export const WHOLE_MESSAGE = 'The message'
 
 /** The fields themselves, without places in them. Names that the contract does not have are values of the caller. */
 function fieldsOf(faults: readonly { field: string }[]): string[] {
-  const names = faults.map(({ field }) => (field === WHOLE_MESSAGE ? 'raw' : /^[^.[]*/.exec(field)![0]))
+  const names = faults.map(({ field }) => (field === WHOLE_MESSAGE ? 'raw' : field.replace(/[.[].*/s, '')))
   return [...new Set(names)].filter((name) => FIELDS.has(name))
 }
 
@@ -162,7 +162,8 @@ const MESSAGES: { [reason in ErrorReason]?: string } = {
 
 /** What an error says, without values of the request. */
 function messageOf(error: ConnectError, fields: string[], hasFaults: boolean): string {
-  const message = gistOf(error) ?? MESSAGES[reasonOf(error)!]
+  const reason = reasonOf(error)
+  const message = gistOf(error) ?? (reason && MESSAGES[reason])
   if (message !== undefined) return message
   if (fields.length > 0) return `Not accepted in this form: ${fields.join(', ')}.`
   return hasFaults ? 'A field or header does not exist, or has another form.' : 'The request could not be read.'

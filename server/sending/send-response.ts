@@ -16,7 +16,7 @@ export function sendResponse(
   checks?: DryRunCheck[],
 ): SendResponse {
   for (const outcome of outcomes) explain(outcome, domain)
-  const only = outcomes.length === 1 ? outcomes[0]! : undefined
+  const only = outcomes.length === 1 ? outcomes[0] : undefined
   return create(SendResponseSchema, {
     messageId: publicId('msg', messageId),
     ...summarise(outcomes),

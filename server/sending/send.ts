@@ -36,7 +36,7 @@ import {
   warmUpAllows,
 } from './checks.ts'
 import { compose, storedRequest } from './compose.ts'
-import { deliver } from './deliver.ts'
+import { type DeliveryResult, deliver } from './deliver.ts'
 import { ownDomain } from './domain-right.ts'
 import { createStoreEnding } from './endings.ts'
 import type { Message } from './message.ts'
@@ -175,21 +175,9 @@ export function createSend(parts: SendParts): Send {
     if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
     if (quota && copies > 0) claim.quota = { month: quota.month, monthlyLimit: quota.monthlyLimit, copies }
     const leaseUntilMs = performance.now() + claim.leaseMs
-    const claimed = step(trace, 'claim', () => claimSend(claim))
-    const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
-    if (claiming.status === 'rejected') {
-      if (isLost(claiming.reason)) await throughOutage(db, () => release(db, claim.messageId, claim.claimId))
-      throw claiming.reason
-    }
-    if (claiming.value === 'key_taken') return undefined
-    if (claiming.value === 'retried') return 'retried'
-    if (claiming.value === 'over_quota') throw overQuota(quota!, parts.clock)
-    if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
-    if (composing.status === 'rejected') {
-      await undo(claim)
-      throw composing.reason
-    }
-    const composed = composing.value
+    const composed = await claimAndCompose(claim, context, message, trace)
+    if (composed === 'key_taken') return undefined
+    if (composed === 'retried') return 'retried'
     options.onClaim?.(claim.messageId)
 
     const delivery = {
@@ -206,22 +194,46 @@ export function createSend(parts: SendParts): Send {
       reference: claim.messageId,
       signal,
     }
-    const { outcomes, fault, isWithoutLeave } = await step(trace, 'smtp', (smtp) => {
+    const { outcomes, ...ours } = await step(trace, 'smtp', (smtp) => {
       const { messageId, claimId } = claim
       const markSend = (positions: number[], takenBack: number[], signal: AbortSignal) =>
         step(smtp, 'marker', () => inFlight(db.load, () => mark(messageId, claimId, positions, takenBack, signal)))
       return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
-    if (fault) {
-      const isReleased = await undo(claim, { isUnsent: true })
-      // The lease was over, and the sweeper was here first.
-      const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
-      if (swept.length > 0) return sendResponse(claim, swept)
-      if (isReleased && isWithoutLeave && isEarly(startedAtMs, parts)) return { beganAtMs: startedAtMs }
-      throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
-    }
+    if (ours.fault) return endUnsent(claim, ours, startedAtMs)
     const recorded = await step(trace, 'record', () => record({ claim, content: composed, outcomes }, leaseUntilMs))
     return sendResponse(claim, recorded)
+  }
+
+  /** The first commit, while the message is built. Nothing stays of the claim of a message that cannot be built. */
+  async function claimAndCompose(
+    claim: Claim,
+    { domain, quota, warmUp }: CheckContext,
+    message: Message,
+    trace?: Trace,
+  ) {
+    const claimed = step(trace, 'claim', () => claimSend(claim))
+    const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
+    if (claiming.status === 'rejected') {
+      if (isLost(claiming.reason)) await throughOutage(db, () => release(db, claim.messageId, claim.claimId))
+      throw claiming.reason
+    }
+    if (claiming.value === 'key_taken' || claiming.value === 'retried') return claiming.value
+    if (claiming.value === 'over_quota') throw overQuota(quota!, parts.clock)
+    if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
+    if (composing.status === 'fulfilled') return composing.value
+    await undo(claim)
+    throw composing.reason
+  }
+
+  /** After a fault of ours before any dot. Returns `beganAtMs` when the send may begin again. */
+  async function endUnsent(claim: Claim, { fault, isWithoutLeave }: OwnFault, startedAtMs: number) {
+    const isReleased = await undo(claim, { isUnsent: true })
+    // The lease was over, and the sweeper was here first.
+    const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
+    if (swept.length > 0) return sendResponse(claim, swept)
+    if (isReleased && isWithoutLeave && isEarly(startedAtMs, parts)) return { beganAtMs: startedAtMs }
+    throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
   }
 
   /** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
@@ -237,6 +249,8 @@ export function createSend(parts: SendParts): Send {
     return stepInTime(db, released).catch(() => false)
   }
 }
+
+type OwnFault = Pick<DeliveryResult, 'fault' | 'isWithoutLeave'>
 
 const BEFORE_NEXT_TRY_MS = 250
 /** The share of the budget in which a send may begin again: the rest is enough for a conversation. */
