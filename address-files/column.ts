@@ -42,7 +42,7 @@ export function columnOf(table: Table, column: string | number | undefined): Fou
   if (candidates.length === 0) {
     // A list of one column is imported as it is: each of its lines is counted as faulty.
     if (width === 1 && !members && withAddresses.length === 0)
-      return { index: 0, hasHeader: rows.length > 1 && rankOf(wordsOf(headings[0]!)) > 1 }
+      return { index: 0, hasHeader: rows.length > 1 && rankOf(wordsOf(headings[0] ?? '')) > 1 }
     throw columnFault(
       withAddresses.length > 0 ? 'No column of the file is one of recipients.' : 'No column of the file has addresses.',
       headings,
@@ -83,11 +83,11 @@ function mostDistinct(rows: readonly Row[], columns: readonly number[]): number 
     rows.slice(0, COMPARED).flatMap(({ cells }) => addressesIn((cells[index] ?? '').toLowerCase()))
   const columnsByContent = Map.groupBy(columns, (index) => addressesOf(index).join('\n'))
   const counted = [...columnsByContent].map(([content, [index]]) => ({
-    index: index!,
+    index,
     count: new Set(content.split('\n')).size,
   }))
   const [first, second] = counted.toSorted((a, b) => b.count - a.count)
-  return !second || second.count * 2 <= first!.count ? first!.index : undefined
+  return !first || (second && second.count * 2 > first.count) ? undefined : first.index
 }
 
 /**
@@ -96,13 +96,14 @@ function mostDistinct(rows: readonly Row[], columns: readonly number[]): number 
  */
 function isList(rows: readonly Row[]): boolean {
   const hasSeveral = ({ cells }: Row) =>
-    cells.filter((cell) => cell.includes('@')).length > 1 || /@.*@/s.test(cells[0]!)
+    cells.filter((cell) => cell.includes('@')).length > 1 || /@.*@/s.test(cells[0] ?? '')
   if (!rows.some(hasSeveral)) return false
   const widths = rows.map(({ cells }) => cells.filter((cell) => cell.trim() !== '').length)
-  const hasHeading = widths[0] === 1 && !rows[0]!.cells.some((cell) => cell.includes('@'))
-  const below = rows.filter((_, i) => widths[i]! > 0 && !(hasHeading && i === 0))
+  const [width = 0] = widths
+  const hasHeading = width === 1 && !rows[0]?.cells.some((cell) => cell.includes('@'))
+  const below = rows.filter((_, i) => widths[i] !== 0 && !(hasHeading && i === 0))
   const isTable = !hasHeading && below.length > 1 && new Set(widths.filter((width) => width > 0)).size === 1
-  if (isTable && widths[0]! > 1) return false
+  if (isTable && width > 1) return false
   const lists = below.map(({ cells }) => cells.filter((cell) => cell.trim() !== '').map(addressesIn))
   if (!lists.every((cells) => cells.every(({ length }) => length > 0))) return false
   const addresses = lists.flat(2)
@@ -114,8 +115,9 @@ function isList(rows: readonly Row[]): boolean {
 
 function chosenColumn({ rows, members }: Table, headings: string[], column: string | number): FoundColumn {
   const index = indexOf(headings, column)
-  const isNamed = typeof column === 'string' && headings[index]!.toLowerCase() === column.trim().toLowerCase()
-  return { index, hasHeader: !members && (isNamed || (!headings[index]!.includes('@') && rows.length > 1)) }
+  const heading = headings[index] ?? ''
+  const isNamed = typeof column === 'string' && heading.toLowerCase() === column.trim().toLowerCase()
+  return { index, hasHeader: !members && (isNamed || (!heading.includes('@') && rows.length > 1)) }
 }
 
 /** The position of a column by its name, its number from 1 as text, or its index. */

@@ -9,18 +9,19 @@ export function leaveOut(
   domains: readonly string[],
   formOf: (text: string) => string | undefined,
 ): { lines: AddressLine[]; left: Record<string, number> } {
-  const left: Record<string, number> = Object.fromEntries(domains.map((domain) => [domain, 0]))
+  const left = new Map(domains.map((domain) => [domain, 0]))
   const comparableDomain = (text: string) => {
     const domain = domainOf(text).toLowerCase()
     return /[^\x00-\x7f]/.test(domain) ? domainOf(formOf(text) ?? '') : domain
   }
   const lines = addresses.filter(({ email }) => {
     const own = comparableDomain(email)
-    if (!Object.hasOwn(left, own)) return true
-    left[own]!++
+    const count = left.get(own)
+    if (count === undefined) return true
+    left.set(own, count + 1)
     return false
   })
-  return { lines, left: Object.fromEntries(Object.entries(left).filter(([, count]) => count > 0)) }
+  return { lines, left: Object.fromEntries([...left].filter(([, count]) => count > 0)) }
 }
 
 const domainOf = (text: string) => text.slice(text.lastIndexOf('@') + 1).trim()

@@ -128,7 +128,7 @@ function parseDomain(text: string): string | undefined {
   const labels = ascii.split('.')
   if (labels.length < 2 || !labels.every((label) => label.length <= MAX_LABEL && LABEL.test(label))) return undefined
   // A top-level domain of digits only is an address literal without its brackets.
-  return /^\d+$/.test(labels.at(-1)!) ? undefined : ascii
+  return /\.\d+$/.test(ascii) ? undefined : ascii
 }
 
 /**

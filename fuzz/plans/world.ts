@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import type { Engine } from '../../mail/smtp/attempt.ts'
+import type { Delivery, Engine } from '../../mail/smtp/attempt.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
@@ -37,8 +37,6 @@ const mx = (domain: string) => ({
   [`AAAA mx.${domain}`]: 'nodata' as const,
 })
 
-export type PlanWorld = Awaited<ReturnType<typeof startPlanWorld>>
-
 /**
  * The API with a PostgreSQL of its own, behind a proxy that loses statements, a mail exchanger with a script, and a
  * second process that sweeps. `run` returns what a plan left behind.
@@ -59,20 +57,11 @@ export async function startPlanWorld() {
     { ...mx('example.net'), ...mx('example.org') },
     { url: proxied.href, db, drop: () => db.$client.end({ timeout: 1 }) },
   )
-  let engine = world.engineWith()
-  let deliveries = 0
-  const eachPlansEngine: Engine = {
-    lookUp: (...asked) => engine.lookUp(...asked),
-    deliver: (delivery) => {
-      deliveries++
-      return engine.deliver(delivery).finally(() => deliveries--)
-    },
-    close: () => engine.close(),
-  }
+  const engine = createPlansEngine(world.engineWith())
   const breaker = createBreaker({ db, limits: LIMITS })
   const api = await startApi(undefined, LIMITS, {
     world,
-    engine: eachPlansEngine,
+    engine,
     breaker,
     sendBudgetMs: SEND_BUDGET_MS,
   })
@@ -82,7 +71,7 @@ export async function startPlanWorld() {
   /** Resolves when no send runs, also of callers that have left. */
   async function over(): Promise<void> {
     await api.idle()
-    while (api.app.inFlight.size + db.load.sends + deliveries > 0) await pauseFor(2)
+    while (api.app.inFlight.size + db.load.sends + engine.deliveries() > 0) await pauseFor(2)
   }
 
   /** No caller waits any more: what is open waits for its lease and a sweep. */
@@ -98,7 +87,7 @@ export async function startPlanWorld() {
   async function run(plan: Plan) {
     const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }
     await sql.unsafe(TABLES.map((table) => `delete from ${table}`).join(';'))
-    engine = world.engineWith({ limits: { dotShareAtMost: 0.5 } })
+    engine.use(world.engineWith({ limits: { dotShareAtMost: 0.5 } }))
     world.exchanger.delayMs = plan.serverDelayMs
     world.exchanger.script = loggedScript(world.exchanger, logs.mail, scriptOf(plan.server))
     const client = createClient({ node: 'api', url: api.url, key: api.keys.live }, logs.requests)
@@ -135,12 +124,6 @@ export async function startPlanWorld() {
     while ((await within(PATIENCE_MS, calls, 'late')) === 'late') await endLeases(sql, { requests })
   }
 
-  /** The first letter of each key once more, without faults. */
-  async function repeat(letters: Letter[], client: Client): Promise<void> {
-    const firsts = letters.filter(({ key }, i) => key && letters.findIndex((other) => other.key === key) === i)
-    await Promise.all(firsts.map((letter) => client.send(letter)))
-  }
-
   /** The account's statistics, by the hour and by the minute. */
   async function statistics() {
     const HOUR_MS = 3_600_000
@@ -157,7 +140,31 @@ export async function startPlanWorld() {
   return { run, stop }
 }
 
+/** The engine of the plan that runs. `use` sets that of the next plan. */
+function createPlansEngine(first: Engine) {
+  let engine = first
+  let deliveries = 0
+  return {
+    lookUp: (...asked: Parameters<Engine['lookUp']>) => engine.lookUp(...asked),
+    deliver(delivery: Delivery) {
+      deliveries++
+      return engine.deliver(delivery).finally(() => deliveries--)
+    },
+    close: () => engine.close(),
+    deliveries: () => deliveries,
+    use(next: Engine): void {
+      engine = next
+    },
+  }
+}
+
 type Letter = Parameters<Client['send']>[0]
+
+/** The first letter of each key once more, without faults. */
+async function repeat(letters: Letter[], client: Client): Promise<void> {
+  const firsts = letters.filter(({ key }, i) => key && letters.findIndex((other) => other.key === key) === i)
+  await Promise.all(firsts.map((letter) => client.send(letter)))
+}
 
 /** The letter of each call. Letters with one key have the same addresses, and other letters have their own. */
 function lettersOf({ letters, calls }: Plan, n: number): Letter[] {

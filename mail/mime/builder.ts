@@ -45,7 +45,8 @@ export interface MimeMessage {
 export function buildMessage(message: MimeMessage): Buffer[] {
   const { fields, body } = entity(message)
   const head = Buffer.from(`${header(message)}${fields}\r\n`)
-  return joinSmall(head, endsLine(body.at(-1)!) ? body : [...body, CRLF])
+  const last = body.at(-1)
+  return joinSmall(head, last && endsLine(last) ? body : [...body, CRLF])
 }
 
 /** The fields in the order of RFC 5322 3.6; the transport puts its own fields in front. */
@@ -120,9 +121,12 @@ function typeField(attachment: Attachment): string {
     type.value.startsWith('text/') && parameterOf(type, 'charset') === undefined && isUtf8(attachment.content)
   const parameters = isPlainUtf8 ? [['charset', 'utf-8'] as [string, string], ...type.parameters] : type.parameters
   // Some readers keep the line end of a fold within quotes, so quoted values have lines of their own.
-  const [tokens, others] = [true, false].map((token) => parameters.filter(([, text]) => isToken(text) === token))
-  const words = field('Content-Type', showParameterised({ value: type.value, parameters: tokens! })).trimEnd()
-  return `${words}${others!.map(([name, text]) => parameter(name, text)).join('')}\r\n`
+  const [tokens, others] = [
+    parameters.filter(([, text]) => isToken(text)),
+    parameters.filter(([, text]) => !isToken(text)),
+  ]
+  const words = field('Content-Type', showParameterised({ value: type.value, parameters: tokens })).trimEnd()
+  return `${words}${others.map(([name, text]) => parameter(name, text)).join('')}\r\n`
 }
 
 /**

@@ -31,10 +31,10 @@ export function decodeWords(text: string): string {
     const bytes = /b/i.test(encoding) ? fromBase64(encoded) : fromQ(encoded)
     if (!bytes) continue
     const gap = text.slice(end, match.index)
-    const isAdjacent = end > 0 && run !== undefined && GAP.test(gap)
-    if (isAdjacent && run!.charset === charset.toLowerCase()) {
-      run!.bytes.push(bytes)
-      run!.source += gap + source
+    const isAdjacent = end > 0 && GAP.test(gap)
+    if (run && isAdjacent && run.charset === charset.toLowerCase()) {
+      run.bytes.push(bytes)
+      run.source += gap + source
     } else {
       flush()
       if (!isAdjacent) decoded += gap

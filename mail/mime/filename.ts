@@ -8,7 +8,8 @@ const MAX_FILENAME = 255
  * extension stays. Some of them reorder the text after them, so that `gpj.exe` looks like `exe.jpg`.
  */
 export function safeFilename(filename: string): string {
-  const base = filename.toWellFormed().split(/[/\\]/).at(-1)!
+  const path = filename.toWellFormed()
+  const base = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
   // Some systems drop dots and spaces at the end, which would hide the extension from the checks of other systems.
   const name = trimEnd(withoutUnfit(base).trim())
   if (name === '') return 'attachment'

@@ -25,9 +25,9 @@ export function readParameters(text: string): Parameterised {
   let at = start < 0 ? text.length : start
   while (parameters.length < MAX_PARAMETERS) {
     PARAMETER.lastIndex = at
-    const [whole, name, token, quoted] = PARAMETER.exec(text) ?? []
+    const [whole, name = '', token, quoted = ''] = PARAMETER.exec(text) ?? []
     if (whole === undefined) break
-    parameters.push([name!.toLowerCase(), token ?? quoted!.replace(/\\(.)/gs, '$1')])
+    parameters.push([name.toLowerCase(), token ?? quoted.replace(/\\(.)/gs, '$1')])
     at += whole.length
   }
   END.lastIndex = at

@@ -39,7 +39,8 @@ export function fromQuotedPrintable(text: Uint8Array): Buffer {
       at = end - 1
       continue
     }
-    const [high, low] = [DIGITS[text[at + 1] ?? 0]!, DIGITS[text[at + 2] ?? 0]!]
+    const high = DIGITS[text[at + 1] ?? 0] ?? NO_DIGIT
+    const low = DIGITS[text[at + 2] ?? 0] ?? NO_DIGIT
     if (high === NO_DIGIT || low === NO_DIGIT) octets[length++] = octet
     else {
       octets[length++] = (high << 4) | low

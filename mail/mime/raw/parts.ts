@@ -103,14 +103,6 @@ export function createParts(
     for (const [i, frame] of frames.entries()) if (frame.kind === 'multipart') noteDelimiter(frame.delimiter, i)
   }
 
-  /** The line end before a delimiter belongs to the delimiter. */
-  function endPart(ended: MimePart, at: number): void {
-    ended.end = Math.max(at - 2, ended.start)
-    if (isIdentity(ended.encoding)) ended.size = ended.end - ended.start
-    else if (ended.encoding === 'base64') ended.size = Math.floor((ended.size * 3) / 4)
-    else ended.size = Math.max(0, ended.size - 2)
-  }
-
   function add(line: Line): string | undefined {
     const { start, end, number, isEightBit } = line
     if (content[start] === DASH && content[start + 1] === DASH && frames.length > 0) {
@@ -156,6 +148,14 @@ const DASH = 45
 const LF = 10
 
 const isIdentity = (encoding: string) => encoding !== 'base64' && encoding !== 'quoted-printable'
+
+/** The line end before a delimiter belongs to the delimiter. */
+function endPart(part: MimePart, at: number): void {
+  part.end = Math.max(at - 2, part.start)
+  if (isIdentity(part.encoding)) part.size = part.end - part.start
+  else if (part.encoding === 'base64') part.size = Math.floor((part.size * 3) / 4)
+  else part.size = Math.max(0, part.size - 2)
+}
 
 /** Adds a line of encoded text to the size of its part: characters of base64, octets of quoted-printable. */
 function count(part: MimePart, content: Buffer, { start, end }: Line): void {
