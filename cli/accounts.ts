@@ -4,7 +4,7 @@ import { type OperatorLimits, tierOf } from '../server/config/limits.ts'
 import type { Database } from '../server/db/connect.ts'
 import { publicId } from '../server/db/ids.ts'
 import { type Account, createAccount, listAccounts, renameAccount, setTier } from '../server/directory/accounts.ts'
-import { command, Failure, type Print, readName } from './command.ts'
+import { CliError, command, type Print, readNameArgument } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
@@ -13,7 +13,7 @@ import { shortTime, table } from './table.ts'
 export const accountOption = (description = 'The id or name of the account; needed when there are several') =>
   new Option('--account <account>', description)
 
-export const accounts = (print: Print) =>
+export const accountsCommand = (print: Print) =>
   new Command('accounts')
     .summary('Manage accounts: create, list, tier, rename')
     .description('Manage accounts. An account owns domains, keys and messages.')
@@ -26,7 +26,7 @@ const create = (print: Print) =>
   command('create', 'verdict accounts create "Web shop"', 'verdict accounts create Mailer --tier pro')
     .summary('Create an account')
     .description('Create an account. It owns domains, keys and messages.')
-    .argument('<name>', 'Shown wherever people choose one', readName)
+    .argument('<name>', 'Shown wherever people choose one', readNameArgument)
     .option('--tier <tier>', 'How many requests it may make a minute; by default that of DEFAULT_TIER')
     .action(async (name, { tier }) => {
       if (tier !== undefined) checkTier(readLimits(), tier)
@@ -79,7 +79,7 @@ const tier = (print: Print) =>
 const rename = (print: Print) =>
   command('rename', 'verdict accounts rename "Web shop"', 'verdict accounts rename Shop --account "Web shop"')
     .description('Change the name of an account')
-    .argument('<name>', 'Shown wherever people choose one', readName)
+    .argument('<name>', 'Shown wherever people choose one', readNameArgument)
     .addOption(accountOption())
     .action(async (name, { account }) => {
       const renamed = await withDatabase(async (db) => {
@@ -97,7 +97,7 @@ const rename = (print: Print) =>
 function checkTier({ tiers }: OperatorLimits, name: string): void {
   if (name === DEFAULT || Object.hasOwn(tiers, name)) return
   const names = [...Object.keys(tiers), DEFAULT].join(', ')
-  throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
+  throw new CliError('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
 }
 
 /** An account without a tier of its own has that of DEFAULT_TIER. */
@@ -125,10 +125,10 @@ export async function chooseAccount(db: Database, idOrName: string | undefined):
       : accounts.filter(({ id, name }) => name === idOrName || publicId('acc', id) === idOrName)
   if (matches.length === 1) return matches[0]!
   if (matches.length > 1)
-    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
+    throw new CliError('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
   if (idOrName !== undefined)
-    throw new Failure('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
-  throw new Failure('not_found', NO_ACCOUNT)
+    throw new CliError('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
+  throw new CliError('not_found', NO_ACCOUNT)
 }
 
 function linesOf(accounts: Account[]): string {

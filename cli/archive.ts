@@ -7,14 +7,14 @@ import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { confirm, readAddress } from './erase.ts'
 import { eraseInArchive, openArchive } from './history-archive.ts'
 import { table } from './table.ts'
 
-export const archive = (print: Print) =>
+export const archiveCommand = (print: Print) =>
   new Command('archive')
     .summary('Look after the archive of history: list, verify, erase')
     .description(
@@ -56,7 +56,7 @@ const verify = (print: Print) =>
       await openArchive(async (parts) => {
         const all = await daysOf(parts.store)
         if (day !== undefined && !all.includes(day))
-          throw new Failure('not_found', `${parts.store.name} has no day ${day}`)
+          throw new CliError('not_found', `${parts.store.name} has no day ${day}`)
         const days = day === undefined ? all : [day]
         const faults: { day: string; table?: string; fault: string }[] = []
         for (const day of days) {

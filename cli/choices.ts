@@ -10,7 +10,7 @@ import { shortNames } from '../server/db/enum-names.ts'
 // The values that options can have. The help lists them, and a shell completes them.
 
 export const STATUSES = shortNames(DeliveryStatusSchema)
-export const REASONS = shortNames(ReasonSchema)
+export const REASON_CHOICES = shortNames(ReasonSchema)
 export const FEEDBACK_KINDS = shortNames(FeedbackKindSchema)
 export const SUPPRESSION_REASONS = shortNames(SuppressionReasonSchema)
 export const EVIDENCE_KINDS = shortNames(EvidenceKindSchema)

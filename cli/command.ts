@@ -15,7 +15,7 @@ export const EXIT = {
 export type Exit = keyof typeof EXIT
 
 /** Ends a command with a message for the user. */
-export class Failure extends Error {
+export class CliError extends Error {
   readonly exit: Exit
   /** What `--json` prints beside the message. For an API error: its error code, `request_id` and details. */
   readonly json: object
@@ -45,9 +45,9 @@ export type Print = (output: Output) => void
 const NAME_CHARACTERS = 100
 
 /** Reads the argument `<name>` of what a command creates. */
-export function readName(text: string): string {
+export function readNameArgument(text: string): string {
   const fault = nameFault(text.trim(), NAME_CHARACTERS)
-  if (fault) throw new Failure('usage', `<name>: ${fault}`)
+  if (fault) throw new CliError('usage', `<name>: ${fault}`)
   return text.trim()
 }
 

@@ -2,7 +2,7 @@ import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { command, type Print } from './command.ts'
 
 /** A command with what can follow it. */
-interface Step {
+interface CompletedCommand {
   /** The words that lead to the command, each after a space: ` keys list`. Empty for `verdict` itself. */
   path: string
   isGroup: boolean
@@ -21,7 +21,7 @@ interface Word {
 const SCRIPTS = { bash, zsh, fish }
 type Shell = keyof typeof SCRIPTS
 
-export const completion = (print: Print) =>
+export const completionCommand = (print: Print) =>
   command(
     'completion',
     'source <(verdict completion bash)    # in ~/.bashrc',
@@ -39,11 +39,11 @@ export const completion = (print: Print) =>
     })
 
 /** The steps of a command and all below it, read from the definitions that parse the command line. */
-function stepsOf(command: CommandUnknownOpts, path = ''): Step[] {
+function stepsOf(command: CommandUnknownOpts, path = ''): CompletedCommand[] {
   const help = command.createHelp()
   const subcommands = help.visibleCommands(command)
   const options = [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)]
-  const step: Step = {
+  const step: CompletedCommand = {
     path,
     isGroup: subcommands.length > 0,
     words: [
@@ -65,10 +65,10 @@ function stepsOf(command: CommandUnknownOpts, path = ''): Step[] {
   return [step, ...subcommands.flatMap((subcommand) => stepsOf(subcommand, `${path} ${subcommand.name()}`))]
 }
 
-const quotedPaths = (steps: Step[]) => steps.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`]))
+const quotedPaths = (steps: CompletedCommand[]) => steps.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`]))
 
 /** The places where a value is completed, such as ` emails --status`, by the values; none when any value is valid. */
-function valuesOf(steps: Step[]): Map<string, string[]> {
+function valuesOf(steps: CompletedCommand[]): Map<string, string[]> {
   const places = steps.flatMap(({ path, words }) =>
     words.flatMap(({ text, takesValue, values = [] }) =>
       takesValue ? [{ place: `'${path} ${text}'`, values: values.join(' ') }] : [],
@@ -78,7 +78,7 @@ function valuesOf(steps: Step[]): Map<string, string[]> {
   return new Map([...byValues].map(([values, found]) => [values, found.map(({ place }) => place)]))
 }
 
-function bash(steps: Step[]): string {
+function bash(steps: CompletedCommand[]): string {
   return `# Completes verdict in bash.
 _verdict() {
   local word=\${COMP_WORDS[COMP_CWORD]} at= i words=
@@ -101,7 +101,7 @@ ${steps.map(({ path, words }) => `        '${path}') words='${words.map(({ text 
 complete -o default -F _verdict verdict npx`
 }
 
-function zsh(steps: Step[]): string {
+function zsh(steps: CompletedCommand[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
   return `#compdef verdict npx
 # Completes verdict in zsh.
@@ -132,7 +132,7 @@ ${steps
 if [ "$funcstack[1]" = _verdict ]; then _verdict "$@"; else compdef _verdict verdict npx; fi`
 }
 
-function fish(steps: Step[]): string {
+function fish(steps: CompletedCommand[]): string {
   const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", `\\'`)}'`
   const lines = steps.flatMap(({ path, isGroup, words }) => {
     const at = `complete -c verdict -c npx -n ${quoted(`test (__verdict_at) = '${path}'`)}`

@@ -2,10 +2,10 @@ import { checkMigrations, refuseUnusable, UNRELEASED } from '../server/db/applie
 import { createDatabaseClock, type DatabaseClock } from '../server/db/clock.ts'
 import { type ConnectOptions, connect, type Database } from '../server/db/connect.ts'
 import { type DatabaseFault, databaseFault, NO_TABLES } from '../server/db/database-fault.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 import { dataDir, ownDatabase, variables } from './environment.ts'
 
-/** Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used. */
+/** Calls `use` with a database connection and closes it. Throws a CliError when the database cannot be used. */
 export async function withDatabase<Result>(
   use: (db: Database, clock: DatabaseClock) => Promise<Result>,
   options: Pick<ConnectOptions, 'connections' | 'statementMs'> = {},
@@ -29,10 +29,10 @@ export function wayOutOf(fault: DatabaseFault): string {
 }
 
 /** Why the database as a whole cannot be used; undefined for any other error. */
-export function databaseFailure(error: unknown): Failure | undefined {
+export function databaseFailure(error: unknown): CliError | undefined {
   const fault = databaseFault(error)
   if (!fault) return undefined
-  if (fault === NO_TABLES || !fault.canPass) return new Failure('configuration', `${fault.what}\n${wayOutOf(fault)}`)
+  if (fault === NO_TABLES || !fault.canPass) return new CliError('configuration', `${fault.what}\n${wayOutOf(fault)}`)
   const wayOut = ownDatabase() ? fault.wayOut : 'npm start runs it here. Is npm start running?'
-  return new Failure('unavailable', `${fault.what}\n${wayOut}`)
+  return new CliError('unavailable', `${fault.what}\n${wayOut}`)
 }

@@ -45,7 +45,7 @@ export interface DomainFacts {
   keys: { selector: string; state: string; retiresAt?: Date | null }[]
 }
 
-export function factsOf(domain: Domain): DomainFacts {
+export function domainFacts(domain: Domain): DomainFacts {
   const { name, status, verifiedAt, pool, dkimKeys: keys } = domain
   return { name, status, verifiedAt, pool, records: recordsOf(domain), keys }
 }

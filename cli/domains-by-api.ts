@@ -1,5 +1,5 @@
 import { readDomainName } from '../server/domains/name.ts'
-import { Failure, type Output } from './command.ts'
+import { CliError, type Output } from './command.ts'
 import { type DomainFacts, instructions, listText, report, rotation } from './domain-text.ts'
 import { callApi } from './service.ts'
 
@@ -8,7 +8,7 @@ import { callApi } from './service.ts'
 const PATH = '/api/v1/domains'
 
 /** The fields of the service's response that are printed as text. */
-interface Domain {
+interface PrintedDomain {
   domain_id: string
   domain: string
   status: string
@@ -31,7 +31,7 @@ export async function add(url: Url, domain: string, require_tls: boolean | undef
 }
 
 export async function list(url: Url): Promise<Output> {
-  const response = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
+  const response = (await callApi({ url, path: PATH })) as unknown as { domains: PrintedDomain[] }
   return { json: response, text: listText(response.domains.map(factsOf)) }
 }
 
@@ -61,22 +61,27 @@ export async function remove(url: Url, name: string): Promise<Output> {
   return { json: domain, text: `Removed ${domain.domain}.` }
 }
 
-async function call(url: Url, path: string, method: 'POST' | 'PATCH' | 'DELETE', body?: object): Promise<Domain> {
-  return (await callApi({ url, path, method, body })) as unknown as Domain
+async function call(
+  url: Url,
+  path: string,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  body?: object,
+): Promise<PrintedDomain> {
+  return (await callApi({ url, path, method, body })) as unknown as PrintedDomain
 }
 
 const pathOf = async (url: Url, name: string) => `${PATH}/${(await find(url, name)).domain_id}`
 
 /** Finds the domain by its name: the API takes ids, people know names. */
-async function find(url: Url, text: string): Promise<Domain> {
-  const { domains } = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
+async function find(url: Url, text: string): Promise<PrintedDomain> {
+  const { domains } = (await callApi({ url, path: PATH })) as unknown as { domains: PrintedDomain[] }
   const name = readDomainName(text)
   const match = domains.find(({ domain }) => domain === name)
   if (match) return match
-  throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
+  throw new CliError('not_found', `The account has no domain ${text}. See: verdict domains list`)
 }
 
-function factsOf({ domain: name, status, records, dkim, verified_at, pool }: Domain): DomainFacts {
+function factsOf({ domain: name, status, records, dkim, verified_at, pool }: PrintedDomain): DomainFacts {
   return {
     name,
     status,

@@ -18,9 +18,9 @@ import { readDomainName, readSendingDomain } from '../server/domains/name.ts'
 import { makeNextDkimKey } from '../server/domains/rotation.ts'
 import { createDomainVerification } from '../server/domains/verification.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Output, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
-import { factsOf, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
+import { domainFacts, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
 import * as byApi from './domains-by-api.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
@@ -29,7 +29,7 @@ import { urlOption } from './service.ts'
 // A user of the service gives its URL or an API key: each command then calls the API. The operator gives --account, or
 // neither URL nor key: it then works on the database.
 
-export const domains = (print: Print) =>
+export const domainsCommand = (print: Print) =>
   new Command('domains')
     .description('Manage sending domains: add, list, show, verify, rotate, pool, resume, remove')
     .addCommand(add(print))
@@ -55,7 +55,7 @@ const add = (print: Print) =>
       const callsApi = byApi.callsApi({ url, account }) && !verified && warmsUp
       if (callsApi) return print(await byApi.add(url, text, requiresTls))
       const read = readSendingDomain(text)
-      if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
+      if ('fault' in read) throw new CliError('usage', `${text} ${read.fault}.`)
       const { name } = read
       const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
       const status = verified ? 'verified' : 'pending'
@@ -64,7 +64,7 @@ const add = (print: Print) =>
         const requester = operator(accountId)
         return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls, requester })
       })
-      print({ json: view(domain), text: instructions(factsOf(domain), operatorRecords()) })
+      print({ json: view(domain), text: instructions(domainFacts(domain), operatorRecords()) })
     })
 
 const list = (print: Print) =>
@@ -75,7 +75,7 @@ const list = (print: Print) =>
     .action(async ({ account, url }) => {
       if (byApi.callsApi({ url, account })) return print(await byApi.list(url))
       const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
-      print({ json: { domains: domains.map(view) }, text: listText(domains.map(factsOf)) })
+      print({ json: { domains: domains.map(view) }, text: listText(domains.map(domainFacts)) })
     })
 
 /** A command on one domain. */
@@ -91,7 +91,10 @@ const show = (print: Print) =>
     .action(async (text, { account, url }) => {
       if (byApi.callsApi({ url, account })) return print(await byApi.show(url, text))
       print(
-        await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(factsOf(domain)) })),
+        await withDomain(text, account, async (_, domain) => ({
+          json: view(domain),
+          text: report(domainFacts(domain)),
+        })),
       )
     })
 
@@ -108,7 +111,7 @@ const verifyNow: OnDomain = async (db, { id }, clock) => {
   const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
   await createDomainVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
   const domain = (await findDomainById(db, id))!
-  return { json: view(domain), text: report(factsOf(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+  return { json: view(domain), text: report(domainFacts(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }
 
 const rotate = (print: Print) =>
@@ -124,7 +127,7 @@ const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
   const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
   await makeNextDkimKey({ db, sealer, clock }, id, operator(accountId))
   const domain = (await findDomainById(db, id))!
-  return { json: view(domain), text: rotation(factsOf(domain)) }
+  return { json: view(domain), text: rotation(domainFacts(domain)) }
 }
 
 const pool = (print: Print) =>
@@ -142,13 +145,13 @@ const pool = (print: Print) =>
       const { pools } = variables('tiers', 'defaultTier').tiers
       if (name !== TIERS_POOL && !Object.hasOwn(pools, name)) {
         const names = [...Object.keys(pools), TIERS_POOL].join(', ')
-        throw new Failure('usage', `There is no pool ${name}. The pools are ${names}; TIERS_FILE can define others.`)
+        throw new CliError('usage', `There is no pool ${name}. The pools are ${names}; TIERS_FILE can define others.`)
       }
       print(
         await withDomain(text, account, async (db, { id, accountId }) => {
           await changeSettings(db, id, { pool: name === TIERS_POOL ? null : name }, operator(accountId))
           const domain = (await findDomainById(db, id))!
-          return { json: view(domain), text: report(factsOf(domain)) }
+          return { json: view(domain), text: report(domainFacts(domain)) }
         }),
       )
     })
@@ -168,13 +171,13 @@ const resume = (print: Print) =>
     .action(async (text, { account, reason: given }) => {
       const reason = given.trim()
       const fault = reasonFault(reason)
-      if (fault) throw new Failure('usage', `--reason: ${fault}`)
+      if (fault) throw new CliError('usage', `--reason: ${fault}`)
       const { breaker } = variables('tiers', 'defaultTier').tiers
       print(
         await withDomain(text, account, async (db, domain) => {
           const requester = operator(domain.accountId)
           const resumed = await resumeDomain(db, domain, breaker, { requester, reason })
-          if (resumed !== 'resumed') throw new Failure('failed', `${domain.name} is not paused.`)
+          if (resumed !== 'resumed') throw new CliError('failed', `${domain.name} is not paused.`)
           return { json: view(domain), text: `${domain.name} sends again, ten emails a minute at first.` }
         }),
       )
@@ -196,12 +199,12 @@ const remove = (print: Print) =>
 
 type OnDomain = (db: Database, domain: Domain, clock: DatabaseClock) => Promise<Output>
 
-/** Calls `use` with the domain of this name. Throws a Failure when the account has none. */
+/** Calls `use` with the domain of this name. Throws a CliError when the account has none. */
 function withDomain(text: string, account: string | undefined, use: OnDomain): Promise<Output> {
   return withDatabase(async (db, clock) => {
     const name = readDomainName(text)
     const domain = name && (await findDomain(db, (await chooseAccount(db, account)).id, name))
     if (domain) return use(db, domain, clock)
-    throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
+    throw new CliError('not_found', `The account has no domain ${text}. See: verdict domains list`)
   })
 }

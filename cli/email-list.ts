@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { isSought } from '../dashboard/outside-text/comparable.ts'
-import { FEEDBACK_KINDS, REASONS, STATUSES } from './choices.ts'
+import { FEEDBACK_KINDS, REASON_CHOICES, STATUSES } from './choices.ts'
 import { command, type Print } from './command.ts'
-import type { Outcome } from './outcome-text.ts'
+import type { PrintedOutcome } from './outcome-text.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
 
@@ -13,7 +13,7 @@ interface ListedEmail {
   reason?: string
   from: string
   subject: string
-  recipients: (Outcome & { email: string })[]
+  recipients: (PrintedOutcome & { email: string })[]
   /** Absent in a response of 0.2. */
   feedback?: { kind: string; recipient: string; member?: boolean }[]
   sandbox: boolean
@@ -22,7 +22,7 @@ interface ListedEmail {
 
 const PATH = '/api/v1/emails'
 
-export const emails = (print: Print) =>
+export const emailsCommand = (print: Print) =>
   command(
     'emails',
     'verdict emails --status bounced --from 2026-01-31',
@@ -32,7 +32,7 @@ export const emails = (print: Print) =>
     .summary('List sent emails')
     .description('List sent emails, newest first. Filters can be combined.')
     .addOption(new Option('--status <status>', 'Only with this status').choices(STATUSES))
-    .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
+    .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASON_CHOICES))
     .addOption(
       new Option('--feedback <kind>', 'Only came back later, or only with a complaint').choices(FEEDBACK_KINDS),
     )
@@ -71,7 +71,7 @@ export const emails = (print: Print) =>
           }),
       })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
-      const rows = (page.emails as ListedEmail[]).map((email) => rowOf(email, filters.recipient))
+      const rows = (page.emails as ListedEmail[]).map((email) => emailRow(email, filters.recipient))
       const list = table(heading, rows, 'No email matches.')
       print({ json: page, text: pageText(list, page) })
     })
@@ -87,13 +87,13 @@ function readPair(text: string, pairs: Record<string, string> = {}): Record<stri
  * A row names the recipient whose status it shows: the one sought, else one that a report is about, when the email was
  * delivered, else the first that gives the email its status.
  */
-function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
+function emailRow(listed: ListedEmail, sought: string | undefined): string[] {
   const { createdAt, recipients, feedback = [], subject, message_id, sandbox, ...email } = listed
   const isNamed = ({ email }: { email: string }) => sought !== undefined && isSought(email, sought)
   const reportsOf = (one: { email: string }) => feedback.filter(({ recipient }) => recipient === one.email)
   const isReported = (one: { email: string }) =>
     email.status === 'delivered' && reportsOf(one).some(({ member }) => !member)
-  const isWorst = ({ status, reason }: Outcome) => status === email.status && reason === email.reason
+  const isWorst = ({ status, reason }: PrintedOutcome) => status === email.status && reason === email.reason
   const named = recipients.find(isNamed) ?? recipients.find(isReported) ?? recipients.find(isWorst) ?? recipients[0]!
   const { status, reason = '-', ...recipient } = named
   const more = recipients.length - 1
@@ -104,7 +104,7 @@ function rowOf(listed: ListedEmail, sought: string | undefined): string[] {
 }
 
 /** How many recipients failed, where some did and others did not. */
-function differenceOf(recipients: Outcome[]): string {
+function differenceOf(recipients: PrintedOutcome[]): string {
   const failed = recipients.filter(({ status }) => status !== 'delivered').length
   return failed > 0 && failed < recipients.length ? ` (${failed} of ${recipients.length} failed)` : ''
 }

@@ -1,11 +1,11 @@
 import { Command } from '@commander-js/extra-typings'
 import { command, type Print } from './command.ts'
-import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
+import { outcomeText, type PrintedOutcome, recipientText } from './outcome-text.ts'
 import { callApi, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
 
-interface Evidence {
+interface PrintedEvidence {
   mx?: string
   ip?: string
   code?: number
@@ -21,16 +21,16 @@ interface Evidence {
   tried?: { mx: string; ip?: string; phase: string; detail: string }[]
 }
 
-interface Recipient extends Outcome {
+interface PrintedRecipient extends PrintedOutcome {
   email: string
   kind?: string
   retryable?: boolean
   detail?: string
-  smtp?: Evidence
+  smtp?: PrintedEvidence
   suppression?: { scope: string; cause: string; since: string }
 }
 
-interface StoredEmail extends Outcome {
+interface StoredEmail extends PrintedOutcome {
   message_id: string
   sandbox: boolean
   from: string
@@ -48,7 +48,7 @@ interface StoredEmail extends Outcome {
   retried_by?: string[]
   size_bytes: number
   attachments: { filename: string; content_type: string; size_bytes: number }[]
-  recipients: Recipient[]
+  recipients: PrintedRecipient[]
   events: { event_id: string; status: string; recipient: string; timestamp: string }[]
   feedback: { kind: string; reason?: string; reported_at: string; recipient: string; detail?: string }[]
   createdAt: string
@@ -56,7 +56,7 @@ interface StoredEmail extends Outcome {
   expiresAt: string
 }
 
-export const email = (print: Print) =>
+export const emailCommand = (print: Print) =>
   new Command('email')
     .summary('Show a sent email: get')
     .description('Show a sent email. To list emails: verdict emails')
@@ -73,17 +73,17 @@ const get = (print: Print) =>
     .addOption(urlOption())
     .action(async (id, { url }) => {
       const stored = await callApi({ url, path: `/api/v1/emails/${encodeURIComponent(id)}` })
-      print({ json: stored, text: describe(stored as unknown as StoredEmail) })
+      print({ json: stored, text: emailText(stored as unknown as StoredEmail) })
     })
 
 /** The email from its fields to its reports, in the order in which they came about. */
-function describe(email: StoredEmail): string {
+function emailText(email: StoredEmail): string {
   const dryRun = email.sandbox ? ' (dry run: nothing was sent)' : ''
   const kinds = [...new Set(email.feedback.map(({ kind }) => kind))].join(', ')
   const later = kinds && `; reported later: ${kinds}`
   return [
     `${email.message_id}: ${outcomeText(email)}${later}${dryRun}`,
-    ...fieldsOf(email).map(([name, value]) => `  ${`${name}:`.padEnd(12)} ${value}`),
+    ...emailFields(email).map(([name, value]) => `  ${`${name}:`.padEnd(12)} ${value}`),
     ...section('Recipients', email.recipients.map(describeRecipient)),
     ...section(
       'Events',
@@ -102,7 +102,7 @@ function describe(email: StoredEmail): string {
 }
 
 /** The fields that the email has, in the order of a message's header. */
-function fieldsOf(email: StoredEmail): [name: string, value: string][] {
+function emailFields(email: StoredEmail): [name: string, value: string][] {
   const pairs = (map: Record<string, string> = {}) => Object.entries(map).map(([key, value]) => `${key}=${value}`)
   const ms = Date.parse(email.completedAt) - Date.parse(email.createdAt)
   const fields: [string, string | undefined][] = [
@@ -133,7 +133,7 @@ const describeFile = ({ filename, content_type, size_bytes }: StoredEmail['attac
 const section = (heading: string, entries: string[]) =>
   entries.length > 0 ? [`${heading}:`, ...entries.map((entry) => `  ${entry.replaceAll('\n', '\n  ')}`)] : []
 
-function describeRecipient({ detail, smtp, suppression, retryable, ...recipient }: Recipient): string {
+function describeRecipient({ detail, smtp, suppression, retryable, ...recipient }: PrintedRecipient): string {
   const again = retryable ? ' (you may send it again)' : ''
   const suppressed = suppression && `suppressed since ${suppression.since}: ${suppression.cause}, ${suppression.scope}`
   return [
@@ -143,7 +143,7 @@ function describeRecipient({ detail, smtp, suppression, retryable, ...recipient 
 }
 
 /** What the recipient's server said, how the conversation went, and which servers were tried before. */
-function evidence({ tried = [], timings = {}, ...smtp }: Evidence): string[] {
+function evidence({ tried = [], timings = {}, ...smtp }: PrintedEvidence): string[] {
   const phases = Object.entries(timings).map(([phase, ms]) => `${phase} ${ms}`)
   const { code, enhanced, reply, tls } = smtp
   // The text of a reply often begins with its enhanced code.
@@ -162,6 +162,7 @@ function evidence({ tried = [], timings = {}, ...smtp }: Evidence): string[] {
   ]
 }
 
-const transactionOf = ({ transaction }: Pick<Evidence, 'transaction'>) => transaction && `transaction ${transaction}`
+const transactionOf = ({ transaction }: Pick<PrintedEvidence, 'transaction'>) =>
+  transaction && `transaction ${transaction}`
 
 const hostOf = ({ mx, ip }: { mx?: string; ip?: string }) => (mx ?? 'the server') + (ip ? ` [${ip}]` : '')

@@ -1,11 +1,19 @@
 import { command, type Print } from './command.ts'
-import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
-import { readCalendar, readFiles, readHeaders, readKey, readMetadata, readRaw, requireParts } from './send-options.ts'
+import { outcomeText, type PrintedOutcome, recipientText } from './outcome-text.ts'
+import {
+  readCalendar,
+  readFiles,
+  readHeaders,
+  readMetadata,
+  readMime,
+  readSendKey,
+  requireParts,
+} from './send-options.ts'
 import { callApi, dashboardLink, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
 
-interface ExplainedOutcome extends Outcome {
+interface ExplainedOutcome extends PrintedOutcome {
   detail?: string
   smtp?: { mx?: string; code?: number; reply?: string }
 }
@@ -16,7 +24,7 @@ interface SendResult extends ExplainedOutcome {
   recipients?: (ExplainedOutcome & { email: string; kind?: string })[]
 }
 
-export const send = (print: Print) =>
+export const sendCommand = (print: Print) =>
   command(
     'send',
     'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
@@ -53,12 +61,12 @@ export const send = (print: Print) =>
       requireParts({ ...fields, raw })
       const headers: Record<string, string> = {}
       if (sandbox) headers['x-service-sandbox'] = 'true'
-      if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
+      if (idempotencyKey !== undefined) headers['idempotency-key'] = readSendKey(idempotencyKey)
       const body = {
         ...fields,
         reply_to,
         auto_text,
-        raw: await readRaw(raw),
+        raw: await readMime(raw),
         headers: readHeaders(header),
         attachments: await filesOf(attach, calendar),
         metadata: readMetadata(email.metadata),
@@ -67,7 +75,7 @@ export const send = (print: Print) =>
       }
       const call = { url, path: '/api/v1/emails/send', body, headers }
       const result = (await callApi(call)) as unknown as SendResult
-      print({ json: result, text: describe(result, url), exit: result.status === 'delivered' ? 'ok' : 'failed' })
+      print({ json: result, text: sendText(result, url), exit: result.status === 'delivered' ? 'ok' : 'failed' })
     })
 
 async function filesOf(attach: string[] | undefined, calendar: string | undefined) {
@@ -78,7 +86,7 @@ async function filesOf(attach: string[] | undefined, calendar: string | undefine
   return files.length > 0 ? files : undefined
 }
 
-function describe(result: SendResult, url: string | undefined): string {
+function sendText(result: SendResult, url: string | undefined): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''
   const recipients = (result.recipients ?? []).map(
     (recipient) => `\n  ${recipientText(recipient)}: ${describeOutcome(recipient)}`,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readVariables } from '../server/config/config.ts'
 import type { Variables } from '../server/config/variables.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 
 /** The folder of `npm start`. */
 export const dataDir = () => process.env.DATA_DIR || '.verdict'
@@ -41,10 +41,10 @@ export function developmentUrl(): string {
   return instance ? JSON.parse(instance).url : 'http://127.0.0.1:8080'
 }
 
-/** Returns the named variables. Throws one Failure that lists every missing or invalid one. */
+/** Returns the named variables. Throws one CliError that lists every missing or invalid one. */
 export function variables<Name extends keyof Variables>(...names: Name[]): Pick<Variables, Name> {
   const reading = readVariables(environment(), names)
   if ('variables' in reading) return reading.variables
   const lines = reading.faults.map(({ name, why, example }) => `${name} ${why}. Example: ${example}`)
-  throw new Failure('configuration', `${lines.join('\n')}\nOr start a development instance here: npm start`)
+  throw new CliError('configuration', `${lines.join('\n')}\nOr start a development instance here: npm start`)
 }

@@ -13,13 +13,13 @@ import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { countInArchive, eraseInArchive, withOptionalArchive } from './history-archive.ts'
 import { operator } from './operator.ts'
 
-export const erase = (print: Print) =>
+export const eraseCommand = (print: Print) =>
   command(
     'erase',
     'verdict erase ann@example.com --dry-run',
@@ -51,24 +51,24 @@ export const erase = (print: Print) =>
           const inArchive = archived ? [archived.text] : []
           return print({
             json: { ...json, ...(archived && { archive: archived.json }) },
-            text: [describe(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+            text: [rowsText(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
           })
         }
         if (!yes) await confirm(email, account)
         const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(db, sealer)))
         const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
-          if (error instanceof ErasureRuns) throw new Failure('unavailable', RUNS)
-          throw error instanceof LeaseLost ? new Failure('unavailable', TAKEN_OVER) : error
+          if (error instanceof ErasureRuns) throw new CliError('unavailable', RUNS)
+          throw error instanceof LeaseLost ? new CliError('unavailable', TAKEN_OVER) : error
         })
         const archived = await withOptionalArchive((parts) => eraseInArchive(parts, { wanted, accountId })).catch(
           (error: Error) => {
-            throw new Failure('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
+            throw new CliError('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
           },
         )
         const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
         const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
         const inArchive = archived ? [archived.text] : []
-        const lines = [...resumed, describe(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
+        const lines = [...resumed, rowsText(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
         print({
           json: { ...json, resumed: isResumed, ...(archived && { archive: archived.json }) },
           text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
@@ -92,20 +92,20 @@ const ARCHIVE_LEFT = 'The address is erased from the database, but not yet from 
 export function readAddress(text: string): string {
   const email = matchingFormOf(text)
   if (email === undefined)
-    throw new Failure('usage', `${text} is not an address. Expected something like ann@example.com`)
+    throw new CliError('usage', `${text} is not an address. Expected something like ann@example.com`)
   return email
 }
 
 /** An erasure cannot be undone. Without a terminal it needs `--yes`. */
 export async function confirm(email: string, account: string | undefined): Promise<void> {
-  if (!process.stdin.isTTY) throw new Failure('usage', 'An erasure cannot be undone. Confirm it with --yes.')
+  if (!process.stdin.isTTY) throw new CliError('usage', 'An erasure cannot be undone. Confirm it with --yes.')
   const asked = createInterface({ input: process.stdin, output: process.stderr })
   const where = account === undefined ? 'every account' : `the account ${account}`
   const typed = await asked.question(
     `This erases ${email} from ${where} and cannot be undone. Type the address again: `,
   )
   asked.close()
-  if (matchingFormOf(typed.trim()) !== email) throw new Failure('failed', 'Nothing was erased: the addresses differ.')
+  if (matchingFormOf(typed.trim()) !== email) throw new CliError('failed', 'Nothing was erased: the addresses differ.')
 }
 
 async function isPersonOfDashboard(db: Database, email: string): Promise<boolean> {
@@ -143,7 +143,7 @@ function countsView(counts: ErasedRows) {
   }))
 }
 
-function describe(counts: ErasedRows, verb: 'mention' | 'changed'): string {
+function rowsText(counts: ErasedRows, verb: 'mention' | 'changed'): string {
   const rows = sumOf(counts)
   if (rows === 0) return 'No row mentions the address.'
   const byTable: Record<string, number> = {}

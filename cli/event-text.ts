@@ -1,7 +1,7 @@
 import type { EventKind } from '../server/db/event-kinds.ts'
 
 /** The fields of an event in the service's responses that are printed as text. */
-export interface StoredEvent {
+export interface PrintedEvent {
   event_id: string
   event: string
   message_id: string
@@ -18,13 +18,13 @@ export interface StoredEvent {
 }
 
 /** The status of an outcome; for feedback also what was reported: `delivered, complaint`. */
-const STATUS_OF: Record<EventKind, (event: StoredEvent) => string> = {
+const STATUS_OF: Record<EventKind, (event: PrintedEvent) => string> = {
   'email.delivery': ({ status }) => status,
   'email.feedback': ({ status, feedback }) => `${status}, ${feedback}`,
 }
 
 /** What an event says. An event of a kind that this version does not know also has its kind. */
-export function statusOf(stored: StoredEvent): string {
+export function statusOf(stored: PrintedEvent): string {
   const { status, event } = stored
   return STATUS_OF[event as EventKind]?.(stored) ?? `${status}, ${event}`
 }

@@ -1,8 +1,8 @@
 import { Option } from '@commander-js/extra-typings'
 import { EVENT_KINDS } from '../server/db/event-kinds.ts'
-import { FEEDBACK_KINDS, REASONS, STATUSES } from './choices.ts'
-import { command, Failure, type Output, type Print } from './command.ts'
-import { type StoredEvent, statusOf } from './event-text.ts'
+import { FEEDBACK_KINDS, REASON_CHOICES, STATUSES } from './choices.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
+import { type PrintedEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
@@ -16,10 +16,10 @@ interface Dispatch {
   state: string
   workflow_url?: string
   next_attempt_at?: string
-  attempts: Attempt[]
+  attempts: PrintedAttempt[]
 }
 
-interface Attempt {
+interface PrintedAttempt {
   number: number
   started_at: string
   outcome: string
@@ -30,7 +30,7 @@ interface Attempt {
   request?: { url?: string; headers: Record<string, string>; body: string }
 }
 
-export const events = (print: Print) =>
+export const eventsCommand = (print: Print) =>
   command(
     'events',
     'verdict events --status bounced',
@@ -43,7 +43,7 @@ export const events = (print: Print) =>
     .argument('[event_id]')
     .option('--message <message_id>', 'Only events of this message')
     .addOption(new Option('--status <status>', 'Only events with this status').choices(STATUSES))
-    .addOption(new Option('--reason <reason>', 'Only events with this reason').choices(REASONS))
+    .addOption(new Option('--reason <reason>', 'Only events with this reason').choices(REASON_CHOICES))
     .option('--recipient <address>', 'Only events of this recipient')
     .option('--tag <tag>', 'Only events of emails with this tag')
     .option('--tenant <tenant_id>', 'Only events of emails of this tenant')
@@ -68,9 +68,9 @@ export const events = (print: Print) =>
       const filters = { message_id, tenant_id, sandbox, ...others }
       const { from, to, limit, cursor } = options
       if (follow && (eventId ?? from ?? to ?? limit ?? cursor) !== undefined) {
-        throw new Failure('usage', '--follow cannot be combined with an event_id, --from, --to, --limit or --cursor.')
+        throw new CliError('usage', '--follow cannot be combined with an event_id, --from, --to, --limit or --cursor.')
       }
-      if (after !== undefined && !follow) throw new Failure('usage', '--after needs --follow.')
+      if (after !== undefined && !follow) throw new CliError('usage', '--after needs --follow.')
       if (follow) {
         return print({
           json: {},
@@ -78,18 +78,18 @@ export const events = (print: Print) =>
           rest: followEvents(filters, { url, after }),
         })
       }
-      if (requests && eventId === undefined) throw new Failure('usage', '--requests needs an event_id.')
+      if (requests && eventId === undefined) throw new CliError('usage', '--requests needs an event_id.')
       if (eventId === undefined) return print(await listEvents(query(filters), url))
-      if (query(filters)) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
+      if (query(filters)) throw new CliError('usage', 'Filters cannot be combined with an event_id.')
       const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
-      const text = describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }, requests)
+      const text = eventText(event as unknown as PrintedEvent & { dispatches: Dispatch[] }, requests)
       print({ json: event, text })
     })
 
 async function listEvents(filters: string, url: string | undefined): Promise<Output> {
   const page = await callApi({ url, path: `/api/v1/events${filters}` })
   const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'ACKNOWLEDGED', 'MESSAGE', 'EVENT']
-  const rows = (page.events as StoredEvent[]).map((event) => {
+  const rows = (page.events as PrintedEvent[]).map((event) => {
     const { timestamp, reason = '-', recipient, message_id, event_id } = event
     return [timestamp, statusOf(event), reason, recipient, acknowledgement(event), message_id, event_id]
   })
@@ -98,11 +98,11 @@ async function listEvents(filters: string, url: string | undefined): Promise<Out
 }
 
 /** Whether the event is acknowledged, and after how many attempts. */
-function acknowledgement({ attempts, acknowledged_at }: StoredEvent): string {
+function acknowledgement({ attempts, acknowledged_at }: PrintedEvent): string {
   return acknowledged_at ? `yes, ${attempts}` : attempts > 0 ? `no, ${attempts}` : '-'
 }
 
-function describe(event: StoredEvent & { dispatches: Dispatch[] }, showsRequests = false): string {
+function eventText(event: PrintedEvent & { dispatches: Dispatch[] }, showsRequests = false): string {
   const { event_id, reason, recipient, timestamp, message_id, tag, smtp, detail, dispatches } = event
   const reply = smtp?.reply && `  ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}`
   const lines = [
@@ -129,26 +129,33 @@ function describeDispatch(dispatch: Dispatch, showsRequests: boolean): string {
 }
 
 /** The request of an attempt, as it is written in HTTP. */
-function requestLines({ request }: Attempt): string[] {
+function requestLines({ request }: PrintedAttempt): string[] {
   if (!request) return ['The request is not known.']
   const { url = '(the key lacks the scope webhooks.read)', headers, body } = request
   return [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', body]
 }
 
-function describeAttempt({ number, started_at, outcome, status_code, duration_ms, response_excerpt }: Attempt): string {
+function describeAttempt({
+  number,
+  started_at,
+  outcome,
+  status_code,
+  duration_ms,
+  response_excerpt,
+}: PrintedAttempt): string {
   const status = status_code === undefined ? '' : ` (HTTP ${status_code})`
   const duration = duration_ms === undefined ? '' : `, ${duration_ms} ms`
   const excerpt = response_excerpt ? `: ${JSON.stringify(response_excerpt.slice(0, 80))}` : ''
   return `attempt ${number} at ${started_at}: ${outcome}${status}${duration}${excerpt}`
 }
 
-interface Replay {
+interface PrintedReplay {
   event_id: string
   dispatches: { dispatch_id: string; endpoint_id: string }[]
   dispatched_at: string
 }
 
-export const replay = (print: Print) =>
+export const replayCommand = (print: Print) =>
   command(
     'replay',
     'verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
@@ -161,11 +168,11 @@ export const replay = (print: Print) =>
     .addOption(urlOption())
     .action(async (id, { url, endpoint }) => {
       const kind = id.startsWith('evt_') ? 'events' : id.startsWith('msg_') ? 'messages' : undefined
-      if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
+      if (!kind) throw new CliError('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
       const path = `/api/v1/${kind}/${encodeURIComponent(id)}/replay`
       const body = { endpoint_id: endpoint }
       const response = await callApi({ url, path, method: 'POST', body })
-      const replays = (kind === 'events' ? [response] : response.events) as Replay[]
+      const replays = (kind === 'events' ? [response] : response.events) as PrintedReplay[]
       const lines = replays.flatMap(({ event_id, dispatches, dispatched_at }) =>
         dispatches.map(({ dispatch_id, endpoint_id }) => {
           return `${event_id}: ${dispatch_id} to ${endpoint_id}, accepted at ${dispatched_at}`

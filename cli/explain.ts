@@ -10,12 +10,12 @@ import { reasonNames } from '../server/db/outcome-names.ts'
 import type { FailedRecipient } from '../server/inbound/diagnosis.ts'
 import { kindAgainst, mailboxOf } from '../server/inbound/member.ts'
 import { type Report, readReport } from '../server/inbound/report.ts'
-import { command, Failure, type Output, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 
 export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
 const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
 
-export const explain = (print: Print) =>
+export const explainCommand = (print: Print) =>
   command(
     'explain',
     'verdict explain "550 5.1.1 User unknown"',
@@ -42,18 +42,18 @@ export const explain = (print: Print) =>
     .option('--ours <name...>', 'Names that the server may have for the sender: HELO name, addresses, domains')
     .action(async (text, { file, phase, mx = '', to, ours }) => {
       if (file !== undefined && text !== undefined)
-        throw new Failure('usage', 'reply: is not read beside --file. Give one of them.')
+        throw new CliError('usage', 'reply: is not read beside --file. Give one of them.')
       if (file !== undefined) return print(shownReport(await reportIn(file), to))
-      if (text === undefined) throw new Failure('usage', 'reply: is missing. Give a reply, or a mail with --file.')
+      if (text === undefined) throw new CliError('usage', 'reply: is missing. Give a reply, or a mail with --file.')
       const explanation = explanationOf(text, { phase, mx, recipient: to, ours })
-      print({ json: explanation, text: textOf(explanation) })
+      print({ json: explanation, text: explanationText(explanation) })
     })
 
 async function reportIn(file: string): Promise<Report> {
   try {
     return await readReport(await readFile(file))
   } catch (error) {
-    throw new Failure('usage', `${file} cannot be read: ${(error as Error).message}`)
+    throw new CliError('usage', `${file} cannot be read: ${(error as Error).message}`)
   }
 }
 
@@ -73,7 +73,9 @@ function shownReport(report: Report, recipient: string | undefined): Output {
     }
   }
   const failures = report.failures.map((failure) => explainedFailure(failure, recipient))
-  const text = failures.map(({ recipient, ...rest }) => `bounce of ${recipient ?? 'the recipient'}\n${textOf(rest)}`)
+  const text = failures.map(
+    ({ recipient, ...rest }) => `bounce of ${recipient ?? 'the recipient'}\n${explanationText(rest)}`,
+  )
   return { json: { report: 'bounce', failures }, text: text.join('\n\n') }
 }
 
@@ -117,11 +119,11 @@ interface Explanation {
   failed?: string
 }
 
-/** Says how a reply is read. Throws a Failure when the text is no reply. */
+/** Says how a reply is read. Throws a CliError when the text is no reply. */
 export function explanationOf(text: string, { phase, mx, recipient, ours }: Placed): Explanation {
   const [, code, words = ''] = REPLY.exec(text.trim()) ?? []
   if (code === undefined)
-    throw new Failure('usage', 'reply: begins with no code. Write it as the server did: "550 5.1.1 no"')
+    throw new CliError('usage', 'reply: begins with no code. Write it as the server did: "550 5.1.1 no"')
   const lines = words.split(new RegExp(`\\r?\\n| (?=${code}[ -])`)).map((line) => line.replace(/^[2-5]\d\d[ -]/, ''))
   const reply = toReply({ code: Number(code), lines })
   const { outcome, reading } = classify({ phase, reply, mx, names: { recipient, ours } })
@@ -148,7 +150,7 @@ const SUPPRESSES: Record<Kind, string> = {
   full: 'at its third incident within 30 days, for 7 days',
 }
 
-function textOf({ state, reason, retryable, suppresses, member, failed, ...evidence }: Explanation): string {
+function explanationText({ state, reason, retryable, suppresses, member, failed, ...evidence }: Explanation): string {
   const outcome = [state, reason].filter((word) => word).join('/') + (retryable ? ' (you may send it again)' : '')
   const { read_as, kind, decided_by, words } = evidence
   if (read_as === undefined) return outcome

@@ -8,7 +8,7 @@ import { readAddress, reporter, searchDatabase } from './erase.ts'
 import { exportInArchive, withOptionalArchive } from './history-archive.ts'
 import { writePieces, wroteTo } from './output-file.ts'
 
-export const exportAddress = (print: Print) =>
+export const exportCommand = (print: Print) =>
   command('export', 'verdict export ann@example.com --output ann.json', 'verdict export ann@example.com')
     .summary('Write everything that the database holds about an address (GDPR, Article 15)')
     .description(

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { Failure, type Output } from './command.ts'
-import { type StoredEvent, statusOf } from './event-text.ts'
+import { CliError, type Output } from './command.ts'
+import { type PrintedEvent, statusOf } from './event-text.ts'
 import { callPatiently, query } from './service.ts'
 
 /** How long a call waits for an event. */
@@ -34,17 +34,17 @@ export async function* followEvents(
 }
 
 interface Changes {
-  events: { event: StoredEvent; position: string }[]
+  events: { event: PrintedEvent; position: string }[]
   position: string
 }
 
 function reportOutage(error: unknown): void {
-  if (!(error instanceof Failure && error.exit === 'unavailable')) throw error
+  if (!(error instanceof CliError && error.exit === 'unavailable')) throw error
   console.error(error.message)
 }
 
 /** Columns of one width for all events: a table would have to know the later ones. */
-function lineOf(event: StoredEvent): string {
+function lineOf(event: PrintedEvent): string {
   const { timestamp, reason = '-', recipient, message_id, event_id } = event
   return [timestamp, statusOf(event).padEnd(22), reason.padEnd(22), message_id, event_id, recipient].join('  ')
 }

@@ -6,13 +6,13 @@ import {
   type SearchParts,
 } from '../server/archive/addresses.ts'
 import { withArchive } from '../server/archive/open.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 import { variables } from './environment.ts'
 
-/** Opens the archive that `HISTORY_ARCHIVE` names. Throws a Failure without one. */
+/** Opens the archive that `HISTORY_ARCHIVE` names. Throws a CliError without one. */
 export async function openArchive<T>(use: (parts: SearchParts) => Promise<T>): Promise<T> {
   const opened = await withOptionalArchive(async (parts) => ({ result: await use(parts).catch(blame(parts)) }))
-  if (!opened) throw new Failure('configuration', 'HISTORY_ARCHIVE is not set. Example: s3://verdict-history/eu')
+  if (!opened) throw new CliError('configuration', 'HISTORY_ARCHIVE is not set. Example: s3://verdict-history/eu')
   return opened.result
 }
 
@@ -47,12 +47,12 @@ export async function* exportInArchive(parts: SearchParts, search: ArchiveSearch
   }
 }
 
-/** Throws the error as a Failure that names the archive: it would pass for a fault of the database. */
+/** Throws the error as a CliError that names the archive: it would pass for a fault of the database. */
 const blame =
   ({ store }: SearchParts) =>
   (error: Error): never => {
-    if (error instanceof Failure) throw error
-    throw new Failure('failed', `The archive ${store.name} cannot be used: ${error.message}`)
+    if (error instanceof CliError) throw error
+    throw new CliError('failed', `The archive ${store.name} cannot be used: ${error.message}`)
   }
 
 function described(days: Record<string, number>, what: string) {

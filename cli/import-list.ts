@@ -1,7 +1,7 @@
 import { type AddressList, type Choices, readAddressList } from '../address-files/address-list.ts'
 import { type Condition, shownCounts } from '../address-files/states.ts'
 import { AddressFileFault, type Counts } from '../address-files/table.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 
 /** How a file was understood, before anything is changed. */
 export interface Understood {
@@ -21,7 +21,7 @@ export function readList(name: string, bytes: Uint8Array, choices: Choices): Add
     return readAddressList(bytes, choices)
   } catch (error) {
     if (!(error instanceof AddressFileFault)) throw error
-    throw new Failure('usage', [`${name}: ${error.message}`, ...waysOut(error)].join('\n'))
+    throw new CliError('usage', [`${name}: ${error.message}`, ...waysOut(error)].join('\n'))
   }
 }
 
@@ -36,7 +36,7 @@ function waysOut({ columns, states: [state] }: AddressFileFault): string[] {
 /** Reads `--where <column>=<value>,...`, which may be repeated. */
 export function conditionsOf(text: string, before: Condition[] = []): Condition[] {
   const [, column, values] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (!column) throw new Failure('usage', `--where ${text}: it must be <column>=<value>,...`)
+  if (!column) throw new CliError('usage', `--where ${text}: it must be <column>=<value>,...`)
   return [...before, { column: column.trim(), values: values!.split(',') }]
 }
 

@@ -3,7 +3,7 @@ import { matchingFormOf } from '../mail/address.ts'
 import { type ImportResponse, invalidText } from './import-response.ts'
 
 /** What an import would do, with the first ten of each kind. */
-interface Preview {
+interface PrintedPreview {
   /** Addresses that it would add. */
   new: number
   /** Addresses that are suppressed already, and repetitions. */
@@ -19,7 +19,7 @@ interface Preview {
 export async function previewOf(
   parts: Iterable<Line[]>,
   dryRun: (part: Line[]) => Promise<ImportResponse>,
-): Promise<Preview> {
+): Promise<PrintedPreview> {
   let preview = emptyPreview()
   const service = {
     formOf: matchingFormOf,
@@ -33,7 +33,7 @@ export async function previewOf(
   return { new: added, ...counts, first_new: firstAdded, first_known: firstKnown, first_invalid: firstInvalid }
 }
 
-export function describePreview(preview: Preview): string {
+export function describePreview(preview: PrintedPreview): string {
   const { invalid, total, first_new, first_known, first_invalid } = preview
   return [
     `Dry run: nothing was imported. Of ${total} addresses:`,

@@ -1,6 +1,6 @@
 import type { Invalid, Refusal } from '../address-files/import-preview.ts'
 
-export interface Counts {
+export interface ImportCounts {
   imported: number
   already_suppressed: number
   invalid: number
@@ -8,7 +8,7 @@ export interface Counts {
 }
 
 /** The service's response to one request of an import. */
-export type ImportResponse = Counts & {
+export type ImportResponse = ImportCounts & {
   errors: Refusal[]
   /** The first addresses of each kind, of a dry run. */
   preview?: { added?: string[]; known?: string[] }

@@ -8,19 +8,19 @@ import { matchingFormOf } from '../mail/address.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { newId, publicId } from '../server/db/ids.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { conditionsOf, describeUnderstood, readList, type Understood, understoodOf } from './import-list.ts'
 import { describePreview, previewOf } from './import-preview.ts'
-import { type Counts, type ImportResponse, invalidText } from './import-response.ts'
+import { type ImportCounts, type ImportResponse, invalidText } from './import-response.ts'
 import { callApi, callPatiently, urlOption } from './service.ts'
 
 /** How many invalid lines the text output lists. `--json` lists all of them. */
 const LISTED_ERRORS = 20
 
 /** The sum of all responses so far, with line numbers. */
-type ImportResult = Counts & { import_id: string; errors: Invalid[]; understood: Understood }
+type ImportResult = ImportCounts & { import_id: string; errors: Invalid[]; understood: Understood }
 
-export const importList = (print: Print) =>
+export const importCommand = (print: Print) =>
   command(
     'import',
     'verdict import unsubscribed.csv --reason complaint',
@@ -80,28 +80,31 @@ export const importList = (print: Print) =>
           const response = await send(part, { import_id }).catch((error) => {
             throw stopped(error, chunk[0]!, result)
           })
-          add(result, part, response)
+          addResponse(result, part, response)
         }
         console.error(`${result.total} read, up to line ${chunk.at(-1)!.line}`)
       }
       result.errors.sort((a, b) => a.line - b.line)
-      print({ json: result, text: none ?? describe(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
+      print({ json: result, text: none ?? importText(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
     })
 
 /** Adds the response to a request with these lines to the result. */
-function add(result: ImportResult, lines: AddressLine[], response: ImportResponse): void {
+function addResponse(result: ImportResult, lines: AddressLine[], response: ImportResponse): void {
   for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) result[count] += response[count]
   result.errors.push(...invalidOf(lines, response.errors))
 }
 
 /** The error of a request, with the result of the requests before it: their addresses stay imported. */
 function stopped(error: unknown, { line }: AddressLine, result: ImportResult): unknown {
-  if (!(error instanceof Failure) || result.total === 0) return error
+  if (!(error instanceof CliError) || result.total === 0) return error
   const progress = `The valid addresses before line ${line} are imported. It does no harm to import them again.`
-  return new Failure(error.exit, [error.message, progress, describe(result)].join('\n'), { ...error.json, ...result })
+  return new CliError(error.exit, [error.message, progress, importText(result)].join('\n'), {
+    ...error.json,
+    ...result,
+  })
 }
 
-function describe({ imported, already_suppressed, invalid, import_id, errors }: ImportResult): string {
+function importText({ imported, already_suppressed, invalid, import_id, errors }: ImportResult): string {
   const counts = `${imported} imported, ${already_suppressed} already suppressed, ${invalid} skipped`
   const shown = errors.slice(0, LISTED_ERRORS).map(invalidText)
   const more = errors.length > LISTED_ERRORS ? [`  and ${errors.length - LISTED_ERRORS} more: --json lists them`] : []
@@ -122,7 +125,7 @@ const nameOf = (file: string) => (file === '-' ? 'standard input' : file)
 /** The bytes of a file; `-` is standard input. */
 async function bytesOf(file: string): Promise<Uint8Array> {
   return (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
-    throw new Failure('usage', `${nameOf(file)} cannot be read: ${error.message}`)
+    throw new CliError('usage', `${nameOf(file)} cannot be read: ${error.message}`)
   })
 }
 
@@ -133,9 +136,9 @@ async function domainsOf(url: string | undefined, addresses: readonly AddressLin
     const { domains } = (await callApi({ url, path: '/api/v1/domains' })) as { domains: { domain: string }[] }
     return domains.map(({ domain }) => domain)
   } catch (error) {
-    const isRefused = error instanceof Failure && (error.json as { error?: string }).error === 'insufficient_scope'
+    const isRefused = error instanceof CliError && (error.json as { error?: string }).error === 'insufficient_scope'
     if (!isRefused) throw error
     const wayOut = 'Use a key with the scope domains.read, or import them, too, with --own-domains.'
-    throw new Failure('usage', `The key may not list the account's domains, whose addresses are left out. ${wayOut}`)
+    throw new CliError('usage', `The key may not list the account's domains, whose addresses are left out. ${wayOut}`)
   }
 }

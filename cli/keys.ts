@@ -4,12 +4,12 @@ import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../s
 import { SCOPES, SCOPES_OF } from '../server/access/scopes.ts'
 import { parsePublicId, publicId } from '../server/db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Print, readName } from './command.ts'
+import { CliError, command, type Print, readNameArgument } from './command.ts'
 import { withDatabase } from './database.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
-export const keys = (print: Print) =>
+export const keysCommand = (print: Print) =>
   new Command('keys')
     .description('Manage API keys: create, list, revoke')
     .addCommand(create(print))
@@ -25,7 +25,7 @@ const create = (print: Print) =>
   )
     .summary('Create an API key')
     .description('Create an API key. The key is shown once; only its hash is stored.')
-    .argument('<name>', 'Shown wherever people choose one', readName)
+    .argument('<name>', 'Shown wherever people choose one', readNameArgument)
     .addOption(accountOption())
     .option('--test', 'Create a test key: its sends are dry runs, and it changes nothing')
     .option(
@@ -42,7 +42,7 @@ const create = (print: Print) =>
         return createKey(db, clock, { accountId, name, kind, scopes, expiresAt, requester: operator(accountId) })
       })
       const text = `Created key ${publicId('key', apiKey.id)} "${apiKey.name}". It is shown only once:\n\n  ${key}\n`
-      print({ json: { ...view(apiKey), key }, text })
+      print({ json: { ...keyJson(apiKey), key }, text })
     })
 
 const list = (print: Print) =>
@@ -52,9 +52,9 @@ const list = (print: Print) =>
     .action(async ({ account }) => {
       await withDatabase(async (db, clock) => {
         const keys = await listKeys(db, (await chooseAccount(db, account)).id)
-        const rows = keys.map((key) => rowOf(key, clock.now()))
+        const rows = keys.map((key) => keyRow(key, clock.now()))
         const heading = ['KEY', 'NAME', 'BEGINS', 'STATE', 'LAST USED', 'SCOPES']
-        print({ json: { keys: keys.map(view) }, text: table(heading, rows, 'The account has no key.') })
+        print({ json: { keys: keys.map(keyJson) }, text: table(heading, rows, 'The account has no key.') })
       })
     })
 
@@ -66,19 +66,19 @@ const revoke = (print: Print) =>
     .addOption(accountOption())
     .action(async (keyId, { account }) => {
       const id = parsePublicId('key', keyId)
-      if (!id) throw new Failure('usage', `${keyId} is not the id of a key. See: verdict keys list`)
+      if (!id) throw new CliError('usage', `${keyId} is not the id of a key. See: verdict keys list`)
       const apiKey = await withDatabase(async (db) => {
         const { id: accountId } = await chooseAccount(db, account)
         return revokeKey(db, accountId, id, operator(accountId))
       })
-      if (!apiKey) throw new Failure('not_found', `The account has no key ${keyId}. See: verdict keys list`)
-      print({ json: view(apiKey), text: `Revoked key ${keyId} "${apiKey.name}".` })
+      if (!apiKey) throw new CliError('not_found', `The account has no key ${keyId}. See: verdict keys list`)
+      print({ json: keyJson(apiKey), text: `Revoked key ${keyId} "${apiKey.name}".` })
     })
 
 function readScopes(kind: KeyKind, text: string): string[] {
   const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))]
   const refused = scopesRefused(kind, scopes)
-  if (refused) throw new Failure('usage', refused)
+  if (refused) throw new CliError('usage', refused)
   return scopes
 }
 
@@ -92,18 +92,18 @@ function readExpiry(text: string, nowMs: number): Date {
     ? new Date(nowMs + Number(count) * HOURS[unit as 'h' | 'd'] * 3_600_000)
     : new Date(isDate ? text : Number.NaN)
   if (at.getTime() > nowMs) return at
-  throw new Failure(
+  throw new CliError(
     'usage',
     `--expires ${text}: must be a time in the future, such as 12h, 90d, 2030-01-31 or 2030-01-31T12:00:00Z`,
   )
 }
 
-function rowOf(key: ApiKey, nowMs: number): string[] {
+function keyRow(key: ApiKey, nowMs: number): string[] {
   const { id, name, hint, lastUsedAt, scopes } = key
-  return [publicId('key', id), name, `${hint}...`, stateOf(key, nowMs), shortTime(lastUsedAt), scopes.join(',')]
+  return [publicId('key', id), name, `${hint}...`, keyState(key, nowMs), shortTime(lastUsedAt), scopes.join(',')]
 }
 
-function stateOf({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string {
+function keyState({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string {
   if (revokedAt) return `revoked ${shortTime(revokedAt)}`
   if (expiresAt && expiresAt.getTime() <= nowMs) return `expired ${shortTime(expiresAt)}`
   const kind = test ? 'test' : 'live'
@@ -111,7 +111,7 @@ function stateOf({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string 
 }
 
 /** A key as `--json` prints it. */
-export function view(key: ApiKey) {
+export function keyJson(key: ApiKey) {
   return {
     key_id: publicId('key', key.id),
     account_id: publicId('acc', key.accountId),

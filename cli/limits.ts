@@ -3,7 +3,7 @@ import { callApi, urlOption } from './service.ts'
 import { NOT_COUNTED, table } from './table.ts'
 
 /** The fields of the service's response that are printed as text. */
-interface Limits {
+interface PrintedLimits {
   tier: string
   requests_per_minute: number
   sizes: Record<string, number>
@@ -18,7 +18,7 @@ interface Limits {
   }
 }
 
-export const limits = (print: Print) =>
+export const limitsCommand = (print: Print) =>
   command('limits', 'verdict limits', 'verdict limits --json | jq .requests_per_minute')
     .summary('Show the limits of the account')
     .description(
@@ -27,10 +27,10 @@ export const limits = (print: Print) =>
     .addOption(urlOption())
     .action(async ({ url }) => {
       const response = await callApi({ url, path: '/api/v1/limits' })
-      print({ json: response, text: describe(response as unknown as Limits) })
+      print({ json: response, text: limitsText(response as unknown as PrintedLimits) })
     })
 
-function describe({ tier, requests_per_minute, sizes, counts, domains, month }: Limits): string {
+function limitsText({ tier, requests_per_minute, sizes, counts, domains, month }: PrintedLimits): string {
   const rows = Object.entries({ ...counts, ...sizes }).map(([name, limit]) => [
     name.replaceAll('_', ' '),
     String(limit),
@@ -51,7 +51,7 @@ function describe({ tier, requests_per_minute, sizes, counts, domains, month }: 
   ].join('\n')
 }
 
-function describeMonth({ quota, used, ends_at }: Limits['month']): string {
+function describeMonth({ quota, used, ends_at }: PrintedLimits['month']): string {
   const end = `until ${ends_at.slice(0, 10)} 00:00 UTC`
   if (quota === null) return `This month: ${used} emails, without a quota, ${end}`
   return `This month: ${used} of ${quota} emails (${Math.floor((used / quota) * 100)} %), ${end}`

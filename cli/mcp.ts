@@ -1,10 +1,10 @@
-import { command, Failure, type Output, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 import { MOST_AN_HOUR } from './mcp/approval.ts'
 import { hasKey, urlOption } from './service.ts'
 
 const GUIDE = '\nHow a host starts it, and what each tool does: docs/mcp.md, or /guides/mcp of the service'
 
-export const mcp = (print: Print) =>
+export const mcpCommand = (print: Print) =>
   command('mcp', 'verdict mcp', 'verdict mcp --allow-live --url https://verdict.example.com')
     .summary('Serve tools to an agent over MCP')
     .description(
@@ -17,7 +17,7 @@ export const mcp = (print: Print) =>
     .addOption(urlOption())
     .addHelpText('after', GUIDE)
     .action(({ allowLive = false, url }) => {
-      if (!hasKey(url)) throw new Failure('configuration', 'VERDICT_API_KEY must be set to the key of the agent.')
+      if (!hasKey(url)) throw new CliError('configuration', 'VERDICT_API_KEY must be set to the key of the agent.')
       const sends = allowLive ? 'It can send email.' : 'Every send is a dry run.'
       print({
         json: {},

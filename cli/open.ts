@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parsePublicId } from '../server/db/ids.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { dashboardLink, urlOption } from './service.ts'
 
-export const open = (print: Print) =>
+export const openCommand = (print: Print) =>
   command('open', 'verdict open', 'verdict open msg_01jx3c7w5fe9c8m0t1q2r3s4v5')
     .summary('Open the dashboard at a message')
     .description(
@@ -16,10 +16,10 @@ export const open = (print: Print) =>
     .addOption(urlOption())
     .action(async (messageId, { print: isPrinted, url }) => {
       if (messageId !== undefined && !parsePublicId('msg', messageId))
-        throw new Failure('usage', `${messageId} must be the identifier of a message: msg_ and 26 characters.`)
+        throw new CliError('usage', `${messageId} must be the identifier of a message: msg_ and 26 characters.`)
       const link = dashboardLink(url, messageId)
       const opener = isPrinted || !process.stdout.isTTY ? undefined : openerFor(process.platform, process.env)
-      const isOpened = opener !== undefined && (await start(opener, link))
+      const isOpened = opener !== undefined && (await startOpener(opener, link))
       print({ json: { url: link, opened: isOpened }, text: link })
     })
 
@@ -33,7 +33,7 @@ export function openerFor(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Op
 }
 
 /** Whether the program could be started. It goes on after this command. */
-async function start([command, ...args]: Opener, link: string): Promise<boolean> {
+async function startOpener([command, ...args]: Opener, link: string): Promise<boolean> {
   const child = spawn(command, [...args, link], { stdio: 'ignore', detached: true })
   child.unref()
   return Promise.race([once(child, 'spawn').then(() => true), once(child, 'error').then(() => false)])

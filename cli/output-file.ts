@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { open, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Failure, type Output } from './command.ts'
+import { CliError, type Output } from './command.ts'
 
 /**
  * Writes pieces of text to a new file, which only its owner may read, or without a path to standard output. After a

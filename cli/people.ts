@@ -8,14 +8,14 @@ import { listMembers, type Member } from '../server/access/people/members.ts'
 import { publicId } from '../server/db/ids.ts'
 import { ROLES } from '../server/db/people-schema.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { developmentUrl, variables } from './environment.ts'
-import { view as keyView } from './keys.ts'
+import { keyJson as keyView } from './keys.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
-export const people = (print: Print) =>
+export const peopleCommand = (print: Print) =>
   new Command('people')
     .summary('Manage the people who use the dashboard: list, set-up, invite, remove')
     .description('Manage the people who use the dashboard.')
@@ -67,7 +67,7 @@ const invite = (print: Print) =>
       const invited = await withDatabase(async (db, clock) => {
         const { id: accountId, name } = await chooseAccount(db, account)
         const created = await inviteTo(db, clock, operator(accountId), { email, role, isMailed })
-        if (!created) throw new Failure('usage', `${email} already belongs to account "${name}".`)
+        if (!created) throw new CliError('usage', `${email} already belongs to account "${name}".`)
         return created
       })
       const next = isMailed
@@ -92,7 +92,7 @@ const remove = (print: Print) =>
       const { member, keys } = await withDatabase(async (db, clock) => {
         const { id: accountId } = await chooseAccount(db, account)
         const member = (await listMembers(db, accountId)).find((member) => member.email === email)
-        if (!member) throw new Failure('not_found', `The account has no person ${email}. See: verdict people list`)
+        if (!member) throw new CliError('not_found', `The account has no person ${email}. See: verdict people list`)
         return removeMember({ db, clock }, operator(accountId), { personId: member.personId, revokeKeys })
       })
       const json = { ...view(member), keys: keys.map(keyView) }
@@ -112,7 +112,7 @@ function keysInWords(keys: ApiKey[]): string {
 
 function readEmail(text: string): string {
   const email = personEmail(text)
-  if (email === undefined) throw new Failure('usage', `${text} is not an address that a person can sign in with.`)
+  if (email === undefined) throw new CliError('usage', `${text} is not an address that a person can sign in with.`)
   return email
 }
 

@@ -14,13 +14,13 @@ import {
 } from '../server/receipts/receipt-keys.ts'
 import { findSentOctets } from '../server/receipts/sent-octets.ts'
 import { verifyReceipt } from '../server/receipts/verify-receipt.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { ask, callApi, urlOption } from './service.ts'
 import { shortTime, table } from './table.ts'
 
-export const receipt = (print: Print) =>
+export const receiptCommand = (print: Print) =>
   command('receipt', 'verdict receipt msg_01jv3k8m5nfq0s2x7w9y4z6t1c > receipt.jws')
     .summary('Get the signed receipt of an email, verify one, or rotate the keys')
     .description("Get the signed receipt of an email. It proves to others what the recipient's server said.")
@@ -51,10 +51,10 @@ const verify = (print: Print) =>
       const verification = await verifyReceipt(jws, await readKeySet(jwks), issuer)
       if ('fault' in verification) {
         const { fault, why } = verification
-        throw new Failure('failed', `The receipt proves nothing (${fault}). ${why}`, { fault })
+        throw new CliError('failed', `The receipt proves nothing (${fault}). ${why}`, { fault })
       }
       const { claims, kid } = verification
-      const lines = describe(claims, kid, issuer === undefined)
+      const lines = receiptLines(claims, kid, issuer === undefined)
       const compared = copy && compare(copy, claims.digest)
       const text = [...lines, ...(compared ? [compared.text] : [])].join('\n')
       const json = { valid: true, kid, claims, ...(compared && { message_matches: compared.matches }) }
@@ -66,7 +66,7 @@ async function readInput(file: string): Promise<Buffer> {
   try {
     return await readFile(file)
   } catch (error) {
-    throw new Failure('usage', `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
+    throw new CliError('usage', `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
   }
 }
 
@@ -97,10 +97,10 @@ async function readKeySet(jwks: string): Promise<JSONWebKeySet> {
   const set = isUrl(jwks) ? (await ask({ url: jwks, path: '' })).body : parseJson((await readInput(jwks)).toString())
   const { keys } = set as { keys?: unknown }
   if (Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null)) return { keys }
-  throw new Failure('usage', `${jwks} is not a key set (JSON with a list "keys").`)
+  throw new CliError('usage', `${jwks} is not a key set (JSON with a list "keys").`)
 }
 
-function describe(claims: ReceiptClaims, kid: string, isIssuerUnchecked: boolean): string[] {
+function receiptLines(claims: ReceiptClaims, kid: string, isIssuerUnchecked: boolean): string[] {
   const { iss, sub, iat, from_domain, created_at, digest, sandbox, recipients } = claims
   const signedAt = new Date(iat * 1_000).toISOString()
   return [

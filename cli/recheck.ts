@@ -4,13 +4,13 @@ import { publicId } from '../server/db/ids.ts'
 import { run } from '../server/db/statement.ts'
 import { type DoubtfulEntry, type Recheck, recheckSuppressions } from '../server/inbound/recheck.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure, type Output, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { table } from './table.ts'
 
-export const recheck = (print: Print) =>
+export const recheckCommand = (print: Print) =>
   command('recheck', 'verdict suppression recheck', 'verdict suppression recheck --since 2026-01-31 --apply')
     .summary('Judge the bounces that suppressed addresses again')
     .description(
@@ -49,7 +49,7 @@ function shownRecheck({ judged, unknown, doubtful, removed }: Recheck & { remove
 
 function readDate(text: string): Date {
   const date = new Date(text)
-  if (Number.isNaN(date.getTime())) throw new Failure('usage', `${text} is not a date, such as 2026-01-31.`)
+  if (Number.isNaN(date.getTime())) throw new CliError('usage', `${text} is not a date, such as 2026-01-31.`)
   return date
 }
 

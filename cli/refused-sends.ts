@@ -5,7 +5,7 @@ import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
 
 /** The fields of the service's response that are printed as text. */
-interface RefusedSend {
+interface PrintedRefusedSend {
   at: string
   error: string
   message: string
@@ -15,7 +15,7 @@ interface RefusedSend {
   count: number
 }
 
-export const refusedSends = (print: Print) =>
+export const refusedSendsCommand = (print: Print) =>
   command(
     'refused-sends',
     'verdict refused-sends --error rate_limit_exceeded',
@@ -34,7 +34,7 @@ export const refusedSends = (print: Print) =>
     .addOption(urlOption())
     .action(async ({ url, ...filters }) => {
       const json = await callApi({ url, path: `/api/v1/refused-sends${query(filters)}` })
-      const { refused_sends: refused, not_stored } = json as { refused_sends: RefusedSend[]; not_stored: number }
+      const { refused_sends: refused, not_stored } = json as { refused_sends: PrintedRefusedSend[]; not_stored: number }
       const rows = refused.map((one) => [
         one.at,
         String(one.count),

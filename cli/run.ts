@@ -1,6 +1,6 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import packageJson from '../package.json' with { type: 'json' }
-import { EXIT, Failure, type Output, type Print } from './command.ts'
+import { CliError, EXIT, type Output, type Print } from './command.ts'
 import { beginCommand, notUnderstood } from './service.ts'
 
 /** Loaded when it is called: the database driver alone takes longer to load than a call of the API takes. */
@@ -9,41 +9,41 @@ type Loader = () => Promise<(print: Print) => CommandUnknownOpts>
 /** In the order of the help, under the headings of the help. */
 const COMMANDS: Record<string, Record<string, Loader>> = {
   'Commands that call the API:': {
-    send: async () => (await import('./emails.ts')).send,
-    email: async () => (await import('./email.ts')).email,
-    open: async () => (await import('./open.ts')).open,
-    emails: async () => (await import('./email-list.ts')).emails,
-    'refused-sends': async () => (await import('./refused-sends.ts')).refusedSends,
-    events: async () => (await import('./events.ts')).events,
-    replay: async () => (await import('./events.ts')).replay,
-    webhook: async () => (await import('./webhook.ts')).webhook,
-    suppression: async () => (await import('./suppression.ts')).suppression,
-    import: async () => (await import('./import.ts')).importList,
-    stats: async () => (await import('./stats.ts')).stats,
-    limits: async () => (await import('./limits.ts')).limits,
-    status: async () => (await import('./status.ts')).status,
-    mcp: async () => (await import('./mcp.ts')).mcp,
+    send: async () => (await import('./emails.ts')).sendCommand,
+    email: async () => (await import('./email.ts')).emailCommand,
+    open: async () => (await import('./open.ts')).openCommand,
+    emails: async () => (await import('./email-list.ts')).emailsCommand,
+    'refused-sends': async () => (await import('./refused-sends.ts')).refusedSendsCommand,
+    events: async () => (await import('./events.ts')).eventsCommand,
+    replay: async () => (await import('./events.ts')).replayCommand,
+    webhook: async () => (await import('./webhook.ts')).webhookCommand,
+    suppression: async () => (await import('./suppression.ts')).suppressionCommand,
+    import: async () => (await import('./import.ts')).importCommand,
+    stats: async () => (await import('./stats.ts')).statsCommand,
+    limits: async () => (await import('./limits.ts')).limitsCommand,
+    status: async () => (await import('./status.ts')).statusCommand,
+    mcp: async () => (await import('./mcp.ts')).mcpCommand,
   },
   'Commands that call the API, or work on the database for the operator:': {
-    domains: async () => (await import('./domains.ts')).domains,
-    receipt: async () => (await import('./receipt.ts')).receipt,
+    domains: async () => (await import('./domains.ts')).domainsCommand,
+    receipt: async () => (await import('./receipt.ts')).receiptCommand,
   },
   'Commands that work on the database, for the operator:': {
-    accounts: async () => (await import('./accounts.ts')).accounts,
-    keys: async () => (await import('./keys.ts')).keys,
-    people: async () => (await import('./people.ts')).people,
-    cell: async () => (await import('./cell.ts')).cell,
-    shaping: async () => (await import('./shaping.ts')).shaping,
-    secrets: async () => (await import('./secrets.ts')).secrets,
-    archive: async () => (await import('./archive.ts')).archive,
-    erase: async () => (await import('./erase.ts')).erase,
-    export: async () => (await import('./export.ts')).exportAddress,
-    doctor: async () => (await import('./doctor.ts')).doctor,
-    upgrade: async () => (await import('./upgrade.ts')).upgrade,
+    accounts: async () => (await import('./accounts.ts')).accountsCommand,
+    keys: async () => (await import('./keys.ts')).keysCommand,
+    people: async () => (await import('./people.ts')).peopleCommand,
+    cell: async () => (await import('./cell.ts')).cellCommand,
+    shaping: async () => (await import('./shaping.ts')).shapingCommand,
+    secrets: async () => (await import('./secrets.ts')).secretsCommand,
+    archive: async () => (await import('./archive.ts')).archiveCommand,
+    erase: async () => (await import('./erase.ts')).eraseCommand,
+    export: async () => (await import('./export.ts')).exportCommand,
+    doctor: async () => (await import('./doctor.ts')).doctorCommand,
+    upgrade: async () => (await import('./upgrade.ts')).upgradeCommand,
   },
   'Other commands:': {
-    explain: async () => (await import('./explain.ts')).explain,
-    completion: async () => (await import('./completion.ts')).completion,
+    explain: async () => (await import('./explain.ts')).explainCommand,
+    completion: async () => (await import('./completion.ts')).completionCommand,
   },
 }
 
@@ -62,8 +62,8 @@ ${Object.values(EXIT)
   .map(({ code, means }) => `  ${String(code).padEnd(2)}  ${means}`)
   .join('\n')}`
 
-/** Runs the command that the arguments name. Throws a Failure with a message for the user. */
-export async function run(args: string[]): Promise<Output> {
+/** Runs the command that the arguments name. Throws a CliError with a message for the user. */
+export async function runCli(args: string[]): Promise<Output> {
   beginCommand(args)
   let output: Output | undefined
   const print: Print = (printed) => {
@@ -135,14 +135,14 @@ const isHelpOrVersion = ({ code }: CommanderError) => /^commander\.(help|helpDis
 function outputOf({ code, exitCode, message }: CommanderError, help: string): Output {
   if (code === 'commander.version') return { json: { version: message }, text: message }
   // A group without a subcommand.
-  if (exitCode !== 0) throw new Failure('usage', help)
+  if (exitCode !== 0) throw new CliError('usage', help)
   return { json: { help }, text: help }
 }
 
-function misunderstood(command: CommandUnknownOpts, error: CommanderError): Failure {
+function misunderstood(command: CommandUnknownOpts, error: CommanderError): CliError {
   const path = pathOf(command)
   const message = missingOptions(command, error) ?? harmless(error.message.replace(/^error: /, ''))
-  return new Failure('usage', `${path}: ${message}\nSee: ${path} --help`)
+  return new CliError('usage', `${path}: ${message}\nSee: ${path} --help`)
 }
 
 /** Commands that destroy something. They are never suggested: the caller may have meant another command. */

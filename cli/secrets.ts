@@ -4,7 +4,7 @@ import { command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 
-export const secrets = (print: Print) =>
+export const secretsCommand = (print: Print) =>
   new Command('secrets').description('Manage the encryption of stored secrets: rotate').addCommand(rotate(print))
 
 const rotate = (print: Print) =>

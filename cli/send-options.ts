@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { calendarMethods } from '../mail/mime/calendar.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 
 // The options of `send` whose values are not sent as they were given.
 
@@ -17,9 +17,9 @@ function readPairs(texts: string[] | undefined, separator: string, example: stri
   const pairs = new Map<string, string>()
   for (const text of texts ?? []) {
     const end = text.indexOf(separator)
-    if (end < 1) throw new Failure('usage', `${option} ${text}: the ${separator} is missing. Expected ${example}`)
+    if (end < 1) throw new CliError('usage', `${option} ${text}: the ${separator} is missing. Expected ${example}`)
     const name = text.slice(0, end).trim()
-    if (pairs.has(name)) throw new Failure('usage', `${option} ${text}: ${name} is given twice.`)
+    if (pairs.has(name)) throw new CliError('usage', `${option} ${text}: ${name} is given twice.`)
     pairs.set(name, text.slice(end + 1).trim())
   }
   return texts && Object.fromEntries(pairs)
@@ -37,12 +37,12 @@ async function attachmentOf(given: string) {
 export async function readCalendar(file: string) {
   const content = await bytesOf('--calendar', file)
   const [method] = calendarMethods(content)
-  if (!method) throw new Failure('usage', `--calendar ${file}: has no METHOD, such as METHOD:REQUEST.`)
+  if (!method) throw new CliError('usage', `--calendar ${file}: has no METHOD, such as METHOD:REQUEST.`)
   const content_type = `text/calendar; method=${method}`
   return { filename: basename(file), content: content.toString('base64'), content_type }
 }
 
-export const readRaw = async (file: string | undefined) =>
+export const readMime = async (file: string | undefined) =>
   file === undefined ? undefined : (await bytesOf('--raw', file)).toString('base64')
 
 /** A message has a sender and a subject of its own, unless it is given whole. */
@@ -51,16 +51,19 @@ export function requireParts({ raw, from, subject }: { raw?: string; from?: stri
   const missing = Object.entries({ from, subject }).filter(([, value]) => value === undefined)
   if (missing.length === 0) return
   const options = missing.map(([name]) => `--${name}`).join(', ')
-  throw new Failure('usage', `verdict send: missing required options: ${options}. Only a message of --raw has its own.`)
+  throw new CliError(
+    'usage',
+    `verdict send: missing required options: ${options}. Only a message of --raw has its own.`,
+  )
 }
 
 function bytesOf(option: string, file: string): Promise<Buffer> {
   return readFile(file).catch((error: Error) => {
-    throw new Failure('usage', `${option} ${file}: cannot be read: ${error.message}`)
+    throw new CliError('usage', `${option} ${file}: cannot be read: ${error.message}`)
   })
 }
 
-export function readKey(key: string): string {
+export function readSendKey(key: string): string {
   if (/^[ -~]{1,256}$/.test(key)) return key
-  throw new Failure('usage', '--idempotency-key must be 1 to 256 printable ASCII characters.')
+  throw new CliError('usage', '--idempotency-key must be 1 to 256 printable ASCII characters.')
 }

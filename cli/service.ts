@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Option } from '@commander-js/extra-typings'
 import { cleanText } from '../net/clean-text.ts'
-import { Failure } from './command.ts'
+import { CliError } from './command.ts'
 import { developmentKey, developmentUrl } from './environment.ts'
 
 export const urlOption = () =>
@@ -21,7 +21,7 @@ export function query(parameters: Record<string, string | Record<string, string>
 /** Longer than any send takes. */
 const TIMEOUT_MS = 90_000
 
-interface Call {
+interface ApiRequest {
   url: string | undefined
   path: string
   /** By default GET without a body, and POST with one. */
@@ -31,7 +31,7 @@ interface Call {
   headers?: Record<string, string>
 }
 
-export interface Reply {
+export interface ApiResponse {
   status: number
   body: Record<string, unknown>
 }
@@ -46,19 +46,19 @@ export function beginCommand(args: readonly string[]): void {
   answeredBy = undefined
 }
 
-/** Calls the REST API with the key in VERDICT_API_KEY. Throws an error response as a Failure with its message. */
-export async function callApi(call: Call): Promise<Reply['body']> {
-  return shown(await callExactly(call))
+/** Calls the REST API with the key in VERDICT_API_KEY. Throws an error response as a CliError with its message. */
+export async function callApi(call: ApiRequest): Promise<ApiResponse['body']> {
+  return shownBody(await callExactly(call))
 }
 
 /** As `callApi`, with the values as they came, also those with line breaks. */
-export async function callExactly(call: Call): Promise<Reply['body']> {
+export async function callExactly(call: ApiRequest): Promise<ApiResponse['body']> {
   return bodyOf(await askWithKey(call))
 }
 
 /** In a text no value begins a line of its own: strangers write subjects, names and replies. */
-export function shown(body: Reply['body']): Reply['body'] {
-  return isJson ? body : (inOneLine(body) as Reply['body'])
+export function shownBody(body: ApiResponse['body']): ApiResponse['body'] {
+  return isJson ? body : (inOneLine(body) as ApiResponse['body'])
 }
 
 const lineOf = (text: string): string => cleanText(text.replaceAll(/\r\n|[\n\r\u2028\u2029]/g, '↵'))
@@ -74,15 +74,15 @@ function inOneLine(value: unknown): unknown {
 export function notUnderstood(error: unknown): unknown {
   if (!(error instanceof TypeError) || answeredBy === undefined) return error
   const why = 'its response lacks a field that this command needs. Is it Verdict, and of this release?'
-  return new Failure('failed', `The server at ${answeredBy} was not understood: ${why}`)
+  return new CliError('failed', `The server at ${answeredBy} was not understood: ${why}`)
 }
 
 /** Like `callApi`, but waits when the rate limit is exceeded, and calls again. */
-export async function callPatiently(call: Call): Promise<Reply['body']> {
+export async function callPatiently(call: ApiRequest): Promise<ApiResponse['body']> {
   for (;;) {
     const reply = await askWithKey(call)
     const { retry_after: seconds } = reply.body
-    if (reply.status !== 429 || typeof seconds !== 'number') return shown(bodyOf(reply))
+    if (reply.status !== 429 || typeof seconds !== 'number') return shownBody(bodyOf(reply))
     console.error(`The rate limit is exceeded. Continuing in ${seconds} s.`)
     await setTimeout(seconds * 1_000)
   }
@@ -97,25 +97,25 @@ function keyFor(url: string | undefined): string | undefined {
 /** Whether there is a key to call the service with. */
 export const hasKey = (url: string | undefined): boolean => Boolean(keyFor(url))
 
-async function askWithKey(call: Call): Promise<Reply> {
+async function askWithKey(call: ApiRequest): Promise<ApiResponse> {
   const key = keyFor(call.url)
-  if (!key) throw new Failure('configuration', 'VERDICT_API_KEY must be set. Create a key: verdict keys create <name>')
+  if (!key) throw new CliError('configuration', 'VERDICT_API_KEY must be set. Create a key: verdict keys create <name>')
   return ask({ ...call, headers: { ...call.headers, authorization: `Bearer ${key}` } })
 }
 
-function bodyOf({ status, body }: Reply): Reply['body'] {
+function bodyOf({ status, body }: ApiResponse): ApiResponse['body'] {
   if (status === 200) return body
   const error = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
   const request = body.request_id ? ` (request ${body.request_id})` : ''
   const exit = status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed'
-  throw new Failure(exit, lineOf(error + request), body)
+  throw new CliError(exit, lineOf(error + request), body)
 }
 
 /** The URL of the service without a slash at its end. `url` is that of the option. */
 export function baseOf(url: string | undefined): string {
   const base = url ?? (process.env.VERDICT_URL || developmentUrl())
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
-    throw new Failure('usage', `${base} must be a URL that begins with http:// or https://.`)
+    throw new CliError('usage', `${base} must be a URL that begins with http:// or https://.`)
   return base.replace(/\/$/, '')
 }
 
@@ -124,7 +124,7 @@ export const dashboardLink = (url: string | undefined, messageId?: string) =>
   `${baseOf(url)}/dashboard${messageId === undefined ? '' : `/messages/${messageId}`}`
 
 /** Calls the service and returns any response whose body is JSON. */
-export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
+export async function ask({ url, path, method, body, headers }: ApiRequest): Promise<ApiResponse> {
   const base = baseOf(url)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
@@ -139,13 +139,13 @@ export async function ask({ url, path, method, body, headers }: Call): Promise<R
     answeredBy = base
     return { status: response.status, body: isObject(json) ? json : {} }
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Failure('failed', `The server at ${base} is not Verdict.`)
+    if (error instanceof SyntaxError) throw new CliError('failed', `The server at ${base} is not Verdict.`)
     const { cause, message } = error as Error
     const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException
     const wayOut =
       url || process.env.VERDICT_URL ? '' : '\nIs npm start running here? To call another service, set VERDICT_URL.'
     const reason = wrongProtocol(base, code ?? '') ?? (why || code || message)
-    throw new Failure('unavailable', `${base} cannot be reached: ${reason}${wayOut}`)
+    throw new CliError('unavailable', `${base} cannot be reached: ${reason}${wayOut}`)
   }
 }
 
@@ -161,5 +161,5 @@ function wrongProtocol(base: string, code: string): string | undefined {
   return undefined
 }
 
-const isObject = (json: unknown): json is Reply['body'] =>
+const isObject = (json: unknown): json is ApiResponse['body'] =>
   typeof json === 'object' && json !== null && !Array.isArray(json)

@@ -9,7 +9,7 @@ import { shortTime, table } from './table.ts'
 const HEADING = ['ADDRESS', 'SITE', 'IN USE', 'PLACES', 'MESSAGES', 'PER MINUTE', 'SLOWED SINCE', 'LAST REFUSAL']
 const DAY_MS = 86_400_000
 
-export const shaping = (print: Print) =>
+export const shapingCommand = (print: Print) =>
   command('shaping', 'verdict shaping', 'verdict shaping --json')
     .summary('Show what each sending address does at each site')
     .description(

@@ -25,10 +25,10 @@ interface Stats {
   series: { period: string; sent: number; delivered: number; bounced: number; rejected: number }[]
   domains: { domain: string; sending: string }[]
   incomplete?: boolean
-  groups?: Group[]
+  groups?: StatsGroup[]
 }
 
-interface Group {
+interface StatsGroup {
   key: string
   sent: number
   delivered: number
@@ -39,7 +39,7 @@ interface Group {
   reasons: Record<string, number>
 }
 
-export const stats = (print: Print) =>
+export const statsCommand = (print: Print) =>
   command(
     'stats',
     'verdict stats',
@@ -68,11 +68,11 @@ export const stats = (print: Print) =>
     .action(async ({ url, tenant: tenant_id, simulated, ...filters }) => {
       const path = `/api/v1/stats${query({ ...filters, tenant_id, simulated: simulated ? 'true' : undefined })}`
       const response = await callApi({ url, path })
-      print({ json: response, text: describe(response as unknown as Stats, simulated ? [] : [NOT_COUNTED]) })
+      print({ json: response, text: statsText(response as unknown as Stats, simulated ? [] : [NOT_COUNTED]) })
     })
 
 /** `notes` are printed when nothing was sent. */
-function describe(stats: Stats, notes: readonly string[]): string {
+function statsText(stats: Stats, notes: readonly string[]): string {
   const { from, to, totals, reasons, latency_ms, series, domains, incomplete, groups } = stats
   const counts = Object.entries(reasons).filter(([, count]) => count > 0)
   const { p50, p95, p99 } = latency_ms
@@ -101,7 +101,7 @@ function periods(series: Stats['series']): string {
   return table(['PERIOD', 'SENT', 'DELIVERED', 'BOUNCED', 'REJECTED'], rows, 'Nothing was sent.')
 }
 
-function groupTable(groups: Group[]): string {
+function groupTable(groups: StatsGroup[]): string {
   const rows = groups.map(({ key, sent, delivered, bounced, rejected, complaints, p95_ms, reasons }) => [
     key || '(none)',
     ...[sent, delivered, bounced, rejected, complaints, p95_ms ?? '-', topReason(reasons)].map(String),

@@ -1,5 +1,5 @@
 /** An entry, as the service shows it. */
-export interface Entry {
+export interface PrintedEntry {
   email: string
   scope: string
   tenant_id?: string
@@ -23,7 +23,7 @@ export interface Entry {
 
 export const ENTRY_HEADING = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'LAST DELIVERED', 'DETAIL']
 
-export function entryRow(entry: Entry): string[] {
+export function entryRow(entry: PrintedEntry): string[] {
   const { created_at, email, scope, tenant_id, reason, expires_at = '-', detail = '-', evidence } = entry
   const appliesTo = scope === 'tenant' ? `tenant ${tenant_id}` : scope
   const cause = reason === 'bounce' && evidence?.kind ? `bounce (${evidence.kind})` : reason

@@ -3,7 +3,7 @@ import { csvLine } from '../address-files/csv-line.ts'
 import { command, type Print } from './command.ts'
 import { writePieces, wroteTo } from './output-file.ts'
 import { callPatiently, query, urlOption } from './service.ts'
-import type { Entry } from './suppression-entry.ts'
+import type { PrintedEntry } from './suppression-entry.ts'
 
 const PAGE = '1000'
 const OF_ENTRY = ['email', 'scope', 'tenant_id', 'reason', 'message_id', 'detail', 'created_at', 'expires_at'] as const
@@ -11,7 +11,7 @@ const OF_EVIDENCE = [
   ...(['kind', 'decided_by', 'words', 'code', 'enhanced', 'reply', 'read_as', 'phase', 'last_delivered_at'] as const),
 ]
 
-export const exportSuppressions = (print: Print) =>
+export const exportSuppressionsCommand = (print: Print) =>
   command(
     'export',
     'verdict suppression export --format csv --output suppressed.csv',
@@ -28,11 +28,11 @@ export const exportSuppressions = (print: Print) =>
     .addOption(urlOption())
     .action(async ({ format, output, url }) => {
       let entries = 0
-      async function* pages(): AsyncIterable<Entry[]> {
+      async function* pages(): AsyncIterable<PrintedEntry[]> {
         for (let cursor: string | undefined, more = true; more; ) {
           const page = await callPatiently({ url, path: `/api/v1/suppression${query({ limit: PAGE, cursor })}` })
-          entries += (page.entries as Entry[]).length
-          yield page.entries as Entry[]
+          entries += (page.entries as PrintedEntry[]).length
+          yield page.entries as PrintedEntry[]
           cursor = page.next_cursor as string | undefined
           more = cursor !== undefined
         }
@@ -42,7 +42,7 @@ export const exportSuppressions = (print: Print) =>
       print(wroteTo(output, { json: { entries, output: where }, text: `Wrote ${entries} entries to ${where}.` }))
     })
 
-async function* csvOf(pages: AsyncIterable<Entry[]>) {
+async function* csvOf(pages: AsyncIterable<PrintedEntry[]>) {
   yield csvLine([...OF_ENTRY, ...OF_EVIDENCE])
   for await (const entries of pages)
     yield entries
@@ -52,7 +52,7 @@ async function* csvOf(pages: AsyncIterable<Entry[]>) {
       .join('')
 }
 
-async function* jsonOf(pages: AsyncIterable<Entry[]>) {
+async function* jsonOf(pages: AsyncIterable<PrintedEntry[]>) {
   let before = '['
   for await (const entries of pages)
     for (const entry of entries) {

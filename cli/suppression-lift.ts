@@ -2,10 +2,10 @@ import { Option } from '@commander-js/extra-typings'
 import { EVIDENCE_KINDS } from './choices.ts'
 import { command, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
-import { ENTRY_HEADING, type Entry, entryRow } from './suppression-entry.ts'
+import { ENTRY_HEADING, entryRow, type PrintedEntry } from './suppression-entry.ts'
 import { table } from './table.ts'
 
-export const lift = (print: Print) =>
+export const liftCommand = (print: Print) =>
   command(
     'lift',
     'verdict suppression lift --from 2026-12-14T22:00:00Z --to 2026-12-15T05:00:00Z --domain gmail.com --dry-run',
@@ -26,7 +26,7 @@ export const lift = (print: Print) =>
     .action(async ({ from, to, domain, kind, tenant: tenant_id, dryRun: dry_run = false, url }) => {
       const body = { created_from: from, created_to: to, domain, kind, tenant_id, dry_run }
       const lifted = await callApi({ url, path: '/api/v1/suppression/lift', body })
-      const entries = lifted.entries as Entry[]
+      const entries = lifted.entries as PrintedEntry[]
       const shown = table(ENTRY_HEADING, entries.map(entryRow), 'No entry matches.')
       const more = (lifted.lifted as number) - entries.length
       const end = dry_run ? 'would be removed. Remove them without --dry-run.' : 'removed.'

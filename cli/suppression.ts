@@ -6,15 +6,15 @@ import { EVERYBODY } from '../server/db/schema.ts'
 import { spellingsOf } from '../server/reputation/erasure-key.ts'
 import { addSuppressions, removeSuppression } from '../server/reputation/suppression-list.ts'
 import { EVIDENCE_KINDS, SUPPRESSION_REASONS } from './choices.ts'
-import { command, Failure, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
-import { recheck } from './recheck.ts'
+import { recheckCommand } from './recheck.ts'
 import { callApi, query, urlOption } from './service.ts'
-import { ENTRY_HEADING, type Entry, entryRow } from './suppression-entry.ts'
-import { exportSuppressions } from './suppression-export.ts'
-import { lift } from './suppression-lift.ts'
+import { ENTRY_HEADING, entryRow, type PrintedEntry } from './suppression-entry.ts'
+import { exportSuppressionsCommand } from './suppression-export.ts'
+import { liftCommand } from './suppression-lift.ts'
 import { pageText, table } from './table.ts'
 
 const PATH = '/api/v1/suppression'
@@ -23,17 +23,17 @@ const tenantOption = (help: string) => new Option('--tenant <tenant_id>', help)
 const globalOption = () =>
   new Option('--global', 'For all accounts of this service; works on the database, for the operator only')
 
-export const suppression = (print: Print) =>
+export const suppressionCommand = (print: Print) =>
   new Command('suppression')
     .summary('Manage the suppression list: list, add, remove, lift, export, undo, recheck')
     .description('Manage the suppression list. Nothing is sent to the addresses on it.')
     .addCommand(list(print))
     .addCommand(add(print))
     .addCommand(remove(print))
-    .addCommand(lift(print))
-    .addCommand(exportSuppressions(print))
+    .addCommand(liftCommand(print))
+    .addCommand(exportSuppressionsCommand(print))
     .addCommand(undo(print))
-    .addCommand(recheck(print))
+    .addCommand(recheckCommand(print))
 
 const list = (print: Print) =>
   command('list', 'verdict suppression list', 'verdict suppression list --email ann@example.com')
@@ -51,7 +51,7 @@ const list = (print: Print) =>
     .action(async ({ url, tenant: tenant_id, createdFrom: created_from, createdTo: created_to, ...filters }) => {
       const path = PATH + query({ ...filters, tenant_id, created_from, created_to })
       const page = await callApi({ url, path })
-      const entries = table(ENTRY_HEADING, (page.entries as Entry[]).map(entryRow), 'No entry matches.')
+      const entries = table(ENTRY_HEADING, (page.entries as PrintedEntry[]).map(entryRow), 'No entry matches.')
       print({ json: page, text: pageText(entries, page) })
     })
 
@@ -106,7 +106,7 @@ const remove = (print: Print) =>
           return entry
         })
       })
-      if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
+      if (!removed) throw new CliError('not_found', `There is no global entry for ${email}.`)
       print({ json: {}, text: `Removed ${email} for all accounts.` })
     })
 
@@ -128,5 +128,5 @@ const undo = (print: Print) =>
 function readAddress(text: string): string {
   const address = parseAddress(text)
   if (address) return matchingForm(address)
-  throw new Failure('usage', `${text} is not an email address, such as ann@example.com.`)
+  throw new CliError('usage', `${text} is not an email address, such as ann@example.com.`)
 }

@@ -2,10 +2,10 @@ import { Command } from '@commander-js/extra-typings'
 import { command, type Print } from './command.ts'
 import { createPatient } from './doctor/patient.ts'
 import { UPGRADE_GROUPS } from './doctor/upgrade.ts'
-import { diagnose } from './doctor.ts'
+import { runDoctor } from './doctor.ts'
 import { environment } from './environment.ts'
 
-export const upgrade = (print: Print) =>
+export const upgradeCommand = (print: Print) =>
   new Command('upgrade')
     .description('See what an upgrade waits for, and that it is complete: check')
     .addCommand(check(print))
@@ -22,4 +22,4 @@ const check = (print: Print) =>
         'transactions, space and the age of the last back-up',
     )
     .addHelpText('after', NOTES)
-    .action(() => diagnose(print, createPatient(environment(), undefined), UPGRADE_GROUPS))
+    .action(() => runDoctor(print, createPatient(environment(), undefined), UPGRADE_GROUPS))

@@ -1,6 +1,6 @@
 import { cleanJson, cleanText } from '../net/clean-text.ts'
-import { EXIT, Failure } from './command.ts'
-import { run } from './run.ts'
+import { CliError, EXIT } from './command.ts'
+import { runCli } from './run.ts'
 
 // `npx verdict`, the command line of operators and users: prints the output of a command, and sets the exit code.
 
@@ -13,14 +13,14 @@ const inColours = process.stdout.isTTY && !process.env.NO_COLOR
 process.stdout.on('error', () => process.exit(EXIT.ok.code))
 
 try {
-  const { json, text, rest, exit = 'ok', paint = (plain) => plain } = await run(args)
+  const { json, text, rest, exit = 'ok', paint = (plain) => plain } = await runCli(args)
   if (rest) console.error(text)
   else if (asJson) console.log(cleanJson(JSON.stringify(json, null, 2)))
   else console.log(inColours ? paint(cleanText(text, { keep: '\n\t' })) : cleanText(text, { keep: '\n\t' }))
   for await (const { json, text } of rest ?? []) console.log(asJson ? cleanJson(JSON.stringify(json)) : cleanText(text))
   process.exitCode = EXIT[exit].code
 } catch (error) {
-  const { exit, message, json } = error instanceof Failure ? error : new Failure('failed', rootOf(error).message)
+  const { exit, message, json } = error instanceof CliError ? error : new CliError('failed', rootOf(error).message)
   console.error(
     asJson ? cleanJson(JSON.stringify({ error: exit, message, ...json })) : cleanText(message, { keep: '\n\t' }),
   )

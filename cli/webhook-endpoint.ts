@@ -27,7 +27,7 @@ export interface WebhookEndpoint {
   }
 }
 
-export const KEEP = 'Store it: it is not shown again.'
+export const KEEP_SECRET = 'Store it: it is not shown again.'
 
 export const eventsOption = () => new Option('--events <kind...>', 'The kinds of events to send').choices(EVENT_KINDS)
 export const statusesOption = () =>

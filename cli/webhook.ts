@@ -5,11 +5,11 @@ import {
   describeEndpoint,
   eventsOption,
   filtersOf,
-  KEEP,
+  KEEP_SECRET,
   statusesOption,
   type WebhookEndpoint,
 } from './webhook-endpoint.ts'
-import { add, change, list } from './webhooks.ts'
+import { addCommand, changeCommand, listCommand } from './webhooks.ts'
 
 /** Without an id, the account's first endpoint. */
 const pathOf = (endpointId?: string) =>
@@ -26,12 +26,12 @@ interface TestAttempt {
 
 const ENDPOINT = 'whk_...; without it, the first endpoint'
 
-export const webhook = (print: Print) =>
+export const webhookCommand = (print: Print) =>
   new Command('webhook')
     .description('Manage the webhook endpoints: list, add, change, get, set, test, rotate, delete')
-    .addCommand(list(print))
-    .addCommand(add(print))
-    .addCommand(change(print))
+    .addCommand(listCommand(print))
+    .addCommand(addCommand(print))
+    .addCommand(changeCommand(print))
     .addCommand(get(print))
     .addCommand(set(print))
     .addCommand(test(print))
@@ -64,7 +64,7 @@ const set = (print: Print) =>
     .action(async (endpointUrl, { url, ...lists }) => {
       const body = { url: endpointUrl, ...lists }
       const endpoint = (await callApi({ url, path: pathOf(), method: 'PUT', body })) as unknown as WebhookEndpoint
-      const secret = endpoint.secret ? `\nIts secret is ${endpoint.secret}\n${KEEP}` : ''
+      const secret = endpoint.secret ? `\nIts secret is ${endpoint.secret}\n${KEEP_SECRET}` : ''
       print({ json: endpoint, text: `Events are sent to ${endpoint.url}\n  ${filtersOf(endpoint)}${secret}` })
     })
 
@@ -94,7 +94,7 @@ const rotate = (print: Print) =>
     .action(async (id, { url }) => {
       const webhook = await callApi({ url, path: `${pathOf(id)}/secret/rotate`, method: 'POST' })
       const previous = `The old one stays valid until ${webhook.previous_secret_until}.`
-      print({ json: webhook, text: `The new secret is ${webhook.secret}\n${KEEP} ${previous}` })
+      print({ json: webhook, text: `The new secret is ${webhook.secret}\n${KEEP_SECRET} ${previous}` })
     })
 
 const remove = (print: Print) =>

@@ -1,7 +1,13 @@
 import { Option } from '@commander-js/extra-typings'
 import { command, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
-import { describeEndpoint, eventsOption, KEEP, statusesOption, type WebhookEndpoint } from './webhook-endpoint.ts'
+import {
+  describeEndpoint,
+  eventsOption,
+  KEEP_SECRET,
+  statusesOption,
+  type WebhookEndpoint,
+} from './webhook-endpoint.ts'
 
 // The commands for several endpoints: `verdict webhook list`, `add` and `change`.
 
@@ -11,7 +17,7 @@ const tagsOption = () => new Option('--tags <tag...>', 'Send only events of send
 const tenantsOption = () => new Option('--tenants <tenant...>', 'Send only events of sends with one of these tenants')
 const domainsOption = () => new Option('--domains <domain...>', 'Send only events of sends from one of these domains')
 
-export const list = (print: Print) =>
+export const listCommand = (print: Print) =>
   command('list', 'verdict webhook list')
     .description('List the endpoints, the oldest first, with what they ask for and their health')
     .addOption(urlOption())
@@ -22,7 +28,7 @@ export const list = (print: Print) =>
       print({ json: found, text: endpoints.map(describeEndpoint).join('\n') || none })
     })
 
-export const add = (print: Print) =>
+export const addCommand = (print: Print) =>
   command(
     'add',
     'verdict webhook add https://hooks.example.com/warehouse --description warehouse --tags order-shipped',
@@ -42,10 +48,10 @@ export const add = (print: Print) =>
     .action(async (endpoint, { url, tenants, ...fields }) => {
       const body = { url: endpoint, ...fields, tenant_ids: tenants }
       const added = (await callApi({ url, path: PATH, method: 'POST', body })) as unknown as WebhookEndpoint
-      print({ json: added, text: `${describeEndpoint(added)}\nIts secret is ${added.secret}\n${KEEP}` })
+      print({ json: added, text: `${describeEndpoint(added)}\nIts secret is ${added.secret}\n${KEEP_SECRET}` })
     })
 
-export const change = (print: Print) =>
+export const changeCommand = (print: Print) =>
   command(
     'change',
     'verdict webhook change whk_01jxc3d2gwf95srb9y9xd6pz4d --tags order-shipped order-paid',

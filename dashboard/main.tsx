@@ -12,7 +12,7 @@ import { AccountTransports } from './account/account-transports.ts'
 import { ConfirmationContext } from './confirmation/confirmation.ts'
 import { PasswordQuestion } from './confirmation/password-question.tsx'
 import { nonce } from './look/nonce.ts'
-import { theme, variables } from './look/theme.ts'
+import { cssVariables, theme } from './look/theme.ts'
 import { createQuestion } from './question/question.ts'
 import { isRepeated, repeatAfterMs } from './repeats.ts'
 import { createPages } from './routes.tsx'
@@ -58,7 +58,7 @@ createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <MantineProvider
       theme={theme}
-      cssVariablesResolver={variables}
+      cssVariablesResolver={cssVariables}
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
       withGlobalClasses={false}

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
-import { reasonOf } from './feedback/call-error.ts'
+import { errorCodeOf } from './feedback/call-error.ts'
 
 /**
  * Longest wait for a place without an error message. A session's limit of a minute is longer, and the person sees it.
@@ -17,7 +17,7 @@ export function isRepeated(failures: number, error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false
   const waitSeconds = waitOf(error)
   if (waitSeconds !== undefined) return waitSeconds <= MAX_WAIT_SECONDS && failures < MAX_REPEATS_FOR_A_PLACE
-  return reasonOf(error) === undefined && error.code !== Code.DeadlineExceeded && failures < MAX_REPEATS
+  return errorCodeOf(error) === undefined && error.code !== Code.DeadlineExceeded && failures < MAX_REPEATS
 }
 
 /** How long after a failure a read is sent again, in milliseconds. Tabs that failed together do not repeat together. */
@@ -28,7 +28,7 @@ export function repeatAfterMs(failures: number, error: unknown): number {
 
 /** The seconds to wait for a call over a limit; undefined for any other error. */
 function waitOf(error: unknown): number | undefined {
-  if (!(error instanceof ConnectError) || reasonOf(error) !== 'rate_limit_exceeded') return undefined
+  if (!(error instanceof ConnectError) || errorCodeOf(error) !== 'rate_limit_exceeded') return undefined
   const [info] = error.findDetails(RetryInfoSchema)
   return Number(info?.retryDelay?.seconds ?? 0)
 }

@@ -1,6 +1,6 @@
 import type { Interceptor, Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { reasonOf } from './feedback/call-error.ts'
+import { errorCodeOf } from './feedback/call-error.ts'
 import { timeLimit } from './time-limits.ts'
 
 export interface TransportParts {
@@ -23,7 +23,7 @@ export function createTransports({ signInAgain, confirm }: TransportParts): (acc
     try {
       return await next(request)
     } catch (error) {
-      if (!NO_SESSION.includes(reasonOf(error))) throw error
+      if (!NO_SESSION.includes(errorCodeOf(error))) throw error
       // A call that was on its way while the person signed in is only repeated.
       if (startedAtMs > signedInAtMs) {
         if (!(await signInAgain())) throw error
@@ -37,7 +37,7 @@ export function createTransports({ signInAgain, confirm }: TransportParts): (acc
     try {
       return await next(request)
     } catch (error) {
-      if (reasonOf(error) === 'confirmation_required' && (await confirm())) return next(request)
+      if (errorCodeOf(error) === 'confirmation_required' && (await confirm())) return next(request)
       throw error
     }
   }

@@ -13,17 +13,20 @@ const ASSETS = join(ROOT, 'dev/guides/assets')
 
 async function build(folder: string, { renderGuide }: typeof import('./guides/render.ts')) {
   const { hrefBetween, readGuides } = await import('./guides/guides.ts')
-  const { groupsOf, pageOf } = await import('./guides/page.ts')
+  const { guideGroups, guidePage } = await import('./guides/page.ts')
   const { referenceGuides } = await import('./guides/reference.ts')
   const own = readGuides()
   const reference = referenceGuides(JSON.parse(await readFile(BUILT_OPENAPI, 'utf8')))
   const guides = [...own, ...reference]
-  const groups = groupsOf(own)
+  const groups = guideGroups(own)
   const calls = [{ name: 'API reference', entries: reference.map(({ title, path }) => ({ name: title, path })) }]
   const found: object[] = []
   for (const guide of guides) {
     const rendered = renderGuide(guide, guides)
-    await write(join(folder, `${guide.path}.html`), pageOf(guide, rendered, reference.includes(guide) ? calls : groups))
+    await write(
+      join(folder, `${guide.path}.html`),
+      guidePage(guide, rendered, reference.includes(guide) ? calls : groups),
+    )
     for (const file of rendered.files) await copy(file, join(folder, file.slice('docs/'.length)))
     for (const { heading, anchor, text } of rendered.sections) {
       const href = hrefBetween('index', guide.path) + (anchor && `#${anchor}`)

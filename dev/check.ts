@@ -4,13 +4,13 @@ import { spawn } from 'node:child_process'
 // every processor and their time limits assume a machine that is not overloaded. Every check runs; a failure prints its
 // whole output, and the exit code is then 1.
 
-type Check = [name: string, command: string]
+type NamedCommand = [name: string, command: string]
 
 /**
  * The longest first. TypeScript has one checker: a second one reads the same declarations once more, and the other
  * checks use the other processors. It checks again only what changed, by the files that `tsBuildInfoFile` names.
  */
-const OF_THE_SOURCE: Check[] = [
+const OF_THE_SOURCE: NamedCommand[] = [
   ['types', 'tsc --noEmit --checkers 1'],
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
@@ -19,7 +19,7 @@ const OF_THE_SOURCE: Check[] = [
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
 ]
 /** The arguments of the command line go to Vitest. */
-const TESTS: Check = ['tests', ['vitest run --project unit', ...process.argv.slice(2)].join(' ')]
+const TESTS: NamedCommand = ['tests', ['vitest run --project unit', ...process.argv.slice(2)].join(' ')]
 
 function run(command: string): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve) => {
@@ -35,7 +35,7 @@ function run(command: string): Promise<{ ok: boolean; output: string }> {
   })
 }
 
-async function report([name, command]: Check) {
+async function report([name, command]: NamedCommand) {
   const startedAt = performance.now()
   const { ok, output } = await run(command)
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`)

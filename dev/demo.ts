@@ -6,7 +6,7 @@ import { connect } from '../server/db/connect.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { makePartitions } from '../server/db/partitions.ts'
-import { countWarmUp, createDemoAccount, DEMO, dateBack, type Parts, removeDemoAccounts } from './demo/account.ts'
+import { countWarmUp, createDemoAccount, DEMO, type DemoParts, dateBack, removeDemoAccounts } from './demo/account.ts'
 import { RECIPIENT_DOMAINS } from './demo/mailboxes.ts'
 import { inThePast } from './demo/past.ts'
 import { createRandom } from './demo/random.ts'
@@ -49,7 +49,7 @@ async function demo(args: string[]): Promise<void> {
   }
 }
 
-async function fill(parts: Parts, databaseUrl: string, url: string): Promise<void> {
+async function fill(parts: DemoParts, databaseUrl: string, url: string): Promise<void> {
   const { db, clock } = parts
   const startedMs = performance.now()
   await makePartitions(db, undefined, DAYS)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { lastLines } from './last-lines.ts'
 import { spawnWithLog } from './spawn-with-log.ts'
 
-export interface Program {
+export interface ProgramToStart {
   /** Used in messages, such as `The API`. */
   name: string
   /** Its path in this repository. */
@@ -11,7 +11,7 @@ export interface Program {
   logFile: string
 }
 
-export interface Process<Ready> {
+export interface StartedProgram<Ready> {
   /** The message that it sends when it is ready; undefined when it ends before that. */
   ready: Promise<Ready | undefined>
   /** Resolves when it has ended: to undefined after success, otherwise to a message for the user. */
@@ -28,7 +28,10 @@ const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
  * Starts a program of this repository in its own process group, so that Ctrl-C on the terminal reaches it only through
  * `drain`. Its log goes to a file; its standard error, which says why it cannot start, goes to the terminal.
  */
-export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessEnv): Promise<Process<Ready>> {
+export async function startProcess<Ready>(
+  program: ProgramToStart,
+  env: NodeJS.ProcessEnv,
+): Promise<StartedProgram<Ready>> {
   const { name, file, logFile } = program
   const imports = ['../server/process/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => [
     '--import',

@@ -13,7 +13,7 @@ const PLACEHOLDERS = {
 }
 
 /** What was set for the two variables, also in files; undefined for what `npm start` has to provide. */
-export interface Given {
+export interface GivenSettings {
   databaseUrl: string | undefined
   encryptionKeys: string | undefined
 }
@@ -24,7 +24,7 @@ export const THIS_MACHINE = '127.0.0.0/8,::1/128'
 /**
  * Reads the environment as the API will read it, for `command`. Ends the process with 78 when a variable is invalid.
  */
-export function readSettings(command = 'npm start'): { config: Config; given: Given } {
+export function readSettings(command = 'npm start'): { config: Config; given: GivenSettings } {
   if (process.env.NODE_ENV === 'production') {
     throw new Problem(`${command} is for development: it keeps its keys in files. In production use npm run api.`)
   }

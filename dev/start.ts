@@ -25,14 +25,14 @@ process.umask(0o077)
 const STOPPED_EARLY = '\nStopped before it was ready.'
 
 try {
-  await start()
+  await startAll()
 } catch (error) {
   console.error(error instanceof Problem ? `\n${error.message}` : error)
   process.exitCode = 1
 }
 
 /** Starts all parts, and runs until a signal arrives or a part ends by itself. Throws when a part cannot start. */
-async function start(): Promise<void> {
+async function startAll(): Promise<void> {
   const { config, given } = readSettings()
   const { host, port, readyFile } = config
   const stop = stopSignals()

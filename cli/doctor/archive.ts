@@ -1,12 +1,12 @@
 import { daysOf } from '../../server/archive/days.ts'
 import { oldDays } from '../../server/archive/due-days.ts'
 import { openStore } from '../../server/archive/open-store.ts'
-import { type Check, firstOf, ok, onTables, skipped, warning } from './check.ts'
+import { type DoctorCheck, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 /** The daily run may not have come to them yet. */
 const MOST_MISSING = 1
 
-export const archive: Check = {
+export const archive: DoctorCheck = {
   name: 'archive',
   about: 'the archive of `HISTORY_ARCHIVE` can be read, and has the days that are old enough for it',
   reads: ['DATABASE_URL', 'HISTORY_ARCHIVE'],

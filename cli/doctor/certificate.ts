@@ -1,20 +1,20 @@
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import type { Check, Finding } from './check.ts'
-import { failed, ok, skipped, warning } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, ok, skipped, warning } from './check.ts'
 
 const DAY_MS = 86_400_000
 const CLOSE_MS = 30 * DAY_MS
 const CONNECT_MS = 5_000
 
-interface Served {
+interface ServedCertificate {
   certificate: X509Certificate
   /** Why clients with the system's authorities refuse it; undefined when they accept it. */
   refusal: string | undefined
 }
 
-const certificate: Check = {
+const certificate: DoctorCheck = {
   name: 'certificate',
   about:
     'the TLS certificates of the API and of the SMTP front are valid for 30 more days; that of the API is for the host of `PUBLIC_URL`',
@@ -41,15 +41,19 @@ const certificate: Check = {
 export const CERTIFICATE_CHECKS = [certificate]
 
 /** Judges a certificate for the host at a time. */
-export function certificateFinding(certificate: X509Certificate, host: string | undefined, nowMs: number): Finding {
+export function certificateFinding(
+  certificate: X509Certificate,
+  host: string | undefined,
+  nowMs: number,
+): CheckFinding {
   const { validFromDate, validToDate } = certificate
   const day = validToDate.toISOString().slice(0, 10)
   const wayOut = 'Renew the certificate, and reload or restart what serves it.'
-  if (validToDate.getTime() <= nowMs) return failed(`it expired on ${day}: callers cannot connect`, wayOut)
+  if (validToDate.getTime() <= nowMs) return failure(`it expired on ${day}: callers cannot connect`, wayOut)
   if (validFromDate.getTime() > nowMs)
-    return failed(`it is not valid before ${validFromDate.toISOString()}`, "Check this machine's clock, or wait.")
+    return failure(`it is not valid before ${validFromDate.toISOString()}`, "Check this machine's clock, or wait.")
   if (host !== undefined && !covers(certificate, host))
-    return failed(
+    return failure(
       `it is not for ${host}, the host of PUBLIC_URL, but for ${certificate.subjectAltName ?? certificate.subject}`,
       'Get a certificate for that host, or correct PUBLIC_URL.',
     )
@@ -65,9 +69,9 @@ function covers(certificate: X509Certificate, host: string): boolean {
 }
 
 /** The certificate that clients of the URL see: a proxy may serve it. Resolves to the error code when there is none. */
-function servedBy(url: URL): Promise<Served | string> {
+function servedBy(url: URL): Promise<ServedCertificate | string> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  const { promise, resolve } = Promise.withResolvers<Served | string>()
+  const { promise, resolve } = Promise.withResolvers<ServedCertificate | string>()
   const socket = connect(
     {
       host,

@@ -2,35 +2,35 @@ import type { Database } from '../../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import type { Patient } from './patient.ts'
 
-export type State = 'ok' | 'warning' | 'failed' | 'skipped'
+export type CheckState = 'ok' | 'warning' | 'failed' | 'skipped'
 
-export interface Finding {
-  state: State
+export interface CheckFinding {
+  state: CheckState
   seen: string
   /** What the operator can do. */
   wayOut?: string
 }
 
-export interface Check {
+export interface DoctorCheck {
   name: string
   /** What holds while the check is `ok`, for the guide. */
   about: string
   /** The variables it reads. While one of them is invalid, the check is skipped. */
   reads?: string[]
-  run(patient: Patient): Finding | Promise<Finding>
+  run(patient: Patient): CheckFinding | Promise<CheckFinding>
 }
 
-export interface Group {
+export interface CheckGroup {
   title: string
-  checks: Check[]
+  checks: DoctorCheck[]
 }
 
-type Run = Check['run']
+type RunCheck = DoctorCheck['run']
 
-export const ok = (seen: string): Finding => ({ state: 'ok', seen })
-export const skipped = (seen: string): Finding => ({ state: 'skipped', seen })
-export const warning = (seen: string, wayOut: string): Finding => ({ state: 'warning', seen, wayOut })
-export const failed = (seen: string, wayOut: string): Finding => ({ state: 'failed', seen, wayOut })
+export const ok = (seen: string): CheckFinding => ({ state: 'ok', seen })
+export const skipped = (seen: string): CheckFinding => ({ state: 'skipped', seen })
+export const warning = (seen: string, wayOut: string): CheckFinding => ({ state: 'warning', seen, wayOut })
+export const failure = (seen: string, wayOut: string): CheckFinding => ({ state: 'failed', seen, wayOut })
 
 /** How many names a finding lists. */
 const SHOWN = 3
@@ -42,7 +42,7 @@ export function firstOf(names: readonly string[]): string {
 }
 
 /** The worst of several findings, with the texts of all that are as bad. */
-export function worstOf(findings: readonly Finding[]): Finding {
+export function worstOf(findings: readonly CheckFinding[]): CheckFinding {
   const state = (['failed', 'warning', 'skipped', 'ok'] as const).find((each) =>
     findings.some((f) => f.state === each),
   )!
@@ -53,12 +53,12 @@ export function worstOf(findings: readonly Finding[]): Finding {
 }
 
 /** A check of what only mail to the Internet needs. A development machine sends to `simulator.test`. */
-export function inProduction(run: Run): Run {
+export function inProduction(run: RunCheck): RunCheck {
   return (patient) => (patient.config.production ? run(patient) : skipped('only production needs it'))
 }
 
 /** A check that needs the tables: skipped while there are none. Other checks say why. */
-export function onTables(look: (db: Database, patient: Patient) => Promise<Finding>): Run {
+export function onTables(look: (db: Database, patient: Patient) => Promise<CheckFinding>): RunCheck {
   return async (patient) => {
     const db = await patient.database().catch(() => undefined)
     if (!db) return skipped('the database cannot be used')

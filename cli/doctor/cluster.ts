@@ -5,8 +5,18 @@ import { backupAge } from '../../server/db/backup-age.ts'
 import { type Block, type Cluster, readBlocks, readCluster, type Slot } from '../../server/db/cluster.ts'
 import { ownerOf } from '../../server/db/oldest-transaction.ts'
 import { run } from '../../server/db/statement.ts'
-import { type Check, type Finding, failed, firstOf, ok, onTables, skipped, warning, worstOf } from './check.ts'
-import { endOf, programOf } from './transactions.ts'
+import {
+  type CheckFinding,
+  type DoctorCheck,
+  failure,
+  firstOf,
+  ok,
+  onTables,
+  skipped,
+  warning,
+  worstOf,
+} from './check.ts'
+import { howToEnd, programOf } from './transactions.ts'
 
 // What can stop the whole PostgreSQL server, or everything that waits for one of its sessions.
 
@@ -14,7 +24,7 @@ import { endOf, programOf } from './transactions.ts'
 const LONG_WAIT_SECONDS = 1
 const SHOWN_CHARACTERS = 80
 
-const locks: Check = {
+const locks: DoctorCheck = {
   name: 'locks',
   about: 'no session waits more than a second for a lock that another one holds',
   reads: ['DATABASE_URL'],
@@ -28,7 +38,7 @@ const locks: Check = {
 }
 
 /** `user`: who reads them. */
-export function locksFinding(blocks: readonly Block[], user: string): Finding {
+export function locksFinding(blocks: readonly Block[], user: string): CheckFinding {
   const block = blocks.find(({ waitedSeconds }) => waitedSeconds >= LONG_WAIT_SECONDS)
   if (!block) return ok('no session waits for long')
   const { blocker, application, heldSeconds, query } = block
@@ -42,16 +52,16 @@ export function locksFinding(blocks: readonly Block[], user: string): Finding {
   const seen =
     `${waiting} ${waiting === 1 ? 'session waits' : 'sessions wait'}, the longest for ` +
     `${Math.floor(block.waitedSeconds)} s, for ${who}${what}`
-  const end = blocker === 0 ? 'Commit it, or roll it back: pg_prepared_xacts.' : endOf(blocker)
+  const end = blocker === 0 ? 'Commit it, or roll it back: pg_prepared_xacts.' : howToEnd(blocker)
   const rights = query === null && blocker !== 0 ? ` To see its statement: grant pg_read_all_stats to "${user}";` : ''
   return warning(seen, end + rights)
 }
 
-const onCluster = (find: (cluster: Cluster) => Finding) => onTables(async (db) => find(await readCluster(db)))
+const onCluster = (find: (cluster: Cluster) => CheckFinding) => onTables(async (db) => find(await readCluster(db)))
 
 const NEARLY = 0.8
 
-const sessions: Check = {
+const sessions: DoctorCheck = {
   name: 'sessions',
   about: 'the PostgreSQL server has sessions left: fewer than 80 % of `max_connections` are open',
   reads: ['DATABASE_URL'],
@@ -67,18 +77,18 @@ const GIB = 2 ** 30
 /** A receiver that is away this long has not only been restarted. */
 const MUCH_WAL_BYTES = 10 * GIB
 
-const slots: Check = {
+const slots: DoctorCheck = {
   name: 'replication_slots',
   about: 'no replication slot is lost, and none without a receiver keeps more than 10 GiB of WAL',
   reads: ['DATABASE_URL'],
   run: onCluster(({ slots }) => (slots.length === 0 ? ok('there are none') : worstOf(slots.map(slotFinding)))),
 }
 
-export function slotFinding({ name, state, keptBytes }: Slot): Finding {
+export function slotFinding({ name, state, keptBytes }: Slot): CheckFinding {
   const shown = cleanText(name)
   const kept = `${(keptBytes / GIB).toFixed(1)} GiB of WAL`
   if (state === 'lost')
-    return failed(
+    return failure(
       `${shown} is lost: the WAL that its receiver needs is gone`,
       `Drop it (select pg_drop_replication_slot('${shown}');), and make the standby or the back-up anew: docs/backup.md.`,
     )
@@ -94,14 +104,14 @@ export function slotFinding({ name, state, keptBytes }: Slot): Finding {
 const OLD_ROWS = 1_000_000_000
 const MILLION = 1_000_000
 
-const freeze: Check = {
+const freeze: DoctorCheck = {
   name: 'freeze',
   about: 'old rows are frozen in time: PostgreSQL takes no writes when they are 2,100 million transactions old',
   reads: ['DATABASE_URL'],
   run: onCluster(({ freezeAge }) => freezeFinding(freezeAge)),
 }
 
-export function freezeFinding(freezeAge: number): Finding {
+export function freezeFinding(freezeAge: number): CheckFinding {
   const seen = `the oldest row is ${Math.floor(freezeAge / MILLION)} million transactions old`
   if (freezeAge < OLD_ROWS) return ok(seen)
   return warning(
@@ -117,7 +127,7 @@ const DEAD_ROWS = `
   select relname as name, n_dead_tup::float8 as dead from pg_stat_user_tables
   where n_dead_tup > $1 and n_dead_tup > n_live_tup order by n_dead_tup desc`
 
-const deadRows: Check = {
+const deadRows: DoctorCheck = {
   name: 'dead_rows',
   about: 'no table has a million dead rows, and more of them than others',
   reads: ['DATABASE_URL'],
@@ -136,7 +146,7 @@ const LOW_SHARE = 0.1
 const PLACE = `select pg_database_size(current_database())::float8 as bytes, inet_server_addr() is null
   or inet_server_addr() << '127.0.0.0/8' as "isHere", (select setting from pg_settings where name = 'data_directory') as dir`
 
-const space: Check = {
+const space: DoctorCheck = {
   name: 'space',
   about: 'the disk of the database has a tenth of its space left, when it is on this machine',
   reads: ['DATABASE_URL'],
@@ -157,7 +167,7 @@ const HOUR = 3_600
 /** Once a day, and two hours for the back-up itself. */
 const OLD_BACKUP_HOURS = 26
 
-const backup: Check = {
+const backup: DoctorCheck = {
   name: 'backup',
   about: 'the newest back-up is younger than 26 hours: by `BACKUP_FILE`, or else by the archive of WAL',
   reads: ['DATABASE_URL', 'BACKUP_FILE'],

@@ -12,12 +12,12 @@ import { run } from '../../server/db/statement.ts'
 import { probeWrites } from '../../server/ledger/probe-writes.ts'
 import { countSecrets } from '../../server/process/stored-secrets.ts'
 import { wayOutOf } from '../database.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 const OLDEST_POSTGRES = 15
 
-const database: Check = {
+const database: DoctorCheck = {
   name: 'database',
   about: 'PostgreSQL can be used, and is not too old',
   reads: ['DATABASE_URL'],
@@ -25,21 +25,21 @@ const database: Check = {
     const db = await patient.database().catch((error: Error) => error)
     if (db instanceof Error) {
       const { what, wayOut } = databaseFault(db) ?? { what: db.message, wayOut: 'Check DATABASE_URL.' }
-      return failed(what.replace(/\.$/, ''), `${wayOut} In development, npm start runs a database here.`)
+      return failure(what.replace(/\.$/, ''), `${wayOut} In development, npm start runs a database here.`)
     }
     const [row] = await run<{ server_version: string }>(db, 'show server_version')
     return versionFinding(row!.server_version)
   },
 }
 
-export function versionFinding(version: string): Finding {
+export function versionFinding(version: string): CheckFinding {
   if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return ok(`PostgreSQL ${version}`)
-  return failed(`PostgreSQL ${version} is too old`, `Upgrade it to ${OLDEST_POSTGRES} or later.`)
+  return failure(`PostgreSQL ${version} is too old`, `Upgrade it to ${OLDEST_POSTGRES} or later.`)
 }
 
 const WRITABLE = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
 
-const writable: Check = {
+const writable: DoctorCheck = {
   name: 'writable',
   about: 'the database takes writes: it is neither a standby nor read-only',
   reads: ['DATABASE_URL'],
@@ -47,9 +47,9 @@ const writable: Check = {
     const [row] = await run<{ isStandby: boolean; isReadOnly: boolean }>(db, WRITABLE)
     const { isStandby, isReadOnly } = row!
     if (isStandby)
-      return failed('it is a standby, which takes no writes: no mail is sent', 'Name the primary in DATABASE_URL.')
+      return failure('it is a standby, which takes no writes: no mail is sent', 'Name the primary in DATABASE_URL.')
     if (isReadOnly)
-      return failed(
+      return failure(
         'it is read-only: no mail is sent',
         'Turn default_transaction_read_only off, for the server, the database and the user.',
       )
@@ -57,7 +57,7 @@ const writable: Check = {
   }),
 }
 
-const writes: Check = {
+const writes: DoctorCheck = {
   name: 'writes',
   about: 'the claim, the marker and the record of a send can be stored; what is stored is rolled back',
   reads: ['DATABASE_URL'],
@@ -67,7 +67,7 @@ const writes: Check = {
       return ok('a send can be stored')
     } catch (error) {
       const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error)
-      return failed(
+      return failure(
         `a send cannot be stored: ${message}`,
         databaseFault(error)?.wayOut ??
           'Look for locks in pg_locks, for triggers that are not ours, and for lost rights.',
@@ -76,7 +76,7 @@ const writes: Check = {
   }),
 }
 
-const indexes: Check = {
+const indexes: DoctorCheck = {
   name: 'indexes',
   about: 'every index was built to its end',
   reads: ['DATABASE_URL'],
@@ -90,17 +90,17 @@ const indexes: Check = {
   }),
 }
 
-const encoding: Check = {
+const encoding: DoctorCheck = {
   name: 'encoding',
   about: 'the database stores the letters of every language, and finds addresses in capital letters',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
     const fault = await textFault(db)
-    return fault ? failed(fault, `Restore a dump of it into one made by: ${CREATE_DATABASE}`) : ok('UTF8')
+    return fault ? failure(fault, `Restore a dump of it into one made by: ${CREATE_DATABASE}`) : ok('UTF8')
   }),
 }
 
-const migrations: Check = {
+const migrations: DoctorCheck = {
   name: 'migrations',
   about: 'the database has the tables of this version',
   reads: ['DATABASE_URL'],
@@ -110,10 +110,10 @@ const migrations: Check = {
     try {
       const check = await checkMigrations(db)
       if (check.state === 'ok') return ok('all applied')
-      return failed(`${check.fault.what.replace(/\.$/, '')}: the API is not ready on it`, wayOutOf(check.fault))
+      return failure(`${check.fault.what.replace(/\.$/, '')}: the API is not ready on it`, wayOutOf(check.fault))
     } catch (error) {
       if (databaseFault(error) !== NO_TABLES) throw error
-      return failed(NO_TABLES.what.replace(/\.$/, ''), NO_TABLES.wayOut)
+      return failure(NO_TABLES.what.replace(/\.$/, ''), NO_TABLES.wayOut)
     }
   },
 }
@@ -121,7 +121,7 @@ const migrations: Check = {
 const FAR_MS = 60_000
 const OFF_MS = 2_000
 
-const clock: Check = {
+const clock: DoctorCheck = {
   name: 'clock',
   about: "this machine's clock agrees with the database's, to 2 seconds",
   reads: ['DATABASE_URL'],
@@ -135,16 +135,16 @@ async function offsetOf(db: Database): Promise<number> {
   return (before + Date.now()) / 2 - databaseMs
 }
 
-export function clockFinding(offsetMs: number): Finding {
+export function clockFinding(offsetMs: number): CheckFinding {
   const s = Math.abs(offsetMs) / 1_000
   const direction = offsetMs > 0 ? 'ahead of' : 'behind'
   const seen = `this machine's clock is ${s.toFixed(s < 10 ? 1 : 0)} s ${direction} the database's`
   const wayOut = 'Run a time service, such as chrony, on both machines.'
-  if (s * 1_000 >= FAR_MS) return failed(`${seen}: receivers refuse signatures and webhooks with such times`, wayOut)
+  if (s * 1_000 >= FAR_MS) return failure(`${seen}: receivers refuse signatures and webhooks with such times`, wayOut)
   return s * 1_000 >= OFF_MS ? warning(seen, wayOut) : ok(`${Math.round(s * 1_000)} ms from the database's`)
 }
 
-const secrets: Check = {
+const secrets: DoctorCheck = {
   name: 'secrets',
   about: '`ENCRYPTION_KEYS` opens every value that is stored encrypted',
   reads: ['DATABASE_URL', 'ENCRYPTION_KEYS'],
@@ -161,22 +161,22 @@ const secrets: Check = {
   }),
 }
 
-function unopenedFinding(unopened: UnopenedValues[]): Finding {
+function unopenedFinding(unopened: UnopenedValues[]): CheckFinding {
   const lost = [...new Set(unopened.filter(({ isKeyLost }) => isKeyLost).map(({ key }) => JSON.stringify(key)))]
   const seen = unopened.map(({ values, table, why }) => `one of ${values} in ${table}: ${why}`).join('; ')
   if (lost.length === 0)
-    return failed(
+    return failure(
       `damaged values: ${seen}`,
       'Restore the row from a back-up, or rotate the DKIM key, or set the webhook again.',
     )
-  return failed(
+  return failure(
     `the key ${lost.join(' and ')} is lost, so the API does not start: ${seen}`,
     'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
       'If it is gone for ever, name it in LOST_ENCRYPTION_KEYS.',
   )
 }
 
-function lostFactorsFinding(people: string[]): Finding {
+function lostFactorsFinding(people: string[]): CheckFinding {
   return warning(
     `the key of the second factor of ${people.join(', ')} is lost: they cannot sign in`,
     'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
@@ -188,7 +188,7 @@ const SETTINGS = 'select name, setting, current_user::text as "user" from pg_set
 
 const WANTED: Record<string, string> = { ...PLANNER_SETTINGS, statement_timeout: String(STATEMENT_MS) }
 
-const settings: Check = {
+const settings: DoctorCheck = {
   name: 'settings',
   about: 'sessions have the settings of the service, also behind a pooler',
   reads: ['DATABASE_URL'],
@@ -199,7 +199,7 @@ const settings: Check = {
     const place = isPooled ? 'through a pooler (prepare=false)' : 'direct sessions'
     if (wrong.length === 0) return ok(place)
     const seen = `${place}: ${wrong.map(({ name, setting }) => `${name} is ${setting}`).join(', ')}`
-    if (!isPooled) return failed(`${seen}, which is not what the service sets`, UNSET)
+    if (!isPooled) return failure(`${seen}, which is not what the service sets`, UNSET)
     const lines = wrong.map(({ name, user }) => `alter role "${user}" set ${name} = ${WANTED[name]};`)
     return warning(`${seen}, so statements can be slow or last for ever`, `Run this: ${lines.join(' ')}`)
   }),

@@ -1,7 +1,7 @@
 import { inTime } from '../../server/async/timeout.ts'
 import { archive } from './archive.ts'
 import { CERTIFICATE_CHECKS } from './certificate.ts'
-import { type Check, type Finding, failed, type Group, type State, skipped } from './check.ts'
+import { type CheckFinding, type CheckGroup, type CheckState, type DoctorCheck, failure, skipped } from './check.ts'
 import { CLUSTER_CHECKS } from './cluster.ts'
 import { CONFIGURATION_CHECKS } from './configuration.ts'
 import { DATABASE_CHECKS } from './database.ts'
@@ -16,7 +16,7 @@ import { STORAGE_CHECKS } from './storage.ts'
 import { TEMPORAL_CHECKS } from './temporal.ts'
 import { TRANSACTION_CHECKS } from './transactions.ts'
 
-export const GROUPS: readonly Group[] = [
+export const GROUPS: readonly CheckGroup[] = [
   { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
   { title: 'This machine', checks: MACHINE_CHECKS },
   { title: 'The Internet', checks: INTERNET_CHECKS },
@@ -27,7 +27,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Sign-in', checks: SIGN_IN_CHECKS },
 ]
 
-export interface Result extends Finding {
+export interface CheckResult extends CheckFinding {
   group: string
   name: string
 }
@@ -36,7 +36,7 @@ export interface Result extends Finding {
 const CHECK_MS = 12_000
 
 /** Makes all checks of the groups at the same time. The results are in the order of the table. */
-export function examine(patient: Patient, groups = GROUPS): Promise<Result[]> {
+export function examine(patient: Patient, groups = GROUPS): Promise<CheckResult[]> {
   return Promise.all(
     groups.flatMap(({ title, checks }) =>
       checks.map(async (check) => ({ group: title, name: check.name, ...(await findingOf(check, patient)) })),
@@ -45,19 +45,19 @@ export function examine(patient: Patient, groups = GROUPS): Promise<Result[]> {
 }
 
 /** Makes one check. A check that throws or takes too long has failed. */
-export async function findingOf(check: Check, patient: Patient, checkMs = CHECK_MS): Promise<Finding> {
+export async function findingOf(check: DoctorCheck, patient: Patient, checkMs = CHECK_MS): Promise<CheckFinding> {
   const invalid = check.reads?.find((name) => patient.faults.some((fault) => fault.name === name))
   if (invalid) return skipped(`${invalid} is missing or invalid`)
   const late = () => new Error(`no result within ${checkMs / 1_000} s`)
   try {
     return await inTime((async () => check.run(patient))(), checkMs, late)
   } catch (error) {
-    return failed(`could not be examined: ${(error as Error).message}`, 'Try again, and look at the log of the API.')
+    return failure(`could not be examined: ${(error as Error).message}`, 'Try again, and look at the log of the API.')
   }
 }
 
 /** The state of a whole diagnosis. */
-export function stateOf(results: readonly Result[]): Exclude<State, 'skipped'> {
-  const has = (state: State) => results.some((result) => result.state === state)
+export function stateOf(results: readonly CheckResult[]): Exclude<CheckState, 'skipped'> {
+  const has = (state: CheckState) => results.some((result) => result.state === state)
   return has('failed') ? 'failed' : has('warning') ? 'warning' : 'ok'
 }

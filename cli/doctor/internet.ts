@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js'
 import { type DnsServer, queryDns } from '../../mail/dns/dns-query.ts'
 import { parseServer, RCODES } from '../../mail/dns/resolver.ts'
 import { sendingHosts } from '../../server/domains/records.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, inProduction, ok, skipped, warning, worstOf } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, inProduction, ok, skipped, warning, worstOf } from './check.ts'
 import { dnssec } from './dnssec.ts'
 import type { Patient } from './patient.ts'
 import { port25 } from './port-25.ts'
@@ -14,13 +14,13 @@ const QUERY_MS = 2_000
 /** A send waits for several answers one after the other, and a query of the product ends after a second. */
 const SLOW_MS = 500
 
-const resolver: Check = {
+const resolver: DoctorCheck = {
   name: 'resolver',
   about: 'every DNS resolver answers, soon, and not for names that do not exist',
   reads: ['DNS_SERVERS', 'NODE_ENV'],
   run: inProduction(async ({ config: { dnsServers } }) => {
     const servers = (dnsServers ?? getServers()).map(parseServer)
-    if (servers.length === 0) return failed('there is none', 'Set DNS_SERVERS.')
+    if (servers.length === 0) return failure('there is none', 'Set DNS_SERVERS.')
     return worstOf(await Promise.all(servers.map(judgeResolver)))
   }),
 }
@@ -29,7 +29,7 @@ const resolver: Check = {
  * Asks for two names that do not exist: one that resolvers must know by themselves (RFC 6761 6.4), and one that they
  * have to ask others for.
  */
-async function judgeResolver(server: DnsServer): Promise<Finding> {
+async function judgeResolver(server: DnsServer): Promise<CheckFinding> {
   const label = `verdict-doctor-${randomBytes(6).toString('hex')}`
   const shown = `${server.address}${server.port === 53 ? '' : `:${server.port}`}`
   const answers = await Promise.all(
@@ -44,7 +44,7 @@ async function judgeResolver(server: DnsServer): Promise<Finding> {
     const [address] =
       'rcode' in response ? response.answers.flatMap((each) => (each.type === 'A' ? each.address : [])) : []
     if (address)
-      return failed(
+      return failure(
         `${shown} answers ${address} for a name that does not exist: mail to mistyped domains would go there`,
         'Set DNS_SERVERS to a resolver that tells the truth, such as one of your own.',
       )
@@ -52,7 +52,7 @@ async function judgeResolver(server: DnsServer): Promise<Finding> {
   const { response, tookMs } = answers[1]!
   const trouble = 'failure' in response ? response.failure : RCODES[response.rcode]
   if (trouble)
-    return failed(
+    return failure(
       `${shown} does not answer (${trouble}): no mail leaves`,
       'Set DNS_SERVERS to a resolver that this machine can reach.',
     )
@@ -67,7 +67,7 @@ async function timedAnswer(server: DnsServer, name: string) {
   return { response, tookMs: performance.now() - startedMs }
 }
 
-const publicAddresses: Check = {
+const publicAddresses: DoctorCheck = {
   name: 'public_addresses',
   about: 'the addresses are known that receivers see mail come from',
   reads: ['SMTP_PUBLIC_ADDRESSES', 'SMTP_SOURCE_ADDRESSES', 'NODE_ENV'],
@@ -75,11 +75,11 @@ const publicAddresses: Check = {
     const { sourceAddresses, sourceDetail } = sendingHosts(patient.config)
     if (sourceAddresses.length > 0) return ok(sourceDetail ?? sourceAddresses.join(', '))
     const [seen, wayOut] = sourceDetail!.split('. ')
-    return failed(`${seen}. No domain can be verified`, `${wayOut}.`)
+    return failure(`${seen}. No domain can be verified`, `${wayOut}.`)
   }),
 }
 
-const ptr: Check = {
+const ptr: DoctorCheck = {
   name: 'ptr',
   about: 'every public address has a PTR record, whose name leads back to it',
   reads: ['SMTP_PUBLIC_ADDRESSES', 'SMTP_SOURCE_ADDRESSES', 'DNS_SERVERS', 'NODE_ENV'],
@@ -90,16 +90,16 @@ const ptr: Check = {
   }),
 }
 
-async function judgePtr(patient: Patient, address: string): Promise<Finding> {
+async function judgePtr(patient: Patient, address: string): Promise<CheckFinding> {
   const wayOut = `Ask the provider of ${address} to set its PTR record to ${patient.config.smtpHeloName}.`
   const names = await recordsOf(() => patient.dns.resolvePtr(reverseName(address)))
   if (typeof names === 'string') return untried(`DNS does not answer for the PTR record of ${address} (${names})`)
-  if (names.length === 0) return failed(`${address} has no PTR record: many receivers refuse its mail`, wayOut)
+  if (names.length === 0) return failure(`${address} has no PTR record: many receivers refuse its mail`, wayOut)
   const leads = await Promise.all(names.map((name) => addressesOf(patient, name)))
   const silent = leads.find((found) => typeof found === 'string')
   if (leads.some((found) => found.includes(address))) return ok(`${address} is ${names.join(', ')}`)
   if (silent) return untried(`DNS does not answer for ${names.join(', ')} (${silent})`)
-  return failed(`the PTR record of ${address} names ${names.join(', ')}, which does not lead back to it`, wayOut)
+  return failure(`the PTR record of ${address} names ${names.join(', ')}, which does not lead back to it`, wayOut)
 }
 
 /** The name of an address's PTR record: RFC 1035 3.5, RFC 3596 2.5. */
@@ -111,14 +111,14 @@ export function reverseName(address: string): string {
   return `${nibbles.join('.')}.ip6.arpa`
 }
 
-const helo: Check = {
+const helo: DoctorCheck = {
   name: 'helo',
   about: '`SMTP_HELO_NAME` is a full name that leads to every public address',
   reads: ['SMTP_HELO_NAME', 'SMTP_PUBLIC_ADDRESSES', 'SMTP_SOURCE_ADDRESSES', 'DNS_SERVERS', 'NODE_ENV'],
   run: inProduction(async (patient) => {
     const { smtpHeloName: name } = patient.config
     if (!name.includes('.'))
-      return failed(
+      return failure(
         `SMTP_HELO_NAME is ${name}, which is not a full name: many receivers refuse mail from it`,
         'Set SMTP_HELO_NAME to a name in your own domain, such as mail.example.com.',
       )
@@ -126,7 +126,7 @@ const helo: Check = {
     if (typeof found === 'string') return untried(`DNS does not answer for ${name} (${found})`)
     const missing = sendingHosts(patient.config).sourceAddresses.filter((address) => !found.includes(address))
     if (found.length > 0 && missing.length === 0) return ok(`${name} is ${found.join(', ')}`)
-    return failed(
+    return failure(
       found.length === 0
         ? `${name} has no address: many receivers refuse mail from it`
         : `${name} leads to ${found.join(', ')}, and not to ${missing.join(', ')}`,
@@ -135,7 +135,8 @@ const helo: Check = {
   }),
 }
 
-const untried = (seen: string): Finding => warning(`could not be tried: ${seen}`, 'Mend the resolver, and try again.')
+const untried = (seen: string): CheckFinding =>
+  warning(`could not be tried: ${seen}`, 'Mend the resolver, and try again.')
 
 /** The IPv4 and IPv6 addresses of a name, or the error code of a resolver that does not answer. */
 async function addressesOf({ dns }: Patient, name: string): Promise<string[] | string> {

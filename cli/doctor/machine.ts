@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { sourceAddressFaults } from '../../server/config/source-addresses.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, ok, skipped, warning } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, ok, skipped, warning } from './check.ts'
 
-const sourceAddresses: Check = {
+const sourceAddresses: DoctorCheck = {
   name: 'source_addresses',
   about: 'this machine has every address of `SMTP_SOURCE_ADDRESSES`',
   reads: ['SMTP_SOURCE_ADDRESSES'],
@@ -13,7 +13,7 @@ const sourceAddresses: Check = {
     if (smtpSourceAddresses.length === 0) return ok('not set: the system chooses')
     const [fault] = await sourceAddressFaults(smtpSourceAddresses)
     if (!fault) return ok(smtpSourceAddresses.join(', '))
-    return failed(
+    return failure(
       `${fault.name} ${fault.why.replace(/\. .*/s, '')}: the API does not start`,
       'Remove them, or add them to an interface. Behind NAT, set SMTP_PUBLIC_ADDRESSES instead.',
     )
@@ -25,7 +25,7 @@ const SECRETS = ['encryption.keys', 'keys.json', 'database.json']
 const WRITE_BY_OTHERS = 0o022
 const ANY_BY_OTHERS = 0o077
 
-const dataDir: Check = {
+const dataDir: DoctorCheck = {
   name: 'data_dir',
   about: 'other users of the machine can neither write to `DATA_DIR` nor read its secrets',
   reads: ['DATA_DIR'],
@@ -34,12 +34,12 @@ const dataDir: Check = {
     const mode = await modeOf(dataDir)
     if (mode === undefined) return skipped(`${shown} does not exist: only npm start needs it`)
     if (mode & WRITE_BY_OTHERS)
-      return failed(`other users can write to ${shown} (mode ${octal(mode)})`, `chmod go-w ${shown}`)
+      return failure(`other users can write to ${shown} (mode ${octal(mode)})`, `chmod go-w ${shown}`)
     for (const name of SECRETS) {
       const file = join(shown, name)
       const mode = await modeOf(join(dataDir, name))
       if (mode !== undefined && mode & ANY_BY_OTHERS)
-        return failed(`other users can read the secrets in ${file} (mode ${octal(mode)})`, `chmod 600 ${file}`)
+        return failure(`other users can read the secrets in ${file} (mode ${octal(mode)})`, `chmod 600 ${file}`)
     }
     return ok(`${shown} is safe from other users (mode ${octal(mode)})`)
   },
@@ -61,7 +61,7 @@ async function modeOf(path: string): Promise<number | undefined> {
 
 const octal = (mode: number) => `0${mode.toString(8)}`
 
-const diskSpace: Check = {
+const diskSpace: DoctorCheck = {
   name: 'disk_space',
   about: 'the disk of `DATA_DIR` has room',
   reads: ['DATA_DIR'],
@@ -81,10 +81,10 @@ const LEAST = 200 * MEGABYTE
 const LITTLE = 2_000 * MEGABYTE
 
 /** Judges the free part of a disk, both in octets. */
-export function spaceFinding(free: number, total: number): Finding {
+export function spaceFinding(free: number, total: number): CheckFinding {
   const seen = `${size(free)} of ${size(total)} are free`
   const wayOut = 'Free some space. A PostgreSQL whose disk is full refuses writes, and no mail is sent then.'
-  if (free < LEAST) return failed(seen, wayOut)
+  if (free < LEAST) return failure(seen, wayOut)
   return free < LITTLE ? warning(seen, wayOut) : ok(seen)
 }
 

@@ -3,8 +3,8 @@ import { and, eq } from '../../server/db/drizzle.ts'
 import { domains as domainTable } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { failingEndpoints } from '../../server/webhooks/endpoints/endpoint-health.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 interface Waiting {
   waiting: number
@@ -25,7 +25,7 @@ const WAITING = `
     extract(epoch from clock_timestamp() - min(due_at))::float8 as "oldestLateS"
   from late`
 
-const backlog: Check = {
+const backlog: DoctorCheck = {
   name: 'backlog',
   about: 'no webhook waits longer than 5 minutes for an attempt that is due',
   reads: ['DATABASE_URL'],
@@ -35,15 +35,15 @@ const backlog: Check = {
   }),
 }
 
-export function backlogFinding({ waiting, late, oldestLateS }: Waiting): Finding {
+export function backlogFinding({ waiting, late, oldestLateS }: Waiting): CheckFinding {
   if (late === 0) return ok(waiting === 0 ? 'nothing waits' : `${waiting} wait for their next attempt, none is late`)
   const minutes = Math.floor(oldestLateS! / 60)
   const seen = `${late} of ${waiting} webhooks are late, the oldest by ${minutes} minutes`
   const wayOut = 'Run more workers (npm run worker), and check Temporal and their log.'
-  return oldestLateS! >= VERY_LATE_S ? failed(seen, wayOut) : warning(seen, wayOut)
+  return oldestLateS! >= VERY_LATE_S ? failure(seen, wayOut) : warning(seen, wayOut)
 }
 
-const endpoints: Check = {
+const endpoints: DoctorCheck = {
   name: 'endpoints',
   about: 'no webhook endpoint has failed for more than an hour',
   reads: ['DATABASE_URL'],
@@ -58,7 +58,7 @@ const endpoints: Check = {
   }),
 }
 
-interface Standing {
+interface DomainCounts {
   verified: number
   others: number
   /** The names of domains that were verified and are not any more, or will not be soon. */
@@ -75,12 +75,12 @@ const STANDING = `
     count(*) filter (where next_check_at < clock_timestamp() - interval '15 minutes')::int as unchecked
   from domains`
 
-const domains: Check = {
+const domains: DoctorCheck = {
   name: 'domains',
   about: 'every domain that was verified still is, and DNS is checked in time',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
-    const [row] = await run<Standing>(db, STANDING)
+    const [row] = await run<DomainCounts>(db, STANDING)
     const { verified, others, troubled, unchecked } = row!
     if (troubled)
       return warning(
@@ -96,7 +96,7 @@ const domains: Check = {
   }),
 }
 
-const notifyFrom: Check = {
+const notifyFrom: DoctorCheck = {
   name: 'notify_from',
   about: 'the domain of `NOTIFY_FROM` is verified in an account',
   reads: ['DATABASE_URL', 'NOTIFY_FROM'],
@@ -109,7 +109,7 @@ const notifyFrom: Check = {
     const name = domainOf(address)
     const isVerified = and(eq(domainTable.name, name), eq(domainTable.status, 'verified'))
     if ((await db.$count(domainTable, isVerified)) > 0) return ok(`${name} is verified`)
-    return failed(
+    return failure(
       `${name} is verified in no account: the service retries its own mails for up to a day, and then gives them up`,
       `Add and verify it: verdict domains add ${name}. Or choose an address of a verified domain.`,
     )

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, isIPv6 } from 'node:net'
 import { createResolver, type Resolver } from '../../mail/dns/resolver.ts'
 import { createGuard } from '../../net/guard.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, inProduction, ok, skipped, warning, worstOf } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, inProduction, ok, skipped, warning, worstOf } from './check.ts'
 
 const GREETING_MS = 5_000
 /** Answers of the network on this side: nothing is known about the port. */
@@ -15,7 +15,7 @@ interface Exchanger {
 }
 
 /** Connects to a public mail exchanger, reads its greeting, and says QUIT. No mail is sent. */
-export const port25: Check = {
+export const port25: DoctorCheck = {
   name: 'port_25',
   about: 'a mail exchanger on the Internet accepts a connection and greets',
   reads: ['SMTP_PORT', 'SMTP_SOURCE_ADDRESSES', 'SMTP_ALLOW_SUBNETS', 'DNS_SERVERS', 'NODE_ENV'],
@@ -25,7 +25,7 @@ export const port25: Check = {
     const exchanger = await exchangerOf(createResolver({ servers: dnsServers }), probe)
     if (typeof exchanger === 'string') return untried(exchanger)
     if (!createGuard({ allowSubnets: smtpAllowSubnets })(exchanger.address))
-      return failed(
+      return failure(
         `DNS leads from ${probe} to ${exchanger.address}, which is not public: no send would go there`,
         'Set DNS_SERVERS to a resolver that tells the truth.',
       )
@@ -47,7 +47,7 @@ async function exchangerOf(resolver: Resolver, domain: string): Promise<Exchange
   return `${name} has no address`
 }
 
-async function dial({ name, address }: Exchanger, port: number, source: string | undefined): Promise<Finding> {
+async function dial({ name, address }: Exchanger, port: number, source: string | undefined): Promise<CheckFinding> {
   const where = `${name} (${address}) on port ${port}${source === undefined ? '' : ` from ${source}`}`
   const socket = connect({ host: address, port, localAddress: source })
   const timer = setTimeout(() => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })), GREETING_MS)
@@ -62,7 +62,7 @@ async function dial({ name, address }: Exchanger, port: number, source: string |
     if (NO_WAY.includes(code)) return untried(`there is no way to ${where} (${code})`)
     const what =
       code === 'ETIMEDOUT' ? `does not answer within ${GREETING_MS / 1_000} s` : `cannot be reached (${code})`
-    return failed(
+    return failure(
       `${where} ${what}, although DNS answers: port ${port} is probably closed, and no mail leaves`,
       `Ask your provider to open outgoing port ${port}, and check this machine's firewall.`,
     )
@@ -72,5 +72,5 @@ async function dial({ name, address }: Exchanger, port: number, source: string |
   }
 }
 
-const untried = (seen: string): Finding =>
+const untried = (seen: string): CheckFinding =>
   warning(`could not be tried: ${seen}`, 'Check that this machine reaches the Internet, or name a domain with --probe.')

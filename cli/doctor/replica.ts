@@ -6,14 +6,14 @@ import { connect, type Database } from '../../server/db/connect.ts'
 import { databaseFault, NO_TABLES } from '../../server/db/database-fault.ts'
 import { MOST_LAG_MS } from '../../server/db/replicas.ts'
 import { type Beat, beat, type Followed, follow } from '../../server/db/replication.ts'
-import { type Check, type Finding, failed, ok, onTables, skipped, warning, worstOf } from './check.ts'
+import { type CheckFinding, type DoctorCheck, failure, ok, onTables, skipped, warning, worstOf } from './check.ts'
 
 const ANSWER_MS = 5_000
 /** How long a replica has to show the beat of this diagnosis. */
 const FOLLOW_MS = 3_000
 const PAUSE_MS = 50
 
-const replicas: Check = {
+const replicas: DoctorCheck = {
   name: 'replicas',
   about: 'every replica of `DATABASE_READ_URL` is a standby of the database, has its tables, and follows closely',
   reads: ['DATABASE_URL', 'DATABASE_READ_URL'],
@@ -28,12 +28,12 @@ const replicas: Check = {
   }),
 }
 
-async function examineReplica(url: string, newest: Beat): Promise<Finding> {
+async function examineReplica(url: string, newest: Beat): Promise<CheckFinding> {
   const db = connect(url, { connections: 1 })
   try {
     return await inTime(findingOf(db, newest), ANSWER_MS, () => new Error('no answer'))
   } catch (error) {
-    if (databaseFault(error) === NO_TABLES) return failed('has no tables of Verdict', COPY)
+    if (databaseFault(error) === NO_TABLES) return failure('has no tables of Verdict', COPY)
     return warning(`cannot be read (${reasonOf(error)}): the primary serves its reads`, 'Start it, or correct the URL.')
   } finally {
     await db.$client.end({ timeout: 0 })
@@ -42,12 +42,12 @@ async function examineReplica(url: string, newest: Beat): Promise<Finding> {
 
 const COPY = 'Name a physical standby of the database in DATABASE_URL.'
 
-async function findingOf(db: Database, newest: Beat): Promise<Finding> {
+async function findingOf(db: Database, newest: Beat): Promise<CheckFinding> {
   const startedMs = performance.now()
   let followed: Followed
   do {
     followed = await follow(db)
-    if (followed.database !== newest.database) return failed('is no copy of the database in DATABASE_URL', COPY)
+    if (followed.database !== newest.database) return failure('is no copy of the database in DATABASE_URL', COPY)
     if (followed.beatMs >= newest.beatMs) break
     await sleep(PAUSE_MS)
   } while (performance.now() - startedMs < FOLLOW_MS)

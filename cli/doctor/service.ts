@@ -1,5 +1,5 @@
-import type { Check, Finding } from './check.ts'
-import { failed, ok, skipped, warning, worstOf } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, ok, skipped, warning, worstOf } from './check.ts'
 
 const ANSWER_MS = 5_000
 /** A proxy spreads them over the processes behind it. */
@@ -7,7 +7,7 @@ const REQUESTS = 4
 /** What a proxy says of a process behind it that it cannot reach. */
 const FROM_PROXY = [502, 504]
 
-const readyz: Check = {
+const readyz: DoctorCheck = {
   name: 'readyz',
   about: 'the service answers at `PUBLIC_URL`, and `/readyz` says that it is ready',
   reads: ['PUBLIC_URL'],
@@ -18,16 +18,16 @@ const readyz: Check = {
     const silent = findings.filter((finding) => finding === SILENT).length
     if (silent === 0) return worstOf(findings)
     if (silent === REQUESTS) return unreachable(url, SILENT.seen)
-    return failed(
+    return failure(
       `${silent} of ${REQUESTS} requests to ${url} got ${SILENT.seen}: a process of the API hangs`,
       'Find it by /healthz of each process, and kill it. What started it starts it again.',
     )
   },
 }
 
-const SILENT: Finding = { state: 'warning', seen: `no response within ${ANSWER_MS / 1_000} s` }
+const SILENT: CheckFinding = { state: 'warning', seen: `no response within ${ANSWER_MS / 1_000} s` }
 
-async function ask(url: string): Promise<Finding> {
+async function ask(url: string): Promise<CheckFinding> {
   try {
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
     return readinessFinding(url, response.status, await response.text())
@@ -49,20 +49,20 @@ const unreachable = (url: string, reason: string) =>
 export const SERVICE_CHECKS = [readyz]
 
 /** Judges the response of `/readyz`, which may come from a proxy. */
-export function readinessFinding(url: string, status: number, body: string): Finding {
+export function readinessFinding(url: string, status: number, body: string): CheckFinding {
   if (status === 200) return ok(`${url} says ready`)
   if (status === 503)
-    return failed(
+    return failure(
       `${url} says that it is not ready: ${faultyChecks(body)}`,
       'The checks of this report say why. The log of the API has the cause.',
     )
   const seen = `${url} answers ${status}`
   return FROM_PROXY.includes(status)
-    ? failed(
+    ? failure(
         `${seen}: the proxy reaches no API process, and no mail is accepted`,
         'Start the API. Its log says why it ended.',
       )
-    : failed(seen, 'Check that PUBLIC_URL leads to this service.')
+    : failure(seen, 'Check that PUBLIC_URL leads to this service.')
 }
 
 /** The checks that are not ok, such as `database: failing`. */

@@ -1,10 +1,10 @@
 import { peopleWithoutSignIn } from '../../server/access/people/oidc/identities.ts'
 import { createIssuer, type IssuerFault } from '../../server/access/people/oidc/issuer.ts'
-import { type Check, failed, firstOf, ok, onTables, skipped, warning } from './check.ts'
+import { type DoctorCheck, failure, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 const OIDC = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']
 
-const issuer: Check = {
+const issuer: DoctorCheck = {
   name: 'issuer',
   about: 'the issuer of `OIDC_ISSUER` responds with metadata that name it',
   reads: OIDC,
@@ -20,7 +20,7 @@ const issuer: Check = {
       return ok(`${client.host} answers`)
     } catch {
       const why = [fault?.message, fault?.cause].filter(Boolean).join(': ')
-      return failed(
+      return failure(
         `${client.host} does not answer with its metadata (${why}): people sign in with passwords alone`,
         'Check that this machine reaches it, and that OIDC_ISSUER is exactly the `issuer` of its discovery document.',
       )
@@ -28,7 +28,7 @@ const issuer: Check = {
   },
 }
 
-const peopleSignIn: Check = {
+const peopleSignIn: DoctorCheck = {
   name: 'people_sign_in',
   about: 'every person has a password, or an identity at the current issuer',
   reads: OIDC,

@@ -2,8 +2,8 @@ import type { Database } from '../../server/db/connect.ts'
 import { RETENTION_MS } from '../../server/db/retention.ts'
 import { HISTORY } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import type { Check } from './check.ts'
-import { failed, ok, onTables, warning } from './check.ts'
+import type { DoctorCheck } from './check.ts'
+import { failure, ok, onTables, warning } from './check.ts'
 
 /** The retention runs once a day. */
 const LATE_DAYS = 2
@@ -46,7 +46,7 @@ async function daysOf(db: Database): Promise<Days> {
 
 const shown = (day: string) => day.replace(/(....)(..)(..)/, '$1-$2-$3')
 
-const partitions: Check = {
+const partitions: DoctorCheck = {
   name: 'partitions',
   about: 'every table of history has a partition for today and for tomorrow',
   reads: ['DATABASE_URL'],
@@ -54,14 +54,14 @@ const partitions: Check = {
     const { missing, partitions, newest } = await daysOf(db)
     if (partitions === 0) return warning('there are none yet', 'Start the API: it creates them.')
     if (!missing) return ok(`until ${shown(newest!)}`)
-    return failed(
+    return failure(
       `${missing.join(', ')} have none for today or tomorrow: no mail can be sent on a day without one`,
       'Start the API, which creates them. If it runs, its log says "partitions could not be created", and why.',
     )
   }),
 }
 
-const retention: Check = {
+const retention: DoctorCheck = {
   name: 'retention',
   about: 'history that is over is dropped',
   reads: ['DATABASE_URL'],

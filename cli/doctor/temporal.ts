@@ -1,11 +1,11 @@
 import type { TemporalConfig } from '../../server/config/config.ts'
-import type { Check, Finding } from './check.ts'
-import { failed, ok, skipped, warning } from './check.ts'
+import type { CheckFinding, DoctorCheck } from './check.ts'
+import { failure, ok, skipped, warning } from './check.ts'
 import type { Patient, TemporalInspection } from './patient.ts'
 
 const reads = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE']
 
-const temporal: Check = {
+const temporal: DoctorCheck = {
   name: 'temporal',
   about: 'Temporal responds, and has the namespace',
   reads,
@@ -16,18 +16,18 @@ const temporal: Check = {
     const { fault } = inspection
     if (!fault) return ok(`${address} responds, and has the namespace ${namespace}`)
     if (fault.isMissing)
-      return failed(
+      return failure(
         `${address} has no namespace ${namespace}: webhook retries wait, and replays fail`,
         `temporal operator namespace create --address ${address} --namespace ${namespace}, or correct TEMPORAL_NAMESPACE.`,
       )
-    return failed(
+    return failure(
       `${address} does not respond: webhook retries wait, and replays fail (${fault.why.replace(/ *Resolution note:.*/s, '')})`,
       'Check that Temporal runs, TEMPORAL_ADDRESS, and the TLS and the key of TEMPORAL_*.',
     )
   },
 }
 
-const worker: Check = {
+const worker: DoctorCheck = {
   name: 'worker',
   about: 'a worker polls every task queue',
   reads,
@@ -35,18 +35,18 @@ const worker: Check = {
     const state = await inspection.worker()
     if (state === 'polling') return ok('a worker polls every task queue')
     if (state === 'unknown') return warning('Temporal does not say who polls', 'Try again.')
-    return failed('no worker polls: webhook retries, replays and checks of domains wait', 'Run one: npm run worker')
+    return failure('no worker polls: webhook retries, replays and checks of domains wait', 'Run one: npm run worker')
   }),
 }
 
-const schedules: Check = {
+const schedules: DoctorCheck = {
   name: 'schedules',
   about: 'the Schedule of the daily retention exists and is not paused',
   reads,
   run: whileUp(async (inspection) => {
     const { missing, paused } = await inspection.schedules()
     if (missing.length > 0)
-      return failed(
+      return failure(
         `${missing.join(' and ')} is missing: history is not dropped`,
         'Run a worker, which creates it: npm run worker. Its log says why it cannot.',
       )
@@ -59,7 +59,7 @@ const schedules: Check = {
   }),
 }
 
-const attributes: Check = {
+const attributes: DoctorCheck = {
   name: 'search_attributes',
   about: 'deliveries can be found in Temporal by their events, messages and endpoints',
   reads,
@@ -75,7 +75,7 @@ const attributes: Check = {
 }
 
 /** A check that needs Temporal: skipped while it cannot be used. Another check says why. */
-function whileUp(look: (inspection: TemporalInspection, temporal: TemporalConfig) => Promise<Finding>) {
+function whileUp(look: (inspection: TemporalInspection, temporal: TemporalConfig) => Promise<CheckFinding>) {
   return async (patient: Patient) => {
     const inspection = await patient.temporal()
     if (!inspection) return skipped('TEMPORAL_ADDRESS is not set')

@@ -6,12 +6,12 @@ import {
   ownerOf,
   readOldestTransaction,
 } from '../../server/db/oldest-transaction.ts'
-import { type Check, type Finding, ok, onTables, warning } from './check.ts'
+import { type CheckFinding, type DoctorCheck, ok, onTables, warning } from './check.ts'
 
 /** How long a transaction is watched whose beginning is hidden from the user of `DATABASE_URL`. */
 const WATCH_MS = 2_000
 
-const transactions: Check = {
+const transactions: DoctorCheck = {
   name: 'transactions',
   about: 'no transaction that has written stays open, in any database of the cluster: streams of events wait for it',
   reads: ['DATABASE_URL'],
@@ -24,13 +24,13 @@ const transactions: Check = {
   }),
 }
 
-export function transactionFinding(oldest: OpenTransaction | undefined): Finding {
+export function transactionFinding(oldest: OpenTransaction | undefined): CheckFinding {
   if (!oldest) return ok('none is open')
   const { pid, database, user, application, seconds } = oldest
   if (seconds !== null && seconds < HELD_SECONDS) return ok(`the oldest one began ${Math.ceil(seconds)} s ago`)
   const age = seconds === null ? `more than ${WATCH_MS / 1_000} s` : `${Math.floor(seconds)} s`
   const seen = `${ownerOf(oldest)} has one open for ${age} (database ${database}, user ${user}${programOf(application)})`
-  const end = pid === null ? 'Commit it, or roll it back.' : endOf(pid)
+  const end = pid === null ? 'Commit it, or roll it back.' : howToEnd(pid)
   return warning(
     `${seen}: streams of events wait for its end, and lose nothing`,
     `${end} Until then webhooks get new events, and streams do not.`,
@@ -41,6 +41,6 @@ export function transactionFinding(oldest: OpenTransaction | undefined): Finding
 export const programOf = (application: string | null) => (application ? `, program ${cleanText(application)}` : '')
 
 /** How a session is ended. */
-export const endOf = (pid: number) => `End it: select pg_terminate_backend(${pid});`
+export const howToEnd = (pid: number) => `End it: select pg_terminate_backend(${pid});`
 
 export const TRANSACTION_CHECKS = [transactions]

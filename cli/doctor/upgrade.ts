@@ -9,12 +9,21 @@ import {
 } from '../../server/db/applied-migrations.ts'
 import { readSessionReleases } from '../../server/db/session-releases.ts'
 import { wayOutOf } from '../database.ts'
-import { type Check, type Finding, failed, firstOf, type Group, ok, onTables, warning } from './check.ts'
+import {
+  type CheckFinding,
+  type CheckGroup,
+  type DoctorCheck,
+  failure,
+  firstOf,
+  ok,
+  onTables,
+  warning,
+} from './check.ts'
 import { CLUSTER_CHECKS } from './cluster.ts'
 import { DATABASE_CHECKS } from './database.ts'
 import { TRANSACTION_CHECKS } from './transactions.ts'
 
-const migrations: Check = {
+const migrations: DoctorCheck = {
   name: 'migrations',
   about: 'the database has no migration that this release cannot run beside',
   reads: ['DATABASE_URL'],
@@ -22,12 +31,12 @@ const migrations: Check = {
     const applied = await readAppliedMigrations(db)
     const check = checkApplied(applied)
     if (check.state === 'ok') return ok('all applied')
-    if (check.state !== 'pending') return failed(check.fault.what.replace(/\.$/, ''), wayOutOf(check.fault))
+    if (check.state !== 'pending') return failure(check.fault.what.replace(/\.$/, ''), wayOutOf(check.fault))
     return ok(`${pendingOf(applied).length} to apply: npm run migrate`)
   }),
 }
 
-const releases: Check = {
+const releases: DoctorCheck = {
   name: 'releases',
   about: 'no process of a release uses the database that cannot run on its tables, now or after the migration',
   reads: ['DATABASE_URL'],
@@ -41,7 +50,7 @@ const releases: Check = {
 export function releasesFinding(
   sessions: readonly string[],
   pending: readonly Pick<Migration, 'oldestRelease'>[],
-): Finding {
+): CheckFinding {
   const others = sessions.filter((release) => release !== packageJson.version)
   const count = others.length === 1 ? '1 session' : `${others.length} sessions`
   const seen = `${count} of ${firstOf([...new Set(others.map((release) => release || '0.2 or older'))])}`
@@ -60,7 +69,7 @@ export function releasesFinding(
 const OF_THE_DATABASE = ['database', 'writable']
 const OF_THE_CLUSTER = ['locks', 'space', 'backup']
 
-export const UPGRADE_GROUPS: readonly Group[] = [
+export const UPGRADE_GROUPS: readonly CheckGroup[] = [
   {
     title: `Upgrade to ${packageJson.version}`,
     checks: [...DATABASE_CHECKS.filter(({ name }) => OF_THE_DATABASE.includes(name)), migrations, releases],

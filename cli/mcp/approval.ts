@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { cleanText } from '../../net/clean-text.ts'
-import { Failure } from '../command.ts'
+import { CliError } from '../command.ts'
 
 /** Live sends and replays. */
 export const MOST_AN_HOUR = 20
@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000
 /** How long a person has to answer. */
 const ANSWER_MS = 300_000
 
-/** Returns when the action may be done. Throws a Failure when it may not. */
+/** Returns when the action may be done. Throws a CliError when it may not. */
 export type Approve = (question: string, signal: AbortSignal) => Promise<void>
 
 /**
@@ -31,7 +31,7 @@ export function createApproval(
       return place
     }
     const seconds = Math.ceil((first!.at + HOUR_MS - now()) / 1_000)
-    throw new Failure('failed', `at most ${MOST_AN_HOUR} live sends and replays an hour: try again in ${seconds} s`, {
+    throw new CliError('failed', `at most ${MOST_AN_HOUR} live sends and replays an hour: try again in ${seconds} s`, {
       error: 'too_many_live_actions',
       retry_after: seconds,
     })
@@ -44,8 +44,8 @@ export function createApproval(
       signal.throwIfAborted()
     } catch (error) {
       taken.delete(place)
-      if (error instanceof Failure) throw error
-      throw new Failure('failed', `nothing was done: no answer to the question (${(error as Error).message})`)
+      if (error instanceof CliError) throw error
+      throw new CliError('failed', `nothing was done: no answer to the question (${(error as Error).message})`)
     }
   }
 
@@ -54,6 +54,7 @@ export function createApproval(
       { message: cleanText(question, { keep: '\n' }), requestedSchema: { type: 'object', properties: {} } },
       { signal, timeout: ANSWER_MS },
     )
-    if (action !== 'accept') throw new Failure('failed', 'the person declined: nothing was done', { error: 'declined' })
+    if (action !== 'accept')
+      throw new CliError('failed', 'the person declined: nothing was done', { error: 'declined' })
   }
 }

@@ -1,11 +1,14 @@
-import { Failure } from '../command.ts'
-import type { Schema } from './contract.ts'
+import { CliError } from '../command.ts'
+import type { SchemaObject } from './contract.ts'
 
 /** The types of values in a query or a path. The service checks everything else itself. */
 const SCALARS = ['string', 'integer', 'number', 'boolean']
 
 /** Refuses arguments that the tool does not have, that are missing, or that are no text, number or boolean. */
-export function refuseArguments({ properties = {}, required = [] }: Schema, input: Record<string, unknown>): void {
+export function refuseArguments(
+  { properties = {}, required = [] }: SchemaObject,
+  input: Record<string, unknown>,
+): void {
   const names = Object.keys(properties)
   const unknown = Object.keys(input).filter((name) => !Object.hasOwn(properties, name))
   const missing = required.filter((name) => input[name] === undefined)
@@ -16,10 +19,10 @@ export function refuseArguments({ properties = {}, required = [] }: Schema, inpu
   ]
   if (details.length === 0) return
   const message = details.map(({ field, message }) => `${field}: ${message}`).join('; ')
-  throw new Failure('usage', message, { error: 'invalid_arguments', details })
+  throw new CliError('usage', message, { error: 'invalid_arguments', details })
 }
 
-function typeFault(field: string, { type }: Schema, value: unknown) {
+function typeFault(field: string, { type }: SchemaObject, value: unknown) {
   if (value === undefined || typeof type !== 'string' || !SCALARS.includes(type)) return []
   const given = typeof value === 'number' && Number.isInteger(value) ? ['integer', 'number'] : [typeof value]
   return given.includes(type) ? [] : [{ field, message: `must be a value of type ${type}` }]

@@ -1,56 +1,56 @@
 import { readFileSync } from 'node:fs'
 import { BUILT_OPENAPI } from '../../server/http/site/built-files.ts'
-import { Failure } from '../command.ts'
+import { CliError } from '../command.ts'
 
 // The input of every tool is the input of a call of the contract, read from the document that the service serves.
 
 const { paths, components } = readDocument()
 
-function readDocument(): Document {
+function readDocument(): OpenApiDocument {
   try {
     return JSON.parse(readFileSync(BUILT_OPENAPI, 'utf8'))
   } catch {
-    throw new Failure('failed', `${BUILT_OPENAPI} is not built: run \`npm run build\``)
+    throw new CliError('failed', `${BUILT_OPENAPI} is not built: run \`npm run build\``)
   }
 }
 
-interface Document {
+interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>
   components: unknown
 }
 
 /** A JSON Schema. */
-export interface Schema {
+export interface SchemaObject {
   $ref?: string
   type?: string | string[]
   description?: string
-  properties?: Record<string, Schema>
+  properties?: Record<string, SchemaObject>
   required?: string[]
-  items?: Schema
-  oneOf?: Schema[]
-  additionalProperties?: Schema | boolean
+  items?: SchemaObject
+  oneOf?: SchemaObject[]
+  additionalProperties?: SchemaObject | boolean
   enum?: unknown[]
   /** The words that a response has today. */
   'x-extensible-enum'?: string[]
   format?: string
 }
 
-interface Parameter {
+interface ParameterObject {
   $ref?: string
   name: string
   in: string
   description: string
   required?: boolean
-  schema: Schema
+  schema: SchemaObject
 }
 
 interface Operation {
   operationId: string
   description?: string
   summary: string
-  parameters: Parameter[]
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
-  responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
+  parameters: ParameterObject[]
+  requestBody?: { content: { 'application/json': { schema: SchemaObject } } }
+  responses: Record<string, { content: { 'application/json': { schema: SchemaObject } } }>
 }
 
 const OPERATIONS = new Map(
@@ -60,23 +60,26 @@ const OPERATIONS = new Map(
 )
 
 /** The properties of a body, a path, a query or the headers of a call, by their names. */
-export function propertiesOf(operationId: string, place: 'body' | 'path' | 'query' | 'header'): Record<string, Schema> {
+export function propertiesOf(
+  operationId: string,
+  place: 'body' | 'path' | 'query' | 'header',
+): Record<string, SchemaObject> {
   if (place === 'body') return bodyOf(operationId).properties!
   const { parameters = [] } = operationOf(operationId)
-  const here = parameters.map(followed<Parameter>).filter((parameter) => parameter.in === place)
+  const here = parameters.map(followed<ParameterObject>).filter((parameter) => parameter.in === place)
   return Object.fromEntries(
-    here.map(({ name, description, schema }) => [name, { description, ...inlined(schema) } as Schema]),
+    here.map(({ name, description, schema }) => [name, { description, ...inlined(schema) } as SchemaObject]),
   )
 }
 
 /** The names of a body's required properties. */
 export const requiredOf = (operationId: string): string[] => bodyOf(operationId).required ?? []
 
-const bodyOf = (operationId: string): Schema =>
+const bodyOf = (operationId: string): SchemaObject =>
   inlined(operationOf(operationId).requestBody!.content['application/json'].schema)
 
 /** The schema of a call's response. */
-export const responseOf = (operationId: string): Schema =>
+export const responseOf = (operationId: string): SchemaObject =>
   inlined(operationOf(operationId).responses[200]!.content['application/json'].schema)
 
 function operationOf(operationId: string): Operation {
@@ -86,9 +89,9 @@ function operationOf(operationId: string): Operation {
 }
 
 /** The schema with every reference replaced by what it refers to: not every agent follows references. */
-function inlined(schema: Schema): Schema {
+function inlined(schema: SchemaObject): SchemaObject {
   const { $ref, ...rest } = schema
-  if ($ref !== undefined) return inlined({ ...followed<Schema>({ $ref }), ...rest })
+  if ($ref !== undefined) return inlined({ ...followed<SchemaObject>({ $ref }), ...rest })
   const { properties, items, oneOf, additionalProperties } = rest
   return {
     ...rest,

@@ -13,7 +13,7 @@ export interface RecipientJson {
 
 /** The sentence that the dashboard shows on top of a message. */
 export function messageSentence(recipients: RecipientJson[], sandbox: boolean): string {
-  return written(sentenceOfMessage(recipients.map(outcomeOf), sandbox).sentence)
+  return written(sentenceOfMessage(recipients.map(recipientOutcome), sandbox).sentence)
 }
 
 /** The sentence about what was reported later; undefined without a report. */
@@ -27,7 +27,7 @@ export function reportsSentence(reports: { recipient: string; kind: string }[]):
   return found && written(found.sentence)
 }
 
-function outcomeOf({ email = '', status, reason, in_doubt: inDoubt, retryable, detail }: RecipientJson) {
+function recipientOutcome({ email = '', status, reason, in_doubt: inDoubt, retryable, detail }: RecipientJson) {
   const statuses = DeliveryStatus as unknown as Record<string, DeliveryStatus | undefined>
   const reasons = Reason as unknown as Record<string, Reason | undefined>
   return {

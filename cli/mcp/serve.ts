@@ -4,7 +4,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import packageJson from '../../package.json' with { type: 'json' }
-import { Failure } from '../command.ts'
+import { CliError } from '../command.ts'
 import { createApproval } from './approval.ts'
 import { refuseArguments } from './arguments.ts'
 import { createTools, type Tool } from './tools.ts'
@@ -37,7 +37,7 @@ export async function serveMcp({ allowLive, url }: McpOptions): Promise<void> {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(({ call: _, ...shown }) => shown) }))
   const running = new Set<Promise<CallToolResult>>()
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) => {
-    const result = resultOf(tools, params.name, params.arguments ?? {}, signal)
+    const result = toolResult(tools, params.name, params.arguments ?? {}, signal)
     running.add(result)
     return result.finally(() => running.delete(result))
   })
@@ -54,7 +54,7 @@ export async function serveMcp({ allowLive, url }: McpOptions): Promise<void> {
   await server.close()
 }
 
-async function resultOf(
+async function toolResult(
   tools: Tool[],
   name: string,
   input: Record<string, unknown>,
@@ -62,14 +62,14 @@ async function resultOf(
 ): Promise<CallToolResult> {
   const tool = tools.find((tool) => tool.name === name)
   try {
-    if (!tool) throw new Failure('usage', `${name}: no such tool. Tools: ${tools.map(({ name }) => name).join(', ')}`)
+    if (!tool) throw new CliError('usage', `${name}: no such tool. Tools: ${tools.map(({ name }) => name).join(', ')}`)
     refuseArguments(tool.inputSchema, input)
     const result = await tool.call(input, signal)
     // The text is for clients from before `structuredContent` (MCP of June 2025).
     return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
   } catch (error) {
-    if (!(error instanceof Failure)) console.error(error)
-    const { message, json = {} } = error as Failure
+    if (!(error instanceof CliError)) console.error(error)
+    const { message, json = {} } = error as CliError
     return { isError: true, content: [{ type: 'text', text: JSON.stringify({ message, ...json }) }] }
   }
 }

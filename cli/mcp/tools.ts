@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { readDomainName } from '../../server/domains/name.ts'
-import { Failure } from '../command.ts'
+import { CliError } from '../command.ts'
 import { explanationOf, PHASES } from '../explain.ts'
 import { callExactly, query } from '../service.ts'
 import type { Approve } from './approval.ts'
-import { propertiesOf, requiredOf, responseOf, type Schema } from './contract.ts'
+import { propertiesOf, requiredOf, responseOf, type SchemaObject } from './contract.ts'
 import { messageSentence, type RecipientJson, reportsSentence } from './sentences.ts'
 import { marked } from './untrusted.ts'
 
@@ -14,9 +14,9 @@ export interface Tool {
   name: string
   title: string
   description: string
-  inputSchema: Schema & { type: 'object' }
+  inputSchema: SchemaObject & { type: 'object' }
   annotations: { readOnlyHint?: boolean; destructiveHint: boolean; idempotentHint?: boolean; openWorldHint: boolean }
-  /** Returns the result. Throws a Failure with the service's words. */
+  /** Returns the result. Throws a CliError with the service's words. */
   call: (input: Input, signal: AbortSignal) => Promise<object>
 }
 
@@ -33,7 +33,7 @@ const ACTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false
 
 /** No tool changes the account: its keys, people, domains, endpoints and suppression list are out of reach. */
 export function createTools({ url, approve }: Surroundings): Tool[] {
-  const call: Call = (path, body, headers) => callExactly({ url, path: `/api/v1${path}`, body, headers })
+  const call: CallApi = (path, body, headers) => callExactly({ url, path: `/api/v1${path}`, body, headers })
   const tools = [
     sendEmail(call, approve),
     validateEmail(call),
@@ -46,9 +46,9 @@ export function createTools({ url, approve }: Surroundings): Tool[] {
   return approve ? [...tools, replay(call, approve)] : tools
 }
 
-type Call = (path: string, body?: object, headers?: Record<string, string>) => Promise<Record<string, unknown>>
+type CallApi = (path: string, body?: object, headers?: Record<string, string>) => Promise<Record<string, unknown>>
 
-const inputOf = (properties: Record<string, Schema>, required: string[] = []): Tool['inputSchema'] => ({
+const inputOf = (properties: Record<string, SchemaObject>, required: string[] = []): Tool['inputSchema'] => ({
   type: 'object',
   properties,
   required,
@@ -57,7 +57,7 @@ const inputOf = (properties: Record<string, Schema>, required: string[] = []): T
 
 const CONFIRM = { type: 'boolean', description: '`true` when the person you work for has asked for exactly this.' }
 
-function sendEmail(call: Call, approve: Approve | undefined): Tool {
+function sendEmail(call: CallApi, approve: Approve | undefined): Tool {
   const { 'Idempotency-Key': idempotency_key } = propertiesOf('sendEmail', 'header')
   const properties = { ...propertiesOf('sendEmail', 'body'), idempotency_key: idempotency_key! }
   const dryRun = 'Checks everything and sends nothing: live sends are off.'
@@ -75,7 +75,7 @@ function sendEmail(call: Call, approve: Approve | undefined): Tool {
       const idempotencyKey = String(given ?? randomUUID())
       const headers = { 'idempotency-key': idempotencyKey, 'x-service-sandbox': String(!isLive) }
       const sent = await keyed(idempotencyKey, call('/emails/send', email, headers))
-      return outcomeOf('sendEmail', sent, { idempotency_key: idempotencyKey })
+      return sendOutcome('sendEmail', sent, { idempotency_key: idempotencyKey })
     },
   }
 }
@@ -85,8 +85,8 @@ async function keyed<Response>(idempotencyKey: string, response: Promise<Respons
   try {
     return await response
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    throw new Failure(error.exit, error.message, { ...error.json, idempotency_key: idempotencyKey })
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.exit, error.message, { ...error.json, idempotency_key: idempotencyKey })
   }
 }
 
@@ -104,17 +104,17 @@ function shown(value: unknown): string {
   return text.replace(/\s+/g, ' ').slice(0, 1_000)
 }
 
-const validateEmail = (call: Call): Tool => ({
+const validateEmail = (call: CallApi): Tool => ({
   name: 'validate_email',
   title: 'Check an email',
   description: 'Makes every check of a send, and sends nothing.',
   inputSchema: inputOf(propertiesOf('validateEmail', 'body'), requiredOf('validateEmail')),
   annotations: STORES,
-  call: async (email) => outcomeOf('validateEmail', await call('/emails/validate', email)),
+  call: async (email) => sendOutcome('validateEmail', await call('/emails/validate', email)),
 })
 
 /** The outcome of a send after the sentence about it. */
-function outcomeOf(operationId: string, response: Record<string, unknown>, more: object = {}): object {
+function sendOutcome(operationId: string, response: Record<string, unknown>, more: object = {}): object {
   const { recipients, sandbox, ...sole } = response as unknown as RecipientJson & {
     recipients?: RecipientJson[]
     sandbox?: boolean
@@ -123,7 +123,7 @@ function outcomeOf(operationId: string, response: Record<string, unknown>, more:
   return { sentence, ...more, ...(marked(response, responseOf(operationId)) as object) }
 }
 
-const getEmail = (call: Call): Tool => ({
+const getEmail = (call: CallApi): Tool => ({
   name: 'get_email',
   title: 'Show an email',
   description:
@@ -164,9 +164,12 @@ const explainBounce = (): Tool => ({
   annotations: READS,
   async call({ reply, phase = 'rcpt', mx = '', recipient }) {
     const known = PHASES.find((one) => one === phase)
-    if (!known) throw new Failure('usage', `phase: must be one of ${PHASES.join(', ')}`, { error: 'invalid_arguments' })
+    if (!known)
+      throw new CliError('usage', `phase: must be one of ${PHASES.join(', ')}`, { error: 'invalid_arguments' })
     if (String(reply).length > LONGEST_REPLY)
-      throw new Failure('usage', `reply: must have at most ${LONGEST_REPLY} characters`, { error: 'invalid_arguments' })
+      throw new CliError('usage', `reply: must have at most ${LONGEST_REPLY} characters`, {
+        error: 'invalid_arguments',
+      })
     return explanationOf(String(reply), { phase: known, mx: String(mx), recipient: recipient as string | undefined })
   },
 })
@@ -174,7 +177,7 @@ const explainBounce = (): Tool => ({
 /** Longer than any reply that a mail server sends. */
 const LONGEST_REPLY = 10_000
 
-const list = (call: Call, name: string, title: string, operationId: string, path: string): Tool => ({
+const list = (call: CallApi, name: string, title: string, operationId: string, path: string): Tool => ({
   name,
   title,
   description: `${title.replace('List', 'Lists')}, newest first, that match every filter given.`,
@@ -192,7 +195,7 @@ const list = (call: Call, name: string, title: string, operationId: string, path
   },
 })
 
-const domainRecords = (call: Call): Tool => ({
+const domainRecords = (call: CallApi): Tool => ({
   name: 'domain_records',
   title: 'Show the DNS records of a domain',
   description: 'Returns the DNS records that a sending domain needs, and what DNS had at the last check.',
@@ -204,13 +207,13 @@ const domainRecords = (call: Call): Tool => ({
     const found = domains.find((one) => one.domain === name)
     if (!found) {
       const names = domains.map((one) => one.domain).join(', ') || 'none'
-      throw new Failure('not_found', `the account has no such domain. It has: ${names}`, { error: 'not_found' })
+      throw new CliError('not_found', `the account has no such domain. It has: ${names}`, { error: 'not_found' })
     }
     return marked(found, responseOf('getDomain')) as object
   },
 })
 
-const replay = (call: Call, approve: Approve): Tool => ({
+const replay = (call: CallApi, approve: Approve): Tool => ({
   name: 'replay',
   title: 'Send events to webhook endpoints again',
   description:
@@ -230,7 +233,7 @@ const replay = (call: Call, approve: Approve): Tool => ({
       ...(confirm === true ? [] : ['confirm: must be true']),
       ...((event_id === undefined) === (message_id === undefined) ? ['event_id, message_id: give one of them'] : []),
     ]
-    if (faults.length > 0) throw new Failure('usage', faults.join('; '), { error: 'invalid_arguments' })
+    if (faults.length > 0) throw new CliError('usage', faults.join('; '), { error: 'invalid_arguments' })
     const [id, kind, operationId] =
       event_id === undefined ? [message_id, 'messages', 'replayMessage'] : [event_id, 'events', 'replayEvent']
     const where = endpoint_id ? `the endpoint ${shown(endpoint_id)}` : 'your webhook endpoints'

@@ -1,5 +1,5 @@
 import { cleanText } from '../../net/clean-text.ts'
-import type { Schema } from './contract.ts'
+import type { SchemaObject } from './contract.ts'
 
 /** Longer texts are cut: an agent pays for every character, and a body may have 2 MiB. */
 const LONGEST = 10_000
@@ -30,7 +30,7 @@ const OWN = new Set([
  * service's own words. Text is the service's own when the contract lists it, when it is a time, or when its
  * name is above: a field that a later version adds is marked until its name is added here.
  */
-export function marked(value: unknown, schema: Schema | undefined, name = ''): unknown {
+export function marked(value: unknown, schema: SchemaObject | undefined, name = ''): unknown {
   if (typeof value === 'string') return isOwn(value, schema, name) ? value : untrusted(value)
   if (Array.isArray(value)) return value.map((item) => marked(item, schema?.items, name))
   if (typeof value !== 'object' || value === null) return value
@@ -49,8 +49,8 @@ export function untrusted(text: string) {
   return { untrusted_text: clean.slice(0, LONGEST), cut_from_characters: clean.length }
 }
 
-const isOwn = (text: string, schema: Schema | undefined, name: string) =>
+const isOwn = (text: string, schema: SchemaObject | undefined, name: string) =>
   schema?.['x-extensible-enum']?.includes(text) || schema?.format === 'date-time' || OWN.has(name)
 
 /** The member of `null or a value` that describes the value. */
-const alternative = (schema: Schema | undefined) => schema?.oneOf?.find(({ type }) => type !== 'null') ?? schema
+const alternative = (schema: SchemaObject | undefined) => schema?.oneOf?.find(({ type }) => type !== 'null') ?? schema

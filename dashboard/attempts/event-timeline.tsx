@@ -26,7 +26,7 @@ import { TONE_ICONS, type Tone } from '../status/statuses.ts'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './attempts.module.css'
-import { curlCommand, isWhole } from './curl-command.ts'
+import { curlCommand, isWholeUrl } from './curl-command.ts'
 import { endpointName } from './endpoint-name.ts'
 import { NotSent } from './not-sent.tsx'
 import { shownAttempt } from './outcomes.ts'
@@ -57,7 +57,7 @@ function Timeline({ event }: { event: GetEventResponse }) {
     <EndpointName value={nameOf}>
       <ol className={styles.timeline}>
         {entries.map((entry) => (
-          <Entry key={keyOf(entry)} entry={entry} isAcknowledged={event.acknowledgedAt !== undefined} />
+          <TimelineRow key={keyOf(entry)} entry={entry} isAcknowledged={event.acknowledgedAt !== undefined} />
         ))}
       </ol>
       {event.dispatches.length === 0 && (
@@ -95,34 +95,34 @@ function keyOf(entry: TimelineEntry): string {
   return entry.kind === 'next' ? `${id} ${entry.dispatch.attempts.length}` : id
 }
 
-function Entry({ entry, isAcknowledged }: { entry: TimelineEntry; isAcknowledged: boolean }) {
+function TimelineRow({ entry, isAcknowledged }: { entry: TimelineEntry; isAcknowledged: boolean }) {
   if (entry.kind === 'recorded') {
     return (
-      <Point tone="neutral" at={<Ago at={entry.at} />}>
+      <TimelinePoint tone="neutral" at={<Ago at={entry.at} />}>
         The event was recorded.
-      </Point>
+      </TimelinePoint>
     )
   }
   if (entry.kind === 'replayed') {
     return (
-      <Point tone="neutral" at={<Ago at={entry.at} />}>
+      <TimelinePoint tone="neutral" at={<Ago at={entry.at} />}>
         Replayed
-        <To dispatch={entry.dispatch} />. <WorkflowLink dispatch={entry.dispatch} />
-      </Point>
+        <To dispatch={entry.dispatch} />. <TemporalLink dispatch={entry.dispatch} />
+      </TimelinePoint>
     )
   }
   if (entry.kind === 'ended') {
     return (
-      <Point tone="error" at={<Ago at={entry.at} />}>
-        {entry.words} <WorkflowLink dispatch={entry.dispatch} />
-      </Point>
+      <TimelinePoint tone="error" at={<Ago at={entry.at} />}>
+        {entry.words} <TemporalLink dispatch={entry.dispatch} />
+      </TimelinePoint>
     )
   }
   if (entry.kind === 'attempt') return <AttemptEntry {...entry} />
-  return <NextAttempt dispatch={entry.dispatch} isAcknowledged={isAcknowledged} />
+  return <NextAttemptPoint dispatch={entry.dispatch} isAcknowledged={isAcknowledged} />
 }
 
-function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: ReactNode }) {
+function TimelinePoint({ tone, at, children }: { tone: Tone; at?: ReactNode; children: ReactNode }) {
   const Icon = TONE_ICONS[tone]
   return (
     <li className={styles.point}>
@@ -141,7 +141,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
   const isLatest = attempt === dispatch.attempts.at(-1)
   return (
-    <Point tone={tone} at={<Ago at={startedAt!} />}>
+    <TimelinePoint tone={tone} at={<Ago at={startedAt!} />}>
       <p className={styles.line}>
         <span className={styles.attempt}>
           Attempt {number}
@@ -153,7 +153,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
         {durationMs !== undefined && <span className="soft">{lengthOf(durationMs)}</span>}
       </p>
       {tone !== 'delivered' && <p className="soft">{sentence}</p>}
-      {request && <Request request={request} />}
+      {request && <PostedRequest request={request} />}
       {responseExcerpt && tone !== 'delivered' && !isLatest && (
         <p className={styles.earlier}>
           <OutsideText text={responseExcerpt} mono line />
@@ -167,12 +167,12 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
           {responseCut && <span className="faint"> The rest is not stored.</span>}
         </section>
       )}
-    </Point>
+    </TimelinePoint>
   )
 }
 
 /** What an attempt posted, and a command that posts it again. */
-function Request({ request }: { request: AttemptRequest }) {
+function PostedRequest({ request }: { request: AttemptRequest }) {
   const { url, headers, body } = request
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return (
@@ -184,7 +184,7 @@ function Request({ request }: { request: AttemptRequest }) {
       </section>
       <p className="soft">
         The same as curl. It signs anew: set <code>WEBHOOK_SECRET</code> first
-        {!isWhole(url) && (
+        {!isWholeUrl(url) && (
           <>
             , and <code>WEBHOOK_URL</code>
           </>
@@ -196,19 +196,19 @@ function Request({ request }: { request: AttemptRequest }) {
   )
 }
 
-function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAcknowledged: boolean }) {
+function NextAttemptPoint({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAcknowledged: boolean }) {
   const { nextAttemptAt, attempts, kind } = dispatch
   const ofReplay = kind === DispatchKind.REPLAY ? ' of the replay' : ''
   if (!nextAttemptAt) {
     return (
-      <Point tone="waiting">
+      <TimelinePoint tone="waiting">
         An attempt{ofReplay}
-        <To dispatch={dispatch} /> is running. <WorkflowLink dispatch={dispatch} />
-      </Point>
+        <To dispatch={dispatch} /> is running. <TemporalLink dispatch={dispatch} />
+      </TimelinePoint>
     )
   }
   return (
-    <Point tone="waiting">
+    <TimelinePoint tone="waiting">
       <p className={styles.line}>
         <span className={styles.attempt}>
           Attempt {(attempts.at(-1)?.number ?? 0) + 1}
@@ -219,7 +219,7 @@ function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAckno
           <Countdown at={nextAttemptAt} passed="is due now" />
         </span>
         <RetryButton dispatchId={dispatch.dispatchId} />
-        <WorkflowLink dispatch={dispatch} />
+        <TemporalLink dispatch={dispatch} />
       </p>
       {isAcknowledged && (
         <p className="soft">
@@ -227,7 +227,7 @@ function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAckno
           once more, with the same id.
         </p>
       )}
-    </Point>
+    </TimelinePoint>
   )
 }
 
@@ -253,7 +253,7 @@ function RetryButton({ dispatchId }: { dispatchId: string }) {
   )
 }
 
-function WorkflowLink({ dispatch: { workflowUrl, workflowKeptUntil } }: { dispatch: Dispatch }) {
+function TemporalLink({ dispatch: { workflowUrl, workflowKeptUntil } }: { dispatch: Dispatch }) {
   if (!workflowUrl && workflowKeptUntil && timestampMs(workflowKeptUntil) < Date.now())
     return (
       <span className={`faint ${styles.workflow}`}>

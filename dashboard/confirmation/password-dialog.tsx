@@ -24,7 +24,7 @@ export function PasswordDialog() {
       title={person.data?.hasPassword === false ? 'Confirm who you are' : 'Enter your password'}
     >
       <Stack gap="md">
-        {person.data?.hasPassword !== false && <PasswordForm confirmation={confirmation} />}
+        {person.data?.hasPassword !== false && <ConfirmPasswordForm confirmation={confirmation} />}
         {person.data && <IssuerConfirmation person={person.data} onCancel={cancel} />}
       </Stack>
     </Dialog>
@@ -51,7 +51,7 @@ function IssuerConfirmation({ person, onCancel }: { person: GetPersonResponse; o
   )
 }
 
-function PasswordForm({ confirmation }: { confirmation: Question }) {
+function ConfirmPasswordForm({ confirmation }: { confirmation: Question }) {
   const [password, setPassword] = useState('')
   const check = useMutation(PersonService.method.confirmPassword, { onSuccess: () => confirmation.answer(true) })
   return (

@@ -2,7 +2,7 @@ import { type Domain, type DomainRecord, DomainStatus, RecordStatus } from '../.
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
-interface Shown {
+interface ShownState {
   tone: Tone
   word: string
   /** What it means for mail, and what to do. */
@@ -10,7 +10,7 @@ interface Shown {
 }
 
 /** How each state of a domain is shown. */
-export const DOMAIN_STATES: Record<DomainStatus, Shown> = {
+export const DOMAIN_STATES: Record<DomainStatus, ShownState> = {
   [DomainStatus.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown', sentence: '' },
   [DomainStatus.PENDING]: {
     tone: 'waiting',
@@ -37,12 +37,12 @@ export const DOMAIN_STATES: Record<DomainStatus, Shown> = {
 }
 
 /** A domain that the operator vouches for is verified without a check of its records. */
-export const isVouchedFor = ({ status, records }: Pick<Domain, 'status' | 'records'>) =>
+export const isVouchedForByOperator = ({ status, records }: Pick<Domain, 'status' | 'records'>) =>
   status === DomainStatus.VERIFIED && !records.some(({ lastCheckedAt }) => lastCheckedAt)
 
 /** How a domain is shown. */
-export const shownDomain = (domain: Domain): Shown =>
-  isVouchedFor(domain)
+export const shownDomain = (domain: Domain): ShownState =>
+  isVouchedForByOperator(domain)
     ? {
         ...DOMAIN_STATES[domain.status]!,
         sentence: 'You can send from this domain: the operator of this installation vouches for it.',
@@ -50,7 +50,7 @@ export const shownDomain = (domain: Domain): Shown =>
     : DOMAIN_STATES[domain.status]!
 
 /** How each state of a record is shown. */
-export const RECORD_STATES: Record<RecordStatus, Omit<Shown, 'sentence'>> = {
+export const RECORD_STATES: Record<RecordStatus, Omit<ShownState, 'sentence'>> = {
   [RecordStatus.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
   [RecordStatus.PENDING]: { tone: 'waiting', word: 'Not checked yet' },
   [RecordStatus.VERIFIED]: { tone: 'delivered', word: 'Found' },
@@ -62,13 +62,13 @@ export function stateOfRecord(
   { status, observed }: Pick<DomainRecord, 'status' | 'observed'>,
   domain: Pick<Domain, 'status' | 'records'>,
 ) {
-  if (isVouchedFor(domain)) return { tone: 'neutral', word: 'Not needed' } as const
+  if (isVouchedForByOperator(domain)) return { tone: 'neutral', word: 'Not needed' } as const
   const isAwaited = domain.status === DomainStatus.PENDING && status === RecordStatus.FAILED && observed.length === 0
   return isAwaited ? ({ tone: 'waiting', word: 'Not there yet' } as const) : RECORD_STATES[status]!
 }
 
 /** What the circuit breaker does to a domain's mail. An active domain needs no words. */
-export const BREAKER_STATES: Partial<Record<SendingState, Shown>> = {
+export const BREAKER_WORDS: Partial<Record<SendingState, ShownState>> = {
   [SendingState.THROTTLED]: {
     tone: 'warning',
     word: 'At risk',

@@ -15,7 +15,7 @@ import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { AddDomain } from './add-domain.tsx'
-import { BREAKER_STATES, DOMAIN_STATES, isVouchedFor } from './domain-states.ts'
+import { BREAKER_WORDS, DOMAIN_STATES, isVouchedForByOperator } from './domain-states.ts'
 
 const REFRESH_MS = 15_000
 
@@ -51,7 +51,7 @@ const COLUMNS: Column<Domain>[] = [
   { head: 'Domain', bare: true, wide: true, cell: (domain) => <DomainLink {...domain} /> },
   { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
   { head: 'Records found', numbers: true, cell: foundOf },
-  { head: 'Sending', cell: (domain) => <Sending {...domain} /> },
+  { head: 'Sending', cell: (domain) => <SendingCell {...domain} /> },
   { head: 'Added', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
 ]
 
@@ -66,15 +66,15 @@ function DomainLink({ domainId, domain }: Domain) {
 
 function foundOf(domain: Domain): string {
   const { records } = domain
-  if (isVouchedFor(domain)) return 'Not needed'
+  if (isVouchedForByOperator(domain)) return 'Not needed'
   if (!records.some(({ lastCheckedAt }) => lastCheckedAt)) return 'Not checked'
   const found = records.filter(({ status }) => status === RecordStatus.VERIFIED).length
   return `${found} of ${records.length}`
 }
 
-function Sending({ sending, status, warmup }: Domain) {
+function SendingCell({ sending, status, warmup }: Domain) {
   if (status !== DomainStatus.VERIFIED) return <span className="faint">Rejected</span>
-  const breaker = BREAKER_STATES[sending]
+  const breaker = BREAKER_WORDS[sending]
   if (breaker) return <Pill {...breaker} />
   if (warmup && timestampMs(warmup.completesAt!) > Date.now()) return <>Warm-up, day {warmup.day}</>
   return <span className="faint">Not limited</span>

@@ -18,7 +18,7 @@ import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago, Moment } from '../time/ago.tsx'
-import { BREAKER_STATES } from './domain-states.ts'
+import { BREAKER_WORDS } from './domain-states.ts'
 import styles from './domains.module.css'
 
 const DAY_MS = 86_400_000
@@ -33,7 +33,7 @@ export function Sending({ domain }: { domain: Domain }) {
     { domainId: id },
     { enabled: isLimited, refetchInterval: REFRESH_MS },
   )
-  const shown = BREAKER_STATES[sending]
+  const shown = BREAKER_WORDS[sending]
   if (!shown) return null
   const { tone, word, sentence } = shown
   return (

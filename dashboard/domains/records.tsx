@@ -17,10 +17,10 @@ interface RecordsProps {
 /** The records to publish, each beside what DNS has and with what to do. */
 export function Records({ domain, isChecking }: RecordsProps) {
   const columns: Column<DomainRecord>[] = [
-    { head: 'Record', bare: true, cell: (record) => <Purpose {...record} /> },
-    { head: 'Host', cell: ({ host }) => <Host host={host} domain={domain.domain} /> },
-    { head: 'Value', wide: true, cell: (record) => <Value {...record} /> },
-    { head: 'State', cell: (record) => <State record={record} domain={domain} isChecking={isChecking} /> },
+    { head: 'Record', bare: true, cell: (record) => <PurposeCell {...record} /> },
+    { head: 'Host', cell: ({ host }) => <HostCell host={host} domain={domain.domain} /> },
+    { head: 'Value', wide: true, cell: (record) => <ValueCell {...record} /> },
+    { head: 'State', cell: (record) => <StateCell record={record} domain={domain} isChecking={isChecking} /> },
   ]
   return (
     <div className={styles.records}>
@@ -29,7 +29,7 @@ export function Records({ domain, isChecking }: RecordsProps) {
   )
 }
 
-function Purpose({ record, type, required }: DomainRecord) {
+function PurposeCell({ record, type, required }: DomainRecord) {
   return (
     <div className={styles.purpose}>
       <h3>{record.replace('_', '-')}</h3>
@@ -43,7 +43,7 @@ function Purpose({ record, type, required }: DomainRecord) {
 }
 
 /** The host name without each possible zone, as most DNS providers expect it, and in full. */
-function Host({ host, domain }: { host: string; domain: string }) {
+function HostCell({ host, domain }: { host: string; domain: string }) {
   return (
     <div className={styles.cell}>
       {namesInZones(host, domain).map(({ zone, name }) => (
@@ -60,7 +60,7 @@ function Host({ host, domain }: { host: string; domain: string }) {
   )
 }
 
-function Value({ record, value, observed, error, status }: DomainRecord) {
+function ValueCell({ record, value, observed, error, status }: DomainRecord) {
   return (
     <div className={styles.cell}>
       {value ? <Copied text={value} label={`${record} value`} /> : <span className="faint">Not known yet</span>}
@@ -85,7 +85,7 @@ function Value({ record, value, observed, error, status }: DomainRecord) {
 
 const CHECKING = { tone: 'waiting', word: 'Checking' } as const
 
-function State({ record, domain, isChecking }: RecordsProps & { record: DomainRecord }) {
+function StateCell({ record, domain, isChecking }: RecordsProps & { record: DomainRecord }) {
   const state = isChecking ? CHECKING : stateOfRecord(record, domain)
   return (
     <div className={styles.cell} aria-live="polite">

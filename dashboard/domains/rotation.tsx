@@ -25,7 +25,7 @@ export function Rotation({ domain, mayChange, onChanged }: RotationProps) {
         when you think that a copy of its private key exists.
       </p>
       <ol className={styles.steps}>
-        <Step title="Create the next key" state={next ? 'done' : retired.length > 0 ? 'waiting' : 'now'}>
+        <Stage title="Create the next key" state={next ? 'done' : retired.length > 0 ? 'waiting' : 'now'}>
           {next ? (
             <code>{next.selector}</code>
           ) : (
@@ -40,17 +40,17 @@ export function Rotation({ domain, mayChange, onChanged }: RotationProps) {
               </Button>
             )
           )}
-        </Step>
-        <Step title="Publish its record" state={next ? 'now' : 'waiting'}>
+        </Stage>
+        <Stage title="Publish its record" state={next ? 'now' : 'waiting'}>
           {next
             ? 'It is among the records above. The next key signs as soon as its record is found.'
             : 'The current key signs until the record of the next one is found.'}
-        </Step>
-        <Step title="Remove the old record" state={retired.length > 0 ? 'now' : 'waiting'}>
+        </Stage>
+        <Stage title="Remove the old record" state={retired.length > 0 ? 'now' : 'waiting'}>
           {retired.length > 0
             ? retired.map((key) => <Retired key={key.selector} {...key} />)
             : 'The old record stays for 14 days, for mail that is still on its way.'}
-        </Step>
+        </Stage>
       </ol>
       <CallFault error={rotate.error} />
     </>
@@ -66,7 +66,7 @@ function Retired({ selector, retiresAt }: DkimKey) {
   )
 }
 
-function Step({ title, state, children }: { title: string; state: 'done' | 'now' | 'waiting'; children: ReactNode }) {
+function Stage({ title, state, children }: { title: string; state: 'done' | 'now' | 'waiting'; children: ReactNode }) {
   return (
     <li data-state={state} aria-current={state === 'now' ? 'step' : undefined}>
       <strong>{title}</strong>

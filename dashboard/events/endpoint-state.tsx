@@ -4,7 +4,7 @@ import { type Endpoint, WebhookService } from '../../gen/verdict/v1/webhooks_pb.
 import { useAccount } from '../account/account.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
-import { timeOf, timestampOf } from '../lists/read-filters.ts'
+import { requestTime, timeOf } from '../lists/read-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { PRESETS, type RangeSearch, withTimes } from '../range/presets.ts'
 import { Pill } from '../status/status-pill.tsx'
@@ -102,7 +102,7 @@ function Missed({ search, hasEvents, isOne }: EndpointStateProps & { isOne: bool
   // A start within the minute keeps the request the same for a minute.
   const fromMs = timeOf(asked.from)
   const from = fromMs === undefined ? undefined : new Date(Math.floor(fromMs / 60_000) * 60_000).toISOString()
-  const filter = { from: timestampOf(from), to: timestampOf(asked.to), notAcknowledged: true }
+  const filter = { from: requestTime(from), to: requestTime(asked.to), notAcknowledged: true }
   const { count, isComplete, isCounting } = useEventCount(filter, {
     refetchInterval: 60_000,
     mostCalls: isChosen ? MOST_CALLS : 1,

@@ -13,10 +13,10 @@ import {
   TAG_FILTER,
   TENANT_FILTER,
 } from '../lists/outcome-filters.ts'
-import { timestampOf } from '../lists/read-filters.ts'
+import { requestTime } from '../lists/read-filters.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
-import { EVENT_KINDS } from './event-kinds.ts'
+import { EVENT_KIND_NAMES } from './event-kinds.ts'
 
 /** The filters of the list as the address of the page has them. */
 export interface EventSearch extends RangeSearch {
@@ -34,7 +34,7 @@ export interface EventSearch extends RangeSearch {
 const KIND: Filter = {
   name: 'event',
   label: 'Kind',
-  choices: EVENT_KINDS.map(({ kind, label }) => [kind, label]),
+  choices: EVENT_KIND_NAMES.map(({ kind, label }) => [kind, label]),
 }
 export const EVENT_FILTERS: Filter[] = [
   KIND,
@@ -52,7 +52,7 @@ export const EVENT_FILTERS: Filter[] = [
 export const EVENT_PARAMETERS: Filter[] = [...EVENT_FILTERS, ...RANGE_PARAMETERS]
 
 /** The request for the events that match. */
-export function requestOf(search: EventSearch): MessageInitShape<typeof ListEventsRequestSchema> {
+export function eventsRequest(search: EventSearch): MessageInitShape<typeof ListEventsRequestSchema> {
   const { event, feedback, recipient, message, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     event,
@@ -64,8 +64,8 @@ export function requestOf(search: EventSearch): MessageInitShape<typeof ListEven
     status: statusOfName(status),
     reason: reasonOfCode(reason),
     sandbox: sandboxOfName(sandbox),
-    from: timestampOf(from),
-    to: timestampOf(to),
+    from: requestTime(from),
+    to: requestTime(to),
   }
 }
 
@@ -94,8 +94,8 @@ export function replayFilterOf(search: ReplaySearch) {
     status: statusOfName(status),
     tag,
     tenantId: tenant,
-    from: timestampOf(from),
-    to: timestampOf(to),
+    from: requestTime(from),
+    to: requestTime(to),
     notAcknowledged: missed === 'true',
   }
 }

@@ -1,5 +1,5 @@
 /** How the pages name a kind of events. */
-interface EventKind {
+interface EventKindName {
   kind: string
   label: string
   /** Its events, within a sentence. */
@@ -8,7 +8,7 @@ interface EventKind {
   sentence: string
 }
 
-export const EVENT_KINDS: EventKind[] = [
+export const EVENT_KIND_NAMES: EventKindName[] = [
   {
     kind: 'email.delivery',
     label: 'Outcome',

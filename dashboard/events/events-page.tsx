@@ -14,7 +14,7 @@ import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
@@ -22,7 +22,7 @@ import { EventPill } from '../status/event-pill.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { EndpointState } from './endpoint-state.tsx'
-import { EVENT_FILTERS, type EventSearch, requestOf } from './event-filters.ts'
+import { EVENT_FILTERS, type EventSearch, eventsRequest } from './event-filters.ts'
 import styles from './events.module.css'
 import { ExportEvents } from './export-events.tsx'
 
@@ -33,7 +33,7 @@ export function EventsPage() {
   const search = useSearch({ from: '/$account/events' })
   const navigate = useNavigate({ from: '/$account/events' })
   const times = useTimes(search)
-  const input = requestOf(times)
+  const input = eventsRequest(times)
   const list = useCursorList({
     method: EventService.method.listEvents,
     input,
@@ -97,14 +97,14 @@ export function EventsPage() {
 const idOf = ({ eventId }: Event) => eventId
 
 const COLUMNS: Column<Event>[] = [
-  { head: 'Status', bare: true, cell: (row) => <Outcome {...row} /> },
-  { head: 'Message', bare: true, wide: true, cell: (row) => <Message {...row} /> },
+  { head: 'Status', bare: true, cell: (row) => <OutcomeCell {...row} /> },
+  { head: 'Message', bare: true, wide: true, cell: (row) => <MessageCell {...row} /> },
   { head: 'Reply', cell: ({ smtp }) => smtp?.code && <code>{[smtp.code, smtp.enhanced].join(' ')}</code> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
   { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
 ]
 
-function Outcome({ sandbox, ...event }: Event) {
+function OutcomeCell({ sandbox, ...event }: Event) {
   return (
     <span className={styles.outcome}>
       <EventPill {...event} />
@@ -114,13 +114,13 @@ function Outcome({ sandbox, ...event }: Event) {
 }
 
 /** The message's page shows the event with its attempts. */
-function Message({ eventId, messageId, recipient, subject }: Event) {
+function MessageCell({ eventId, messageId, recipient, subject }: Event) {
   const { membership } = useAccount()
   const params = { account: membership.accountId, message: messageId }
   return (
     <div className={styles.message}>
       <RowLink to="/$account/messages/$message" params={params} search={{ recipient, event: eventId }}>
-        <Address email={recipient} />
+        <EmailAddress email={recipient} />
       </RowLink>
       {subject && (
         <div className={styles.subject}>
@@ -139,7 +139,7 @@ function Webhook({ attempts, acknowledgedAt, nextAttemptAt, lastStatusCode, last
       {acknowledgedAt ? (
         <Pill tone="delivered" word="Acknowledged" />
       ) : nextAttemptAt ? (
-        <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
+        <Pill tone="waiting" word={<NextAttemptTime at={nextAttemptAt} isFirst={attempts === 0} />} />
       ) : (
         <Pill tone="error" word="Not acknowledged" />
       )}
@@ -153,7 +153,7 @@ function Webhook({ attempts, acknowledgedAt, nextAttemptAt, lastStatusCode, last
   )
 }
 
-function NextAttempt({ at, isFirst }: { at: Timestamp; isFirst: boolean }) {
+function NextAttemptTime({ at, isFirst }: { at: Timestamp; isFirst: boolean }) {
   return (
     <span>
       {isFirst ? 'First' : 'Next'} attempt <Countdown at={at} passed="now" />

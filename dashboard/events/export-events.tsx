@@ -2,7 +2,7 @@ import type { Cell } from '../../address-files/csv-line.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { ExportList } from '../export/export-list.tsx'
 import { kindCell, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
-import type { requestOf } from './event-filters.ts'
+import type { eventsRequest } from './event-filters.ts'
 
 const HEAD = [
   'event_id',
@@ -19,7 +19,7 @@ const HEAD = [
   'dry_run',
 ]
 
-export function linesOf(event: Event): Cell[][] {
+export function eventLines(event: Event): Cell[][] {
   const { eventId, timestamp, messageId, recipient, attempts, acknowledgedAt, tag, tenantId, sandbox } = event
   return [
     [
@@ -39,7 +39,7 @@ export function linesOf(event: Event): Cell[][] {
   ]
 }
 
-export function ExportEvents({ filters }: { filters: ReturnType<typeof requestOf> }) {
+export function ExportEvents({ filters }: { filters: ReturnType<typeof eventsRequest> }) {
   return (
     <ExportList
       method={EventService.method.listEvents}
@@ -47,7 +47,7 @@ export function ExportEvents({ filters }: { filters: ReturnType<typeof requestOf
       read={({ events, nextCursor }) => ({ rows: events, next: nextCursor })}
       name="events"
       head={HEAD}
-      linesOf={linesOf}
+      linesOf={eventLines}
     />
   )
 }

@@ -12,7 +12,7 @@ import { Page } from '../frame/page.tsx'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { withTimes } from '../range/presets.ts'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useRefresh } from '../refresh.ts'
@@ -21,9 +21,9 @@ import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import { type EventCount, useEventCount } from './event-count.ts'
 import { REPLAY_CHIPS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
-import { EVENT_KINDS } from './event-kinds.ts'
+import { EVENT_KIND_NAMES } from './event-kinds.ts'
 import styles from './events.module.css'
-import { shownReplay } from './replay-states.ts'
+import { stateOfReplay } from './replay-states.ts'
 import { StartButton } from './start-button.tsx'
 
 const DEFAULT_PER_SECOND = 50
@@ -100,7 +100,7 @@ function LeftOut() {
   const { data } = useQuery(WebhookService.method.listEndpoints)
   const enabled = data?.endpoints.filter(({ disabled }) => !disabled) ?? []
   const isMissing = (kind: string) => enabled.length > 0 && !enabled.some(({ events }) => events.includes(kind))
-  const missing = EVENT_KINDS.filter(({ kind }) => isMissing(kind)).map(({ events }) => events)
+  const missing = EVENT_KIND_NAMES.filter(({ kind }) => isMissing(kind)).map(({ events }) => events)
   if (missing.length === 0) return null
   return (
     <p className="soft">
@@ -140,10 +140,10 @@ function PastReplays() {
 
 const COLUMNS: Column<Replay>[] = [
   { head: 'Started', cell: (replay) => <Started {...replay} /> },
-  { head: 'State', cell: (replay) => <Pill {...shownReplay(replay)} /> },
+  { head: 'State', cell: (replay) => <Pill {...stateOfReplay(replay)} /> },
   { head: 'Dispatched', numbers: true, cell: ({ dispatched, total }) => `${countOf(dispatched)} of ${countOf(total)}` },
   { head: 'Acknowledged', numbers: true, cell: ({ acknowledged }) => countOf(acknowledged) },
-  { head: 'By', wide: true, cell: ({ createdBy }) => <Address email={createdBy} /> },
+  { head: 'By', wide: true, cell: ({ createdBy }) => <EmailAddress email={createdBy} /> },
 ]
 
 function Started({ replayId, createdAt }: Replay) {

@@ -13,7 +13,7 @@ import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import styles from './events.module.css'
 import { BackToReplays } from './replay-page.tsx'
-import { shownReplay } from './replay-states.ts'
+import { stateOfReplay } from './replay-states.ts'
 
 const REFRESH_MS = 1_000
 /** After the last dispatch the acknowledgements still come in. */
@@ -55,7 +55,7 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
   return (
     <Stack gap="md" className={styles.replay}>
       <p role="status" className={styles.progress}>
-        <Pill {...shownReplay(replay)} large />
+        <Pill {...stateOfReplay(replay)} large />
         <span>
           {countOf(dispatched)} of {countOf(total)} events dispatched, {countOf(acknowledged)} acknowledged
           {waiting > 0 && `, ${countOf(waiting)} waiting for an attempt`}

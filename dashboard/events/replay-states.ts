@@ -1,21 +1,21 @@
 import { type Replay, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
-interface Shown {
+interface ShownState {
   tone: Tone
   word: string
 }
 
 /** How each state of a replay is shown that says all about it. */
-const STATES: Partial<Record<ReplayState, Shown>> = {
+const STATES: Partial<Record<ReplayState, ShownState>> = {
   [ReplayState.CANCELLED]: { tone: 'neutral', word: 'Cancelled' },
   [ReplayState.FAILED]: { tone: 'error', word: 'No endpoint' },
 }
 
-export type Counts = Pick<Replay, 'state' | 'total' | 'dispatched' | 'acknowledged' | 'waiting'>
+export type ReplayCounts = Pick<Replay, 'state' | 'total' | 'dispatched' | 'acknowledged' | 'waiting'>
 
 /** The state of a replay. When it has dispatched every event, it shows what the endpoint did. */
-export function shownReplay({ state, total, dispatched, acknowledged, waiting }: Counts): Shown {
+export function stateOfReplay({ state, total, dispatched, acknowledged, waiting }: ReplayCounts): ShownState {
   if (state === ReplayState.RUNNING) {
     // After the last acknowledgement it has only its own end to store.
     return { tone: 'waiting', word: total > 0 && acknowledged >= total ? 'Finishing' : 'Under way' }

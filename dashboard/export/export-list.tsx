@@ -6,7 +6,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Cell, csvLine } from '../../address-files/csv-line.ts'
 import { CallFault } from '../feedback/error-state.tsx'
-import type { Page } from '../lists/new-rows.ts'
+import type { ListPage } from '../lists/new-rows.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { saveFile } from './save-file.ts'
 
@@ -15,7 +15,7 @@ interface ExportListProps<I extends DescMessage, O extends DescMessage, Row> {
   method: DescMethodUnary<I, O>
   /** The filters. */
   input: MessageInitShape<I>
-  read(response: MessageShape<O>): Page<Row>
+  read(response: MessageShape<O>): ListPage<Row>
   /** The first part of the file's name. */
   name: string
   head: string[]

@@ -2,7 +2,7 @@ import { ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 
 /** The error code of a failed call; undefined when the server did not respond. */
-export function reasonOf(error: unknown): string | undefined {
+export function errorCodeOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError)) return undefined
   return error.findDetails(ErrorInfoSchema).find((info) => info.domain === 'verdict')?.reason
 }
@@ -28,7 +28,7 @@ const WORDS: Record<string, string> = {
 
 /** The words for an error. */
 export function wordsFor(error: unknown): string {
-  const reason = reasonOf(error)
+  const reason = errorCodeOf(error)
   const status = /^HTTP (\d+)/.exec(error instanceof ConnectError ? error.rawMessage : '')?.[1]
   if (status) return `The server, or a proxy before it, failed with status ${status}. Try again in a moment.`
   if (reason === undefined) return 'The server did not respond. Check your connection and try again.'

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { IconAlertCircle } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { useAccount } from '../account/account.ts'
-import { reasonOf, wordsFor } from './call-error.ts'
+import { errorCodeOf, wordsFor } from './call-error.ts'
 import styles from './feedback.module.css'
 
 /** Error codes of calls that fail again however often they are repeated. */
@@ -16,7 +16,7 @@ const TITLES: Partial<Record<string, string>> = {
 
 /** Shown in the place of what could not be loaded. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
-  const reason = reasonOf(error)
+  const reason = errorCodeOf(error)
   return (
     <div className={styles.state} role="alert">
       <IconAlertCircle className={styles.errorIcon} size={24} aria-hidden />
@@ -39,7 +39,7 @@ export function CallFault({ error }: { error: unknown }) {
     <p className={styles.fault} role="alert">
       <IconAlertCircle size={16} aria-hidden />
       <span>
-        {wordsFor(error)} {reasonOf(error) === 'webhook_not_configured' && <EndpointLink />}
+        {wordsFor(error)} {errorCodeOf(error) === 'webhook_not_configured' && <EndpointLink />}
       </span>
     </p>
   )

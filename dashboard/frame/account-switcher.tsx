@@ -2,7 +2,7 @@ import { Menu } from '@mantine/core'
 import { IconCheck, IconSelector } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useAccount } from '../account/account.ts'
-import { Mark } from './mark.tsx'
+import { BrandMark } from './mark.tsx'
 import styles from './rail.module.css'
 
 /** The account of the page; with more than one, the way to the others. */
@@ -12,7 +12,7 @@ export function AccountSwitcher() {
   if (person.accounts.length < 2) {
     return (
       <div className={styles.account}>
-        <Mark />
+        <BrandMark />
         <span className={styles.name}>{membership.name}</span>
       </div>
     )
@@ -21,7 +21,7 @@ export function AccountSwitcher() {
     <Menu position="bottom-start" width={224}>
       <Menu.Target>
         <button type="button" className={styles.account} aria-label={`Account ${membership.name}. Switch account`}>
-          <Mark />
+          <BrandMark />
           <span className={styles.name}>{membership.name}</span>
           <IconSelector size={16} aria-hidden />
         </button>

@@ -1,5 +1,5 @@
 /** The product's sign. */
-export function Mark({ size = 24 }: { size?: number }) {
+export function BrandMark({ size = 24 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">
       <rect width="32" height="32" rx="8" fill="var(--ink)" />

@@ -11,7 +11,7 @@ import styles from './palette.module.css'
 import { RAIL_ENTRIES } from './rail-entries.ts'
 import { readingsOf } from './search-place.ts'
 
-interface Entry {
+interface PaletteEntry {
   /** `Go to`, `Do`, or how a search reads the text. */
   kind: string
   label: string
@@ -23,7 +23,7 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
   const [text, setText] = useState('')
   const entries = useEntries(text, onShowKeys)
   const { chosen, setChosen, onKeyDown, box, listId, option } = useCombobox(entries.length)
-  const run = (entry: Entry | undefined) => {
+  const run = (entry: PaletteEntry | undefined) => {
     if (!entry) return
     onClose()
     entry.run()
@@ -79,14 +79,14 @@ export function Palette({ onClose, onShowKeys }: { onClose(): void; onShowKeys()
 }
 
 /** The entries that match the text: pages, then actions, then searches for it. */
-function useEntries(text: string, onShowKeys: () => void): Entry[] {
+function useEntries(text: string, onShowKeys: () => void): PaletteEntry[] {
   const { membership, person } = useAccount()
   const navigate = useNavigate()
   const { setColorScheme } = useMantineColorScheme()
   const signOut = useSignOut()
   const params = { account: membership.accountId }
   const go = (place: string) => () => void navigate({ href: `/dashboard/${membership.accountId}${place}` })
-  const pages: Entry[] = [
+  const pages: PaletteEntry[] = [
     ...RAIL_ENTRIES.filter(({ inbox }) => !inbox || person.installation?.inbox).map(({ label, to }) => ({
       kind: 'Go to',
       label,
@@ -98,7 +98,7 @@ function useEntries(text: string, onShowKeys: () => void): Entry[] {
       run: () => void navigate({ to, params }),
     })),
   ]
-  const act = (label: string, run: () => void): Entry => ({ kind: 'Do', label, run })
+  const act = (label: string, run: () => void): PaletteEntry => ({ kind: 'Do', label, run })
   const ofMembers = [
     act('Create key', go('/settings/keys#create')),
     act('Add domain', go('/domains#add')),
@@ -115,7 +115,7 @@ function useEntries(text: string, onShowKeys: () => void): Entry[] {
     act('Sign out', () => void signOut()),
   ]
   const words = text.trim().toLowerCase().split(/\s+/)
-  const fits = ({ kind, label }: Entry) => words.every((word) => `${kind} ${label}`.toLowerCase().includes(word))
+  const fits = ({ kind, label }: PaletteEntry) => words.every((word) => `${kind} ${label}`.toLowerCase().includes(word))
   const searches = readingsOf(text).map(({ label, value, place }) => ({
     kind: label,
     label: value,

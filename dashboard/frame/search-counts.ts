@@ -4,7 +4,7 @@ import { type QueryClient, queryOptions, useQueries, useQueryClient } from '@tan
 import { useEffect, useState } from 'react'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
-import { requestOf } from '../messages/message-filters.ts'
+import { messagesRequest } from '../messages/message-filters.ts'
 import type { Reading } from './search-place.ts'
 
 /** How long each reading is looked for, how long Enter waits, and how long a person has to stop typing before it is. */
@@ -15,7 +15,7 @@ const FRESH_MS = 15_000
 const MOST = 100
 
 /** What a reading finds: a number, `100+`, or `not searched in time` without a count. Undefined for a page. */
-export type Found = { count?: number; words: string } | undefined
+export type SearchCount = { count?: number; words: string } | undefined
 
 /** Asks for all readings side by side. Those that find nothing come last. */
 export function useSearch(readings: Reading[], isOpen: boolean) {
@@ -59,7 +59,7 @@ const optionsOf = (reading: Reading, calls: Calls) =>
     retry: false,
   })
 
-async function search({ finds }: Reading, { emails, suppressions }: Calls, signal: AbortSignal): Promise<Found> {
+async function search({ finds }: Reading, { emails, suppressions }: Calls, signal: AbortSignal): Promise<SearchCount> {
   if (!finds) return undefined
   const options = { signal, timeoutMs: SEARCH_MS }
   try {
@@ -72,7 +72,10 @@ async function search({ finds }: Reading, { emails, suppressions }: Calls, signa
       const { refusedSends, hasMore } = await emails.listRefusedSends(asked, options)
       return counted(refusedSends.length, hasMore)
     }
-    const { emails: found, hasMore } = await emails.listEmails({ ...requestOf(finds.messages), limit: MOST }, options)
+    const { emails: found, hasMore } = await emails.listEmails(
+      { ...messagesRequest(finds.messages), limit: MOST },
+      options,
+    )
     return counted(found.length, hasMore)
   } catch (error) {
     signal.throwIfAborted()
@@ -86,7 +89,7 @@ async function search({ finds }: Reading, { emails, suppressions }: Calls, signa
 const counted = (count: number, hasMore: boolean) => ({ count, words: hasMore ? `${count}+` : String(count) })
 
 /** What may find something before what does not. */
-const byFound = <One extends { found: Found }>(readings: One[]) => [
+const byFound = <One extends { found: SearchCount }>(readings: One[]) => [
   ...readings.filter(({ found }) => found?.count !== 0),
   ...readings.filter(({ found }) => found?.count === 0),
 ]

@@ -56,14 +56,14 @@ export function InboxPage() {
       ) : inbox.data.total === 0 ? (
         <FirstMessage />
       ) : (
-        <Found inbox={inbox.data} search={search ?? ''} />
+        <FoundMessages inbox={inbox.data} search={search ?? ''} />
       )}
       <ClearInbox opened={clearing} total={inbox.data?.total ?? 0} onClose={close} />
     </Page>
   )
 }
 
-function Found({ inbox: { messages, total }, search }: { inbox: ListInboxResponse; search: string }) {
+function FoundMessages({ inbox: { messages, total }, search }: { inbox: ListInboxResponse; search: string }) {
   const navigate = useNavigate({ from: '/$account/inbox' })
   return (
     <>
@@ -95,8 +95,8 @@ function Found({ inbox: { messages, total }, search }: { inbox: ListInboxRespons
 }
 
 const COLUMNS: Column<InboxEntry>[] = [
-  { head: 'Subject', bare: true, wide: true, cell: (entry) => <Subject {...entry} /> },
-  { head: 'To', bare: true, cell: ({ recipients }) => <Recipients recipients={recipients} /> },
+  { head: 'Subject', bare: true, wide: true, cell: (entry) => <SubjectCell {...entry} /> },
+  { head: 'To', bare: true, cell: ({ recipients }) => <RecipientsCell recipients={recipients} /> },
   { head: 'Size', numbers: true, cell: ({ sizeBytes }) => sizeOf(sizeBytes) },
   {
     head: 'Received',
@@ -106,7 +106,7 @@ const COLUMNS: Column<InboxEntry>[] = [
   },
 ]
 
-function Subject({ inboxId, subject, attachments }: InboxEntry) {
+function SubjectCell({ inboxId, subject, attachments }: InboxEntry) {
   const { membership } = useAccount()
   return (
     <span className={styles.subject}>
@@ -123,7 +123,7 @@ function Subject({ inboxId, subject, attachments }: InboxEntry) {
   )
 }
 
-function Recipients({ recipients: [first = '', ...more] }: { recipients: string[] }) {
+function RecipientsCell({ recipients: [first = '', ...more] }: { recipients: string[] }) {
   return (
     <span className={styles.recipients}>
       <OutsideText text={first} line />

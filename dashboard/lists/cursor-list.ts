@@ -1,16 +1,16 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { callUnaryMethod, createConnectQueryKey, useTransport } from '@connectrpc/connect-query'
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
-import { newRowsOf, type Page, withNewRows } from './new-rows.ts'
+import { type ListPage, newRowsOf, withNewRows } from './new-rows.ts'
 
-type Pages<Row> = InfiniteData<Page<Row>, string | undefined>
+type Pages<Row> = InfiniteData<ListPage<Row>, string | undefined>
 
 interface CursorListParts<I extends DescMessage, O extends DescMessage, Row> {
   /** A method whose request has the field `cursor`, and which lists the newest rows first. */
   method: DescMethodUnary<I, O>
   /** The filters. */
   input: MessageInitShape<I>
-  read(response: MessageShape<O>): Page<Row>
+  read(response: MessageShape<O>): ListPage<Row>
   idOf(row: Row): string
   /** How often the first page is asked for again. By default 5,000; 0 for never. */
   pollMs?: number
@@ -54,7 +54,7 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     queryKey,
     queryFn: ({ pageParam, signal }) => load({ ...input, cursor: pageParam } as MessageInitShape<I>, signal),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<Row>) => page.next,
+    getNextPageParam: (page: ListPage<Row>) => page.next,
     placeholderData: keepPreviousData,
     // While the list is open, its pages change only by `newest`.
     staleTime: Number.POSITIVE_INFINITY,
@@ -62,8 +62,8 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
   })
   const asked = pages.data && rowsOf(pages.data)
   // The first rows of an empty list have nothing to push away.
-  const shownWith = (newest: Page<Row>) => (asked?.length === 0 ? newest.rows : asked)
-  const foundIn = (newest: Page<Row>) =>
+  const shownWith = (newest: ListPage<Row>) => (asked?.length === 0 ? newest.rows : asked)
+  const foundIn = (newest: ListPage<Row>) =>
     newRowsOf(newest, { ids: new Set(shownWith(newest)?.map(idOf)), hasMore: pages.hasNextPage }, idOf)
   const newest = useQuery({
     queryKey: [...queryKey, 'newest'],

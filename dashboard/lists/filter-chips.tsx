@@ -90,8 +90,8 @@ function AddFilter({ filters, onAdd }: { filters: Filter[]; onAdd(name: string, 
         </Button>
       </Popover.Target>
       <Popover.Dropdown p={8} aria-label="Add filter">
-        {!chosen && <Choices choices={filters.map(({ name, label }) => [name, label])} onChoose={choose} />}
-        {chosen?.choices && <Choices choices={chosen.choices} onChoose={add} />}
+        {!chosen && <ChoiceList choices={filters.map(({ name, label }) => [name, label])} onChoose={choose} />}
+        {chosen?.choices && <ChoiceList choices={chosen.choices} onChoose={add} />}
         {chosen && !chosen.choices && <TypedValue filter={chosen} onApply={add} />}
       </Popover.Dropdown>
     </Popover>
@@ -102,7 +102,7 @@ function AddFilter({ filters, onAdd }: { filters: Filter[]; onAdd(name: string, 
   }
 }
 
-function Choices({ choices, onChoose }: { choices: [string, string][]; onChoose(value: string): void }) {
+function ChoiceList({ choices, onChoose }: { choices: [string, string][]; onChoose(value: string): void }) {
   return (
     <div className={styles.choices}>
       {choices.map(([value, word], at) => (

@@ -1,10 +1,10 @@
-export interface Page<Row> {
+export interface ListPage<Row> {
   rows: Row[]
   /** Cursor of the next page; undefined on the last one. */
   next: string | undefined
 }
 
-interface Shown {
+interface ShownRows {
   /** The ids of the rows that are shown. */
   ids: Set<string>
   /** Whether there are older rows that are not shown. */
@@ -21,7 +21,7 @@ export interface NewRows<Row> {
 }
 
 /** Finds the new rows in what was loaded later, newest first. Rows below those that are shown are older, not new. */
-export function newRowsOf<Row>(newest: Page<Row>, shown: Shown, idOf: (row: Row) => string): NewRows<Row> {
+export function newRowsOf<Row>(newest: ListPage<Row>, shown: ShownRows, idOf: (row: Row) => string): NewRows<Row> {
   const isShown = (row: Row) => shown.ids.has(idOf(row))
   const end = newest.rows.findLastIndex(isShown) + 1
   const rows = end > 0 && shown.hasMore ? newest.rows.slice(0, end) : newest.rows
@@ -30,11 +30,11 @@ export function newRowsOf<Row>(newest: Page<Row>, shown: Shown, idOf: (row: Row)
 }
 
 /** The pages with new rows on top. With a gap only the first page is kept: it has to be loaded again. */
-export function withNewRows<Row>(pages: Page<Row>[], { rows, gap }: NewRows<Row>, idOf: (row: Row) => string) {
+export function withNewRows<Row>(pages: ListPage<Row>[], { rows, gap }: NewRows<Row>, idOf: (row: Row) => string) {
   const [first, ...others] = pages
   if (gap) return [first!]
   const known = new Set(rows.map(idOf))
-  const older = (page: Page<Row>) => ({ ...page, rows: page.rows.filter((row) => !known.has(idOf(row))) })
+  const older = (page: ListPage<Row>) => ({ ...page, rows: page.rows.filter((row) => !known.has(idOf(row))) })
   const rest = older(first!)
   return [{ ...rest, rows: [...rows, ...rest.rows] }, ...others.map(older)]
 }

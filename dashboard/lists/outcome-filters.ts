@@ -1,6 +1,6 @@
 import { DeliveryStatus, FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { GroupBy } from '../../gen/verdict/v1/stats_pb.ts'
-import { REASON_WORDS, REASONS, reasonCode } from '../status/reasons.ts'
+import { ALL_REASONS, REASON_WORDS, reasonCode } from '../status/reasons.ts'
 import type { Filter } from './filter.ts'
 
 // Filters that the lists of messages and of events have in common.
@@ -24,7 +24,7 @@ export const STATUS_FILTER: Filter = {
 export const REASON_FILTER: Filter = {
   name: 'reason',
   label: 'Reason',
-  choices: REASONS.map((reason) => [reasonCode(reason)!, REASON_WORDS[reason]!]),
+  choices: ALL_REASONS.map((reason) => [reasonCode(reason)!, REASON_WORDS[reason]!]),
 }
 
 const REPORTS: Record<string, FeedbackKind> = {

@@ -36,7 +36,7 @@ export function timeOf(text: string | undefined): number | undefined {
 }
 
 /** The same time as a request has it. */
-export function timestampOf(text: string | undefined): Timestamp | undefined {
+export function requestTime(text: string | undefined): Timestamp | undefined {
   const ms = timeOf(text)
   return ms === undefined ? undefined : timestampFromMs(ms)
 }

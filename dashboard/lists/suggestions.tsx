@@ -1,7 +1,7 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Granularity, type GroupBy, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { useAccount } from '../account/account.ts'
-import { OTHER } from '../numbers/groups.ts'
+import { OTHER_GROUP } from '../numbers/groups.ts'
 import styles from './filters.module.css'
 
 const DAYS = 30
@@ -36,7 +36,7 @@ export function Suggestions({ by, nameOf = same, text, onChoose }: SuggestionsPr
   )
   const typed = text.trim().toLowerCase()
   const groups = [...(live.data?.groups ?? []), ...(simulated.data?.groups ?? [])]
-  const values = [...new Set(groups.map(({ key }) => key))].filter((key) => key !== '' && key !== OTHER)
+  const values = [...new Set(groups.map(({ key }) => key))].filter((key) => key !== '' && key !== OTHER_GROUP)
   const fits = (value: string) => `${value} ${nameOf(value)}`.toLowerCase().includes(typed) && value !== text
   const fitting = values.filter(fits).slice(0, MOST)
   if (fitting.length === 0) return null

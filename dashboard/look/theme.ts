@@ -105,4 +105,4 @@ const SURFACES = {
 }
 
 /** Gives Mantine's components the colours of look.css. */
-export const variables: CSSVariablesResolver = () => ({ variables: {}, light: SURFACES, dark: SURFACES })
+export const cssVariables: CSSVariablesResolver = () => ({ variables: {}, light: SURFACES, dark: SURFACES })

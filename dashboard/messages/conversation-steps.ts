@@ -1,7 +1,7 @@
 import { type SmtpEvidence, SmtpPhase, type SmtpTimings } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** One phase of the conversation with the recipient's server. */
-export interface Step {
+export interface ConversationStep {
   phase: SmtpPhase
   /** What we did: a command as it is in SMTP, or words. */
   ours: string
@@ -13,9 +13,9 @@ export interface Step {
   durationMs?: number
 }
 
-type TimedPhase = Exclude<keyof SmtpTimings, `$${string}`>
+type TimingName = Exclude<keyof SmtpTimings, `$${string}`>
 
-const PHASES: [phase: SmtpPhase, timing: TimedPhase, ours: string, isCommand: boolean][] = [
+const PHASES: [phase: SmtpPhase, timing: TimingName, ours: string, isCommand: boolean][] = [
   [SmtpPhase.DNS, 'dns', 'Look up the mail servers', false],
   [SmtpPhase.CONNECT, 'connect', 'Connect', false],
   [SmtpPhase.GREETING, 'greeting', 'Wait for the greeting', false],
@@ -31,7 +31,7 @@ const PHASES: [phase: SmtpPhase, timing: TimedPhase, ours: string, isCommand: bo
  * The phases that the evidence tells of, in their order. Each begins where the one before it ended: the evidence has
  * how long they took, and tries at several servers are added up.
  */
-export function stepsOf({ phase: reached, timings }: SmtpEvidence): Step[] {
+export function stepsOf({ phase: reached, timings }: SmtpEvidence): ConversationStep[] {
   const deciding = reached === SmtpPhase.AFTER_DOT ? SmtpPhase.DOT : reached
   let startMs = 0
   return PHASES.flatMap(([phase, timing, ours, isCommand]) => {
@@ -45,7 +45,7 @@ export function stepsOf({ phase: reached, timings }: SmtpEvidence): Step[] {
 }
 
 /** How long the whole took, and what of it is in no phase: the checks before, and waiting for a connection. */
-export function spanOf({ timings, durationMs }: SmtpEvidence): { totalMs: number; restMs: number } {
+export function conversationSpan({ timings, durationMs }: SmtpEvidence): { totalMs: number; restMs: number } {
   const timed = PHASES.reduce((sum, [, timing]) => sum + (timings?.[timing] ?? 0), 0)
   const totalMs = Math.max(durationMs, timed)
   return { totalMs, restMs: totalMs - timed }

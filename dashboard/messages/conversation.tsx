@@ -11,7 +11,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import { shownOutcome } from '../status/statuses.ts'
 import { ReadAs } from '../suppressions/evidence-note.tsx'
 import styles from './conversation.module.css'
-import { phaseLength, type Step, spanOf, stepsOf } from './conversation-steps.ts'
+import { type ConversationStep, conversationSpan, phaseLength, stepsOf } from './conversation-steps.ts'
 import { meaningOf } from './status-codes.ts'
 
 /** What was said between us and the recipient's server: each phase on a time axis, and the line that decided. */
@@ -34,7 +34,7 @@ export function Conversation({ recipient }: { recipient: RecipientOutcome }) {
         <>
           <Server smtp={smtp} />
           {smtp.tried.length > 0 && <Tries tried={smtp.tried} />}
-          <Phases smtp={smtp} recipient={recipient} />
+          <PhaseSteps smtp={smtp} recipient={recipient} />
         </>
       ) : (
         !detail && (
@@ -104,8 +104,8 @@ function Tries({ tried }: { tried: TriedHost[] }) {
   )
 }
 
-function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientOutcome }) {
-  const span = spanOf(smtp)
+function PhaseSteps({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientOutcome }) {
+  const span = conversationSpan(smtp)
   // A rest of a few milliseconds is no step, and then no part of the sum.
   const restMs = span.restMs < 5 ? 0 : span.restMs
   const totalMs = span.totalMs - span.restMs + restMs
@@ -144,7 +144,7 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
   )
 }
 
-interface BarProps extends Pick<Step, 'startMs' | 'durationMs'> {
+interface BarProps extends Pick<ConversationStep, 'startMs' | 'durationMs'> {
   totalMs: number
 }
 

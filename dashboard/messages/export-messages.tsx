@@ -3,9 +3,9 @@ import type { Cell } from '../../address-files/csv-line.ts'
 import { EmailService, type ListedEmail, type ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
 import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { ExportList } from '../export/export-list.tsx'
-import { kindCell, nameOf, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
+import { apiName, kindCell, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
 import { comparable, isSought } from '../outside-text/comparable.ts'
-import type { requestOf } from './message-filters.ts'
+import type { messagesRequest } from './message-filters.ts'
 
 const HEAD = [
   'message_id',
@@ -25,13 +25,13 @@ const HEAD = [
 function reportsCell({ feedback }: ListedEmail, { email }: ListedRecipient): Cell {
   const reports = feedback.filter(({ recipient }) => comparable(recipient) === comparable(email))
   const words = reports.map(
-    ({ kind, reportedAt }) => `${nameOf(FeedbackKind, kind)} ${timestampDate(reportedAt!).toISOString()}`,
+    ({ kind, reportedAt }) => `${apiName(FeedbackKind, kind)} ${timestampDate(reportedAt!).toISOString()}`,
   )
   return words.join(', ') || undefined
 }
 
 /** A line for each recipient; of a list that is filtered by a recipient, for those that match. */
-export function linesOf(email: ListedEmail, filters: ReturnType<typeof requestOf>): Cell[][] {
+export function messageLines(email: ListedEmail, filters: ReturnType<typeof messagesRequest>): Cell[][] {
   const { messageId, createdAt, from, subject, tag, tenantId, sandbox } = email
   const { recipient: sought } = filters
   const recipients = email.recipients.filter(({ email }) => sought === undefined || isSought(email, sought))
@@ -50,7 +50,7 @@ export function linesOf(email: ListedEmail, filters: ReturnType<typeof requestOf
   ])
 }
 
-export function ExportMessages({ filters }: { filters: ReturnType<typeof requestOf> }) {
+export function ExportMessages({ filters }: { filters: ReturnType<typeof messagesRequest> }) {
   return (
     <ExportList
       method={EmailService.method.listEmails}
@@ -58,7 +58,7 @@ export function ExportMessages({ filters }: { filters: ReturnType<typeof request
       read={({ emails, nextCursor }) => ({ rows: emails, next: nextCursor })}
       name="messages"
       head={HEAD}
-      linesOf={(email) => linesOf(email, filters)}
+      linesOf={(email) => messageLines(email, filters)}
     />
   )
 }

@@ -6,7 +6,7 @@ import { useContext } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { AccountTransports } from '../account/account-transports.ts'
-import { reasonOf } from '../feedback/call-error.ts'
+import { errorCodeOf } from '../feedback/call-error.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { SlowNote } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
@@ -46,7 +46,7 @@ async function accountOf(id: string, accountIds: string[], transports: (accountI
       await createClient(EmailService, transports(accountId)).getEmail({ id })
       return accountId
     } catch (error) {
-      if (reasonOf(error) !== 'not_found') throw error
+      if (errorCodeOf(error) !== 'not_found') throw error
     }
   }
   return null

@@ -23,6 +23,6 @@ export function foldedRecipients(
 }
 
 /** `40 delivered`, `4 bounced and 36 delivered`. */
-export function countsOf(recipients: RecipientOutcome[]): string {
+export function outcomeCounts(recipients: RecipientOutcome[]): string {
   return new Intl.ListFormat('en').format(countsByOutcome(recipients).map(({ word, length }) => `${length} ${word}`))
 }

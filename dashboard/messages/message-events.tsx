@@ -12,7 +12,7 @@ import { EventTimeline } from '../attempts/event-timeline.tsx'
 import { ShortId } from '../copy/short-id.tsx'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import { EventPill } from '../status/event-pill.tsx'
@@ -95,13 +95,13 @@ function EventEntry({ event, isNamed, startsOpen }: EventEntryProps) {
           <IconChevronRight size={16} className={styles.chevron} aria-hidden />
           <EventPill {...event} />
           <span className={styles.address}>
-            <Address email={event.recipient} wrap />
+            <EmailAddress email={event.recipient} wrap />
           </span>
         </button>
         <span className={styles.eventId}>
           <ShortId id={event.eventId} label="event id" />
         </span>
-        <Replay eventId={event.eventId} />
+        <ReplayButton eventId={event.eventId} />
       </div>
       {event.detail && event.feedback !== undefined && (
         <p className={styles.report}>
@@ -116,7 +116,7 @@ function EventEntry({ event, isNamed, startsOpen }: EventEntryProps) {
   )
 }
 
-function Replay({ eventId }: { eventId: string }) {
+function ReplayButton({ eventId }: { eventId: string }) {
   const refresh = useRefresh()
   const replay = useMutation(EventService.method.replayEvent, {
     onSuccess: async () => {

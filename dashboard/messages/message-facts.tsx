@@ -13,13 +13,13 @@ import { FEW } from './folded-recipients.ts'
 import styles from './message.module.css'
 import type { MessageSearch } from './message-filters.ts'
 import { Receipt } from './receipt.tsx'
-import { sendCommand } from './send-command.ts'
+import { commandOfSend } from './send-command.ts'
 
 /** What the send was given, the receipt, and the command that repeats it. */
 export function MessageFacts({ email }: { email: GetEmailResponse }) {
   return (
     <aside className={styles.side} aria-label="About the message">
-      <Facts facts={factsOf(email)} />
+      <FactList facts={factsOf(email)} />
       <Pairs title="Metadata" pairs={email.metadata} by={(pair) => ({ metadata: pair })} />
       <Pairs title="Headers" pairs={email.headers} />
       <Attachments email={email} />
@@ -100,7 +100,7 @@ function responseMs({ createdAt, completedAt, recipients }: GetEmailResponse): n
   return Math.max(timestampMs(completedAt!) - timestampMs(createdAt!), ...parts)
 }
 
-function Facts({ facts }: { facts: [term: string, value: ReactNode][] }) {
+function FactList({ facts }: { facts: [term: string, value: ReactNode][] }) {
   return (
     <dl className={styles.facts}>
       {facts.map(
@@ -131,7 +131,7 @@ function Pairs({ title, pairs, by }: PairsProps) {
   return (
     <section>
       <h3>{title}</h3>
-      <Facts facts={entries.map(([name, value]) => [name, shown(name, value)])} />
+      <FactList facts={entries.map(([name, value]) => [name, shown(name, value)])} />
     </section>
   )
 }
@@ -158,7 +158,7 @@ function Attachments({ email: { attachments } }: { email: GetEmailResponse }) {
 
 function Command({ email }: { email: GetEmailResponse }) {
   const { person } = useAccount()
-  const { command, recipients, isRetry, missing } = sendCommand(
+  const { command, recipients, isRetry, missing } = commandOfSend(
     email,
     person.installation?.publicUrl ?? location.origin,
   )

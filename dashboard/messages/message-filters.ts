@@ -15,7 +15,7 @@ import {
   TAG_FILTER,
   TENANT_FILTER,
 } from '../lists/outcome-filters.ts'
-import { timestampOf } from '../lists/read-filters.ts'
+import { requestTime } from '../lists/read-filters.ts'
 import { providerName } from '../numbers/groups.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { reasonOfCode } from '../status/reasons.ts'
@@ -80,7 +80,7 @@ export const MESSAGE_PARAMETERS: Filter[] = [
 ]
 
 /** The request for the emails that match. */
-export function requestOf(search: MessageSearch) {
+export function messagesRequest(search: MessageSearch) {
   const { recipient, subject, metadata, sender, domain, tag, tenant, status, reason, sandbox, from, to } = search
   return {
     recipient,
@@ -97,8 +97,8 @@ export function requestOf(search: MessageSearch) {
     reason: reasonOfCode(reason),
     feedback: feedbackOfName(search.feedback),
     sandbox: sandboxOfName(sandbox),
-    from: timestampOf(from),
-    to: timestampOf(to),
+    from: requestTime(from),
+    to: requestTime(to),
   }
 }
 

@@ -20,7 +20,7 @@ import { MessageFacts } from './message-facts.tsx'
 import { MessagePreview } from './message-preview.tsx'
 import { MessageSkeleton } from './message-skeleton.tsx'
 import { Neighbours } from './neighbours.tsx'
-import { Recipients } from './recipients.tsx'
+import { RecipientList } from './recipients.tsx'
 import { SendAgain } from './send-again.tsx'
 import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
 import { useMessageEvents } from './use-message-events.ts'
@@ -31,7 +31,7 @@ export function MessagePage() {
   const { message: id } = useParams({ from: '/$account/messages/$message' })
   // An outcome never changes. Reports that come later are events, which have a list of their own.
   const email = useQuery(EmailService.method.getEmail, { id }, { staleTime: 60_000 })
-  if (email.data) return <Message email={email.data} key={id} />
+  if (email.data) return <MessageView email={email.data} key={id} />
   return (
     <Page title="Message" above={<Neighbours messageId={id} />}>
       {email.error ? <ErrorState error={email.error} retry={() => void email.refetch()} /> : <MessageSkeleton />}
@@ -39,17 +39,17 @@ export function MessagePage() {
   )
 }
 
-function Message({ email }: { email: GetEmailResponse }) {
+function MessageView({ email }: { email: GetEmailResponse }) {
   return (
     <Page
       title={email.subject}
       heading={<OutsideText text={email.subject} line />}
       above={<Neighbours messageId={email.messageId} />}
     >
-      <Verdict email={email} />
+      <VerdictSection email={email} />
       <div className={styles.columns}>
         <div className={styles.main}>
-          <Recipients email={email} />
+          <RecipientList email={email} />
           <MessageEvents email={email} />
           {email.html !== undefined && <MessagePreview messageId={email.messageId} />}
         </div>
@@ -60,7 +60,7 @@ function Message({ email }: { email: GetEmailResponse }) {
 }
 
 /** The sentence on top, with its details. */
-function Verdict({ email }: { email: GetEmailResponse }) {
+function VerdictSection({ email }: { email: GetEmailResponse }) {
   const { messageId, status, reason, inDoubt, sandbox, recipients, completedAt } = email
   const { sentence, about } = sentenceOfMessage(recipients, sandbox)
   const code = reason === undefined ? undefined : reasonCode(reason)

@@ -18,7 +18,7 @@ import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
@@ -29,7 +29,7 @@ import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import { ExportMessages } from './export-messages.tsx'
-import { MESSAGE_FILTERS, type MessageSearch, requestOf } from './message-filters.ts'
+import { MESSAGE_FILTERS, type MessageSearch, messagesRequest } from './message-filters.ts'
 import styles from './messages.module.css'
 import { useShownList } from './neighbours.tsx'
 import { differenceOf, shownRecipient } from './shown-recipient.ts'
@@ -41,7 +41,7 @@ const LONGEST_SEND_MS = 120_000
 export function MessagesPage() {
   const search = useSearch({ from: '/$account/messages' })
   const navigate = useNavigate({ from: '/$account/messages' })
-  const input = requestOf(useTimes(search))
+  const input = messagesRequest(useTimes(search))
   const { shown, setStored } = useColumns('messages', COLUMN_CHOICES, search.columns)
   const list = useCursorList({
     method: EmailService.method.listEmails,
@@ -112,17 +112,17 @@ const idOf = (row: ListedEmail) => row.messageId
 const pageOf = ({ emails, nextCursor }: ListEmailsResponse) => ({ rows: emails, next: nextCursor })
 
 /** Outcomes never change, so nothing older than the newest row is asked for again. */
-function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestOf>) {
+function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof messagesRequest>) {
   if (!newest) return {}
   const since = timestampMs(newest.createdAt!) - LONGEST_SEND_MS
   return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
 }
 
-function columnsFor(filters: ReturnType<typeof requestOf>, chosen: readonly string[]): Column<ListedEmail>[] {
+function columnsFor(filters: ReturnType<typeof messagesRequest>, chosen: readonly string[]): Column<ListedEmail>[] {
   const shown = (row: ListedEmail) => ({ row, recipient: shownRecipient(row, filters) })
   return [
     { head: 'Status', bare: true, cell: (row) => <Status {...shown(row)} /> },
-    { head: 'To', bare: true, cell: (row) => <Recipients {...shown(row)} /> },
+    { head: 'To', bare: true, cell: (row) => <RecipientsCell {...shown(row)} /> },
     { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
     ...chosen.map((name) => FURTHER_COLUMNS[name]!),
     { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
@@ -167,13 +167,13 @@ function Status({ row: { sandbox, feedback }, recipient: { email, status, reason
   )
 }
 
-function Recipients({ row: { messageId, recipients }, recipient: { email } }: CellProps) {
+function RecipientsCell({ row: { messageId, recipients }, recipient: { email } }: CellProps) {
   const { membership } = useAccount()
   const others = differenceOf(recipients) ?? (recipients.length > 1 ? `+${recipients.length - 1}` : undefined)
   return (
     <span className={styles.recipients}>
       <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
-        <Address email={email} />
+        <EmailAddress email={email} />
       </RowLink>
       {others && <span className={styles.others}>{others}</span>}
     </span>

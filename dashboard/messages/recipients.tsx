@@ -4,13 +4,13 @@ import { useId, useReducer } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { useAccount } from '../account/account.ts'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { ReportPills } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Conversation } from './conversation.tsx'
 import { phaseLength } from './conversation-steps.ts'
-import { countsOf, foldedRecipients } from './folded-recipients.ts'
+import { foldedRecipients, outcomeCounts } from './folded-recipients.ts'
 import styles from './message.module.css'
 import { SuppressionNote } from './suppression-note.tsx'
 
@@ -25,7 +25,7 @@ const KINDS: Record<RecipientKind, string> = {
  * The recipients, one row each: first those who did not get the message, or about whom something was reported. A row
  * opens the conversation with the recipient's server. The only recipient is open, or the first who did not get it.
  */
-export function Recipients({ email: { messageId, recipients, feedback } }: { email: GetEmailResponse }) {
+export function RecipientList({ email: { messageId, recipients, feedback } }: { email: GetEmailResponse }) {
   const navigate = useNavigate({ from: '/$account/messages/$message' })
   const search = useSearch({ from: '/$account/messages/$message' })
   const first =
@@ -45,7 +45,7 @@ export function Recipients({ email: { messageId, recipients, feedback } }: { ema
       <h2>{recipients.length === 1 ? 'Recipient' : `${recipients.length} recipients`}</h2>
       <ul className={styles.recipients}>
         {[...shown, ...(isUnfolded ? folded : [])].map((recipient) => (
-          <RecipientRow
+          <RecipientListItem
             key={`${recipient.kind} ${recipient.email}`}
             messageId={messageId}
             recipient={recipient}
@@ -57,7 +57,7 @@ export function Recipients({ email: { messageId, recipients, feedback } }: { ema
         {folded.length > 0 && !isUnfolded && (
           <li>
             <button type="button" className={styles.unfold} onClick={unfold}>
-              Show {folded.length} more: {countsOf(folded)}
+              Show {folded.length} more: {outcomeCounts(folded)}
             </button>
           </li>
         )}
@@ -74,7 +74,7 @@ interface RecipientRowProps {
   onToggle(): void
 }
 
-function RecipientRow({ messageId, recipient, reports, open, onToggle }: RecipientRowProps) {
+function RecipientListItem({ messageId, recipient, reports, open, onToggle }: RecipientRowProps) {
   const { email, kind, status, reason, inDoubt, smtp } = recipient
   const id = useId()
   return (
@@ -84,7 +84,7 @@ function RecipientRow({ messageId, recipient, reports, open, onToggle }: Recipie
         <span className={styles.kind}>{KINDS[kind]}</span>
         <span className={styles.who}>
           <span className={styles.address}>
-            <Address email={email} wrap />
+            <EmailAddress email={email} wrap />
           </span>
           <span className={styles.server}>
             {reason !== undefined && !inDoubt && <span>{REASON_WORDS[reason]}</span>}

@@ -12,7 +12,7 @@ import { useAccount, useMay } from '../account/account.ts'
 import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { useRefresh } from '../refresh.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { candidatesOf, repeatFault, repeatOf } from './repeat.ts'
@@ -102,7 +102,7 @@ function Form({ email, onClose }: { email: GetEmailResponse; onClose(): void }) 
             key={recipient.email}
             checked={chosen.includes(recipient.email)}
             onChange={({ currentTarget: { checked } }) => toggle(recipient.email, checked)}
-            label={<Recipient {...recipient} />}
+            label={<RecipientLabel {...recipient} />}
           />
         ))}
         {doubtful.map(({ email }) => (
@@ -110,7 +110,7 @@ function Form({ email, onClose }: { email: GetEmailResponse; onClose(): void }) 
             key={email}
             label={
               <>
-                <Address email={email} wrap /> may have it already
+                <EmailAddress email={email} wrap /> may have it already
               </>
             }
             description="Type the address to send it all the same."
@@ -126,10 +126,10 @@ function Form({ email, onClose }: { email: GetEmailResponse; onClose(): void }) 
   )
 }
 
-function Recipient({ email, reason }: RecipientOutcome) {
+function RecipientLabel({ email, reason }: RecipientOutcome) {
   return (
     <>
-      <Address email={email} wrap />
+      <EmailAddress email={email} wrap />
       {reason !== undefined && <span className="soft"> {REASON_WORDS[reason]}</span>}
     </>
   )

@@ -23,7 +23,7 @@ export const CHAIN_MS = 7 * 86_400_000
  * message, or to all recipients when all got it. The body is valid in a POSIX shell. It holds printable ASCII only, so
  * that a terminal shows every character.
  */
-export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
+export function commandOfSend(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
   const { sandbox } = email
   const { recipients, ...fields } = recipientsOf(email, nowMs)
   const missing = [
@@ -32,11 +32,11 @@ export function sendCommand(email: GetEmailResponse, url: string, nowMs = Date.n
   ]
   const body = JSON.stringify(bodyOf({ ...email, ...fields }), undefined, 2)
   const parts = [
-    `curl ${quoted(`${url}/api/v1/emails/send`)}`,
+    `curl ${shellQuoted(`${url}/api/v1/emails/send`)}`,
     '-H "Authorization: Bearer $VERDICT_API_KEY"',
     "-H 'Content-Type: application/json'",
     ...(sandbox ? ["-H 'X-Service-Sandbox: true'"] : []),
-    `-d ${quoted(inAscii(body))}`,
+    `-d ${shellQuoted(inAscii(body))}`,
   ]
   return { command: parts.join(CONTINUED), recipients, isRetry: fields.retryOf !== undefined, missing }
 }
@@ -106,13 +106,13 @@ function bodyOf(email: GetEmailResponse) {
 export const mailboxesOf = (field: string) =>
   (field.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []).map((one) => one.trim())
 
-const inAscii = (json: string) => json.replace(/[^\n -~]/g, escaped)
+const inAscii = (json: string) => json.replace(/[^\n -~]/g, unicodeEscapes)
 
 /** The characters of a JSON string as its escapes: `\u00e9`. */
-export const escaped = (characters: string) =>
+export const unicodeEscapes = (characters: string) =>
   Array.from({ length: characters.length }, (_, i) => {
     return `\\u${characters.charCodeAt(i).toString(16).padStart(4, '0')}`
   }).join('')
 
 /** A text as one word of a POSIX shell. */
-export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+export const shellQuoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

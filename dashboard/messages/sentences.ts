@@ -1,7 +1,7 @@
 import { DeliveryStatus, FeedbackKind, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** What the sentence about a recipient depends on. */
-export interface Outcome {
+export interface SentenceFacts {
   email: string
   status: DeliveryStatus
   reason?: Reason
@@ -95,7 +95,14 @@ const OF_STATUS: Record<DeliveryStatus, Sentence> = {
 const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it.'
 
 /** The sentence about one recipient. A reason of a later version has the sentence of its status. */
-export function sentenceOf({ status, reason, inDoubt, retryable, detail, smtp }: Omit<Outcome, 'email'>): Sentence {
+export function sentenceOf({
+  status,
+  reason,
+  inDoubt,
+  retryable,
+  detail,
+  smtp,
+}: Omit<SentenceFacts, 'email'>): Sentence {
   if (inDoubt) return IN_DOUBT
   if (status === DeliveryStatus.BOUNCED && detail) return OURS
   if (reason === Reason.TEMPORARY_FAILURE && smtp?.readAs?.includes('greylisting')) return GREYLISTED
@@ -111,7 +118,7 @@ const DRY_RUN: Record<DeliveryStatus, string> = {
   [DeliveryStatus.REJECTED]: 'this was a dry run. A send would have been rejected: ',
 }
 
-const COUNTED: [of: (outcome: Outcome) => boolean, words: string][] = [
+const COUNTED: [of: (outcome: SentenceFacts) => boolean, words: string][] = [
   [({ inDoubt }) => inDoubt === true, 'in doubt'],
   [({ status, inDoubt }) => status === DeliveryStatus.BOUNCED && !inDoubt, 'bounced'],
   [({ status }) => status === DeliveryStatus.REJECTED, 'rejected'],
@@ -122,7 +129,10 @@ const COUNTED: [of: (outcome: Outcome) => boolean, words: string][] = [
  * The sentence on top of a message, and the recipient that its `{address}` stands for. With several recipients it is
  * about those who did not get the message: the one, or how many there are of each kind.
  */
-export function sentenceOfMessage(recipients: Outcome[], sandbox: boolean): { sentence: Sentence; about: Outcome } {
+export function sentenceOfMessage(
+  recipients: SentenceFacts[],
+  sandbox: boolean,
+): { sentence: Sentence; about: SentenceFacts } {
   const failed = recipients.filter(({ status }) => status !== DeliveryStatus.DELIVERED)
   const about = failed[0] ?? recipients[0]!
   const alone = sentenceOf(about)
@@ -146,7 +156,7 @@ export function sentenceOfMessage(recipients: Outcome[], sandbox: boolean): { se
 }
 
 /** What was reported after the outcome. */
-export interface Report {
+export interface LateReport {
   email: string
   feedback: FeedbackKind
   /** Another mailbox failed than that of the recipient. */
@@ -171,7 +181,7 @@ const OF_MEMBER: Sentence = {
 }
 
 /** The sentence about the first report, with how many more there are; undefined without a report. */
-export function sentenceOfReports(reports: Report[]): { sentence: Sentence; about: Report } | undefined {
+export function sentenceOfReports(reports: LateReport[]): { sentence: Sentence; about: LateReport } | undefined {
   const [about] = reports
   if (!about) return undefined
   const ofKind = REPORTS[about.feedback] ?? REPORTS[FeedbackKind.UNSPECIFIED]
@@ -181,7 +191,7 @@ export function sentenceOfReports(reports: Report[]): { sentence: Sentence; abou
   return { sentence: { what, advice: `${others} below.` }, about }
 }
 
-function dryRun({ status }: Outcome, alone: Sentence): Sentence {
+function dryRun({ status }: SentenceFacts, alone: Sentence): Sentence {
   const what = DRY_RUN[status]!
   if (!what.endsWith(' ')) return { what }
   return { what: what + alone.what.replace(', so nothing was sent', ''), advice: alone.advice }

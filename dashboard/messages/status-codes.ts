@@ -6,16 +6,16 @@ export interface CodeMeaning {
   url: string
 }
 
-interface Row {
+interface CodeRow {
   meaning: string
   rfc: number
   section: string
 }
 
-const rfc3463 = (section: string, meaning: string): Row => ({ meaning, rfc: 3463, section })
+const rfc3463 = (section: string, meaning: string): CodeRow => ({ meaning, rfc: 3463, section })
 
 /** Enhanced status codes without their first digit, by the register that RFC 5248 began. */
-const DETAILS: Record<string, Row> = {
+const DETAILS: Record<string, CodeRow> = {
   '0.0': rfc3463('3.1', 'no further detail'),
   '1.0': rfc3463('3.2', 'something about an address'),
   '1.1': rfc3463('3.2', 'the mailbox does not exist'),
@@ -69,7 +69,7 @@ const DETAILS: Record<string, Row> = {
   '7.27': { meaning: "the sender's domain takes no mail (null MX)", rfc: 7505, section: '4' },
 }
 
-const SUBJECTS: Record<string, Row> = {
+const SUBJECTS: Record<string, CodeRow> = {
   1: DETAILS['1.0']!,
   2: DETAILS['2.0']!,
   3: DETAILS['3.0']!,
@@ -111,7 +111,7 @@ export function meaningOf(code: number | undefined, enhanced: string | undefined
   return shownMeaning(String(code), word, { meaning, rfc: 5321, section: '4.2.3' })
 }
 
-function shownMeaning(code: string, word: string, { meaning, rfc, section }: Row): CodeMeaning {
+function shownMeaning(code: string, word: string, { meaning, rfc, section }: CodeRow): CodeMeaning {
   const url = `https://www.rfc-editor.org/rfc/rfc${rfc}#section-${section}`
   return { code, meaning: `${word}: ${meaning}.`, source: `RFC ${rfc}, ${section}`, url }
 }

@@ -30,7 +30,7 @@ function Note({ entry, messageId }: { entry: SuppressionEntry; messageId: string
         <Link to="/$account/suppressions" params={params} search={{ email }} className="text-link">
           suppression list
         </Link>{' '}
-        ({scopeWords(scope, tenantId)}), because of <Cause entry={entry} messageId={messageId} />. Sends to it are
+        ({scopeWords(scope, tenantId)}), because of <Origin entry={entry} messageId={messageId} />. Sends to it are
         rejected{expiresAt && ' until '}
         {expiresAt && <Moment at={expiresAt} />}.{' '}
         {evidence && reason === SuppressionReason.BOUNCE && <EvidenceNote evidence={evidence} />}
@@ -45,7 +45,7 @@ const CAUSES: Partial<Record<SuppressionReason, string>> = {
   [SuppressionReason.COMPLAINT]: 'complaint',
 }
 
-function Cause({ entry: { reason, messageId: message }, messageId }: { entry: SuppressionEntry; messageId: string }) {
+function Origin({ entry: { reason, messageId: message }, messageId }: { entry: SuppressionEntry; messageId: string }) {
   const { membership } = useAccount()
   const word = CAUSES[reason]
   if (!word) return reason === SuppressionReason.IMPORT ? 'an import' : 'an entry made by hand'

@@ -7,7 +7,7 @@ import { Moment } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './message.module.css'
 
-interface Report {
+interface TimedReport {
   feedback: FeedbackKind
   timestamp?: Timestamp
 }
@@ -15,7 +15,7 @@ interface Report {
 interface StripProps {
   email: GetEmailResponse
   /** The newest first. */
-  reports: readonly Report[]
+  reports: readonly TimedReport[]
 }
 
 const REPORTED: Partial<Record<FeedbackKind, [word: string, tone: Tone]>> = {
@@ -31,23 +31,23 @@ export function VerdictStrip({ email, reports }: StripProps) {
   const newest = [...Map.groupBy(reports, ({ feedback }) => feedback).values()].map(([report]) => report!)
   return (
     <ol className={styles.strip} aria-label="What happened when">
-      <Step word="Asked" tone="neutral" at={createdAt!} />
-      <Step word={isAnswered ? 'Answered' : 'Ended'} tone={shownOutcome(status, inDoubt).tone} at={completedAt!}>
+      <StripStep word="Asked" tone="neutral" at={createdAt!} />
+      <StripStep word={isAnswered ? 'Answered' : 'Ended'} tone={shownOutcome(status, inDoubt).tone} at={completedAt!}>
         after {lengthOf(answeredMs - askedMs)}
-      </Step>
+      </StripStep>
       {newest.toReversed().map(({ feedback, timestamp }) => {
         const [word, tone] = REPORTED[feedback] ?? ['Reported', 'neutral']
         return (
-          <Step key={feedback} word={word} tone={tone} at={timestamp!}>
+          <StripStep key={feedback} word={word} tone={tone} at={timestamp!}>
             {lengthOf(Math.max(0, timestampMs(timestamp!) - answeredMs))} later
-          </Step>
+          </StripStep>
         )
       })}
     </ol>
   )
 }
 
-function Step({ word, tone, at, children }: { word: string; tone: Tone; at: Timestamp; children?: ReactNode }) {
+function StripStep({ word, tone, at, children }: { word: string; tone: Tone; at: Timestamp; children?: ReactNode }) {
   return (
     <li data-tone={tone}>
       <strong>{word}</strong>

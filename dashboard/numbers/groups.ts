@@ -1,7 +1,7 @@
 // The groups of statistics, as the API names them.
 
 /** The group of every value that has no group of its own. */
-export const OTHER = 'other'
+export const OTHER_GROUP = 'other'
 
 /** What people call the providers, where it is not the name in the API. */
 const PROVIDERS: Record<string, string> = {

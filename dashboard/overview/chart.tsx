@@ -4,8 +4,8 @@ import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { Moment } from '../time/ago.tsx'
 import styles from './overview.module.css'
-import type { Line, Mark } from './plot.tsx'
-import type { Columns } from './series.ts'
+import type { ChartLine, ChartMark } from './plot.tsx'
+import type { ChartColumns } from './series.ts'
 
 const Plot = lazy(() => import('./plot.tsx'))
 
@@ -24,8 +24,8 @@ interface ChartProps {
   /** What the whole range adds up to, or a sentence. */
   summary?: ReactNode
   periods: OverviewPeriod[]
-  columns: Columns
-  lines: Line[]
+  columns: ChartColumns
+  lines: ChartLine[]
   /** What is shown of the period under the pointer, and in the table. */
   values: Value[]
   /** What is said when there is no value in the whole range. */
@@ -34,7 +34,7 @@ interface ChartProps {
   more?(period: OverviewPeriod): ReactNode
   stepMs: number
   word(value: number): string
-  marks?: Mark[]
+  marks?: ChartMark[]
   /** The top of the axis, at least. */
   leastTop?: number
   onOpen?(period: OverviewPeriod): void

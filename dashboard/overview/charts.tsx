@@ -4,8 +4,8 @@ import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
 import { rankedReasons } from './comparison.ts'
 import styles from './overview.module.css'
-import type { Line, Mark } from './plot.tsx'
-import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
+import type { ChartLine, ChartMark } from './plot.tsx'
+import { latencies, rates, stackedOutcomes, webhookAttempts } from './series.ts'
 
 /** Attempts are counted by the hour. */
 const HOUR = 3_600_000
@@ -73,7 +73,7 @@ export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
         <Chart
           {...shared}
           title="Webhook attempts"
-          columns={reversed(attempts(periods))}
+          columns={reversed(webhookAttempts(periods))}
           lines={[...ATTEMPT_LINES].reverse()}
           values={ATTEMPT_VALUES}
           empty="No attempt in this range."
@@ -98,7 +98,7 @@ const OUTCOME_VALUES: Value[] = [
   { label: 'In doubt', color: '--doubt-mark', hatched: true, of: ({ inDoubt }) => countOf(inDoubt) },
 ]
 
-const OUTCOME_LINES: Line[] = OUTCOME_VALUES.map((value) => ({ ...value, bars: true }))
+const OUTCOME_LINES: ChartLine[] = OUTCOME_VALUES.map((value) => ({ ...value, bars: true }))
 
 const latency = (name: 'p50' | 'p95' | 'p99', color: string, dash: number[]): Value => ({
   label: name,
@@ -112,7 +112,7 @@ const LATENCY_VALUES = [
   latency('p95', '--ink-soft', [6, 3]),
   latency('p99', '--ink-pale', [2, 3]),
 ]
-const LATENCY_LINES: Line[] = LATENCY_VALUES
+const LATENCY_LINES: ChartLine[] = LATENCY_VALUES
 
 const rate = (label: string, color: string, rateOf: (period: OverviewPeriod) => number | undefined): Value => ({
   label,
@@ -128,13 +128,13 @@ const RATE_VALUES = [
   rate('No such mailbox', '--bounced-mark', ({ worstBounceRate }) => worstBounceRate),
   rate('Complaints', '--error-mark', ({ worstComplaintRate }) => worstComplaintRate),
 ]
-const RATE_LINES: Line[] = RATE_VALUES
+const RATE_LINES: ChartLine[] = RATE_VALUES
 
 const ATTEMPT_VALUES: Value[] = [
   { label: 'Acknowledged', color: '--delivered-mark', of: ({ acknowledged }) => countOf(acknowledged) },
   { label: 'Failed', color: '--error-mark', of: ({ notAcknowledged }) => countOf(notAcknowledged) },
 ]
-const ATTEMPT_LINES: Line[] = ATTEMPT_VALUES.map(({ label, color }) => ({ label, color, bars: true }))
+const ATTEMPT_LINES: ChartLine[] = ATTEMPT_VALUES.map(({ label, color }) => ({ label, color, bars: true }))
 
 /** `3 mailbox full, 1 policy block`: the reasons of a period, the most frequent first. */
 function reasonWords(reasons: Record<string, number>): string {
@@ -148,7 +148,7 @@ const thresholdWords = ({ bounceOpen, complaintOpen }: BreakerThresholds) =>
   `The worst domain, over 24 hours each. A domain pauses at ${percentOf(bounceOpen)}, or at ${percentOf(complaintOpen)} complaints.`
 
 /** A limit: `Pause at 10 %`. */
-function markOf(word: string, share: number, color: string): Mark {
+function markOf(word: string, share: number, color: string): ChartMark {
   return { value: share * 100, color, word: `${word} at ${percentOf(share)}` }
 }
 

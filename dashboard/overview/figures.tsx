@@ -8,7 +8,7 @@ import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
 import { FiguresSkeleton } from './overview-skeleton.tsx'
-import { messagesIn, type Range, timesOf } from './range.ts'
+import { messagesIn, type TimeRange, timesOf } from './range.ts'
 
 const REFRESH_MS = 15_000
 /** The range before is over. Only late bounces and complaints still change it. */
@@ -20,7 +20,7 @@ const MOST_REASONS = 5
 const totalOf = (granularity: Granularity) => (granularity === Granularity.MINUTE ? granularity : Granularity.TOTAL)
 
 /** Four figures of the range with their change to the period before, and the reasons by their frequency. */
-export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { range: Range; simulated: boolean }) {
+export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { range: TimeRange; simulated: boolean }) {
   const { membership } = useAccount()
   const shared = { granularity: totalOf(granularity), simulated }
   const current = { ...timesOf({ fromMs, toMs }), ...shared }

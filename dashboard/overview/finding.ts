@@ -2,7 +2,7 @@ import type { MessageSearch } from '../messages/message-filters.ts'
 import type { Tone } from '../status/statuses.ts'
 
 /** One thing that a person should know, and the page that shows it. */
-export interface Finding {
+export interface HealthFinding {
   tone: Tone
   sentence: string
   /** The words of a mail server that belong to it. */

@@ -26,18 +26,18 @@ export function FirstSteps() {
     <section className={styles.steps} aria-label="First steps">
       <h2>First steps</h2>
       <ol>
-        <Step title="Verify a domain to send from" done={verifiedDomain && <To page="domains">See your domains</To>}>
+        <Todo title="Verify a domain to send from" done={verifiedDomain && <To page="domains">See your domains</To>}>
           <To page="domains">Add a domain</To>
-        </Step>
-        <Step title="Create an API key" done={hasKey && <To page="settings/keys">See your keys</To>}>
+        </Todo>
+        <Todo title="Create an API key" done={hasKey && <To page="settings/keys">See your keys</To>}>
           <To page="settings/keys">Create a key</To>
-        </Step>
-        <Step title="Send a first email" done={firstMessageId && <ToMessage message={firstMessageId} />}>
+        </Todo>
+        <Todo title="Send a first email" done={firstMessageId && <ToMessage message={firstMessageId} />}>
           <FirstSend domain={verifiedDomain} />
-        </Step>
-        <Step title="Set a webhook endpoint" done={webhookUrl && <To page="settings/webhook">See the endpoint</To>}>
+        </Todo>
+        <Todo title="Set a webhook endpoint" done={webhookUrl && <To page="settings/webhook">See the endpoint</To>}>
           <To page="settings/webhook">Set the endpoint</To>
-        </Step>
+        </Todo>
       </ol>
     </section>
   )
@@ -50,7 +50,7 @@ interface StepProps {
   children: ReactNode
 }
 
-function Step({ title, done, children }: StepProps) {
+function Todo({ title, done, children }: StepProps) {
   const Icon = done ? IconCircleCheckFilled : IconCircle
   return (
     <li className={styles.step} data-done={done ? true : undefined}>

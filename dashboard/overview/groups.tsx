@@ -7,14 +7,14 @@ import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
-import { OTHER, providerName } from '../numbers/groups.ts'
+import { OTHER_GROUP, providerName } from '../numbers/groups.ts'
 import { countOf, percentOf } from '../numbers/quantities.ts'
 import { reasonWord } from '../status/reasons.ts'
 import tabStyles from '../tabs/tabs.module.css'
 import { lengthOf } from '../time/times.ts'
 import { rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
-import { messagesIn, type Range, timesOf } from './range.ts'
+import { messagesIn, type TimeRange, timesOf } from './range.ts'
 
 const REFRESH_MS = 60_000
 
@@ -37,7 +37,7 @@ const GROUPINGS: [Grouping, ...Grouping[]] = [
 ]
 
 /** How the emails of the range fared at each mailbox provider or recipient domain, and with each tag or tenant. */
-export function Groups({ range, simulated }: { range: Range; simulated: boolean }) {
+export function GroupStatistics({ range, simulated }: { range: TimeRange; simulated: boolean }) {
   const [grouping, setGrouping] = useState(GROUPINGS[0])
   const request = { ...timesOf(range), granularity: Granularity.TOTAL, by: grouping.by, simulated }
   const stats = useQuery(StatsService.method.getStats, request, {
@@ -78,7 +78,7 @@ export function Groups({ range, simulated }: { range: Range; simulated: boolean 
 interface GroupTableProps {
   grouping: Grouping
   groups: StatsGroup[]
-  range: Range
+  range: TimeRange
   simulated: boolean
 }
 
@@ -88,11 +88,11 @@ function GroupTable({ grouping: { by, filter, label, none, ofEvents }, groups, r
   /** The filters of the list of messages that all rows have in common. */
   const common = messagesIn(range, simulated)
   const isProvider = by === GroupBy.PROVIDER
-  const hasList = ({ key, bounced }: StatsGroup) => key !== '' && key !== OTHER && (!isProvider || bounced > 0)
+  const hasList = ({ key, bounced }: StatsGroup) => key !== '' && key !== OTHER_GROUP && (!isProvider || bounced > 0)
 
   function name(group: StatsGroup) {
     const { key } = group
-    const word = key === '' ? none : key === OTHER ? 'Other' : isProvider ? providerName(key) : key
+    const word = key === '' ? none : key === OTHER_GROUP ? 'Other' : isProvider ? providerName(key) : key
     if (!hasList(group)) return word
     return (
       <RowLink to="/$account/messages" params={params} search={{ ...common, [filter]: key }}>

@@ -13,9 +13,9 @@ import { DOUBTFUL } from '../messages/message-filters.ts'
 import { providerName } from '../numbers/groups.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf, relativeTime } from '../time/times.ts'
-import type { Finding } from './finding.ts'
+import type { HealthFinding } from './finding.ts'
 import { postmasterOf } from './postmasters.ts'
-import { type Checks, faultsOf } from './readiness.ts'
+import { faultsOf, type ReadinessChecks } from './readiness.ts'
 
 /** An endpoint that waits longer than this for an attempt has missed several. */
 const LONG_WAIT_MS = 10 * 60_000
@@ -23,10 +23,10 @@ const LONG_WAIT_MS = 10 * 60_000
 const toneOf = ({ failedSince, lastAcknowledgedAt }: WebhookState) =>
   failureToneOf({ failedSince, hasAcknowledged: lastAcknowledgedAt !== undefined })
 
-type Rule = (overview: GetOverviewResponse, nowMs: number) => Finding[]
+type HealthRule = (overview: GetOverviewResponse, nowMs: number) => HealthFinding[]
 
 /** A rule that looks at each endpoint. It names the endpoint when there are several. */
-function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: string) => Finding[]): Rule {
+function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: string) => HealthFinding[]): HealthRule {
   return ({ endpoints }, nowMs) =>
     endpoints.flatMap((endpoint) => {
       const name = endpoints.length === 1 ? '' : ` ${endpointName(endpoint)}`
@@ -35,7 +35,7 @@ function forEachEndpoint(rule: (endpoint: WebhookState, nowMs: number, name: str
 }
 
 /** What can be wrong, the worst first. */
-const RULES: Rule[] = [
+const RULES: HealthRule[] = [
   ({ quota }) =>
     quota && quota.used >= quota.quota
       ? [
@@ -143,10 +143,10 @@ const isAddress = (name: string) => /^[\d.]+$|:/.test(name)
 /** The first day after the month: `2026-02-01`. */
 const dayOf = ({ endsAt }: QuotaUse) => new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)
 
-const ALL_GOOD: Finding = { tone: 'delivered', sentence: 'All good.' }
+const ALL_GOOD: HealthFinding = { tone: 'delivered', sentence: 'All good.' }
 
 /** What is wrong right now, the worst first; that all is good when nothing is. `checks` are those of `/readyz`. */
-export function healthOf(overview: GetOverviewResponse, checks: Checks, nowMs: number): Finding[] {
+export function findingsOf(overview: GetOverviewResponse, checks: ReadinessChecks, nowMs: number): HealthFinding[] {
   const findings = [...faultsOf(checks), ...RULES.flatMap((rule) => rule(overview, nowMs))]
   return findings.length > 0 ? findings : [ALL_GOOD]
 }

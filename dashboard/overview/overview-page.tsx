@@ -13,13 +13,13 @@ import { RangePicker } from '../range/range-picker.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Charts } from './charts.tsx'
 import { Figures } from './figures.tsx'
-import type { Finding } from './finding.ts'
+import type { HealthFinding } from './finding.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { Groups } from './groups.tsx'
-import { healthOf } from './health.ts'
+import { GroupStatistics } from './groups.tsx'
+import { findingsOf } from './health.ts'
 import styles from './overview.module.css'
 import { OverviewSkeleton } from './overview-skeleton.tsx'
-import { DEFAULT_PRESET, messagesIn, type OverviewSearch, type Range, rangeOf, timesOf } from './range.ts'
+import { DEFAULT_PRESET, messagesIn, type OverviewSearch, rangeOf, type TimeRange, timesOf } from './range.ts'
 import { faultsOf, readChecks } from './readiness.ts'
 
 const REFRESH_MS = 15_000
@@ -73,14 +73,14 @@ export function OverviewPage() {
     <Page title="Overview" actions={actions}>
       {overview.error && !overview.data ? (
         <>
-          <HealthLine findings={faultsOf(checks)} />
+          <HealthSummary findings={faultsOf(checks)} />
           <ErrorState error={overview.error} retry={() => void overview.refetch()} />
         </>
       ) : !overview.data || setUp.isPending || readiness.isPending ? (
         <OverviewSkeleton />
       ) : (
         <>
-          <HealthLine findings={healthOf(overview.data, checks, Date.now())} />
+          <HealthSummary findings={findingsOf(overview.data, checks, Date.now())} />
           <FirstSteps />
           <Figures range={range} simulated={simulated} />
           <Charts
@@ -89,7 +89,7 @@ export function OverviewPage() {
             onOpen={openPeriod}
             empty={simulated ? NO_SIMULATED_EMAIL : NO_EMAIL}
           />
-          <Groups range={range} simulated={simulated} />
+          <GroupStatistics range={range} simulated={simulated} />
         </>
       )}
     </Page>
@@ -114,13 +114,13 @@ function SimulatorSwitch({ search }: { search: OverviewSearch }) {
   )
 }
 
-const requestOf = ({ fromMs, toMs, granularity }: Range) => ({
+const requestOf = ({ fromMs, toMs, granularity }: TimeRange) => ({
   from: timestampFromMs(fromMs),
   to: timestampFromMs(toMs),
   granularity,
 })
 
-function HealthLine({ findings }: { findings: Finding[] }) {
+function HealthSummary({ findings }: { findings: HealthFinding[] }) {
   const { membership } = useAccount()
   return (
     <ul className={styles.health} aria-live="polite" aria-label="Health">

@@ -4,9 +4,9 @@ import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import styles from './overview.module.css'
-import type { Columns } from './series.ts'
+import type { ChartColumns } from './series.ts'
 
-export interface Line {
+export interface ChartLine {
   label: string
   /** Name of a variable of look.css: `--delivered`. */
   color: string
@@ -18,7 +18,7 @@ export interface Line {
 }
 
 /** A value that is drawn as a line across the chart. */
-export interface Mark {
+export interface ChartMark {
   value: number
   color: string
   /** Shown above the line. */
@@ -26,12 +26,12 @@ export interface Mark {
 }
 
 interface PlotProps {
-  columns: Columns
-  lines: Line[]
+  columns: ChartColumns
+  lines: ChartLine[]
   stepMs: number
   /** A value at the axis. */
   word(value: number): string
-  marks?: Mark[]
+  marks?: ChartMark[]
   /** The top of the axis, at least. A mark above the axis is not drawn. */
   leastTop?: number
   /** Called with the index of the period under the pointer; undefined when the pointer leaves. */
@@ -168,7 +168,7 @@ function timeWord(seconds: number): string {
   return time.getHours() + time.getMinutes() === 0 ? DAY_FORM.format(time) : HOUR_FORM.format(time)
 }
 
-function drawMarks(plot: uPlot, marks: Mark[]): void {
+function drawMarks(plot: uPlot, marks: ChartMark[]): void {
   const { ctx, bbox } = plot
   for (const { value, color, word = '' } of marks) {
     if (value > (plot.scales.y?.max ?? 0)) continue

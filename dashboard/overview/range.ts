@@ -12,7 +12,7 @@ export interface OverviewSearch extends RangeSearch {
   simulated?: string
 }
 
-export interface Range {
+export interface TimeRange {
   fromMs: number
   toMs: number
   granularity: Granularity
@@ -27,7 +27,7 @@ const MINUTES_KEPT = 47 * HOUR
 const MAX_HOURS = 7 * 24
 
 /** The range that an address names: its two times when both are valid, otherwise its preset. */
-export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range {
+export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): TimeRange {
   const own = [Date.parse(from ?? ''), Date.parse(to ?? '')] as const
   if (own[0] < own[1]) return inPeriods(own[0], own[1], nowMs)
   const lengthMs = presetLength(range) ?? presetLength(DEFAULT_PRESET)!
@@ -35,18 +35,18 @@ export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): Range 
 }
 
 /** The times of a range, as a request and the address of a list have them. */
-export function timesOf({ fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>): { from: string; to: string } {
+export function timesOf({ fromMs, toMs }: Pick<TimeRange, 'fromMs' | 'toMs'>): { from: string; to: string } {
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
 }
 
 /** The filters of the list of messages for those that statistics of a range count. */
-export const messagesIn = (range: Pick<Range, 'fromMs' | 'toMs'>, simulated: boolean) => ({
+export const messagesIn = (range: Pick<TimeRange, 'fromMs' | 'toMs'>, simulated: boolean) => ({
   ...timesOf(range),
   ...(simulated && { recipient_domain: 'simulator.test' }),
 })
 
 /** Widens a range to whole periods: minutes of a few hours, hours of a short range, days of a long one. */
-function inPeriods(fromMs: number, toMs: number, nowMs: number): Range {
+function inPeriods(fromMs: number, toMs: number, nowMs: number): TimeRange {
   const lengthMs = toMs - fromMs
   // The period before is compared with it, and has to be kept by the minute, too.
   const hasMinutes = lengthMs <= MAX_MINUTES * MINUTE && fromMs - lengthMs > nowMs - MINUTES_KEPT

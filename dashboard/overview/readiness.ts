@@ -1,12 +1,12 @@
-import type { Finding } from './finding.ts'
+import type { HealthFinding } from './finding.ts'
 
 /** The state of each thing that the server depends on, as `/readyz` names it. */
-export type Checks = Record<string, string>
+export type ReadinessChecks = Record<string, string>
 
 /** Reads `/readyz`. Without checks where something in front of the server hides that path. */
-export async function readChecks({ signal }: { signal: AbortSignal }): Promise<Checks> {
+export async function readChecks({ signal }: { signal: AbortSignal }): Promise<ReadinessChecks> {
   const response = await fetch('/readyz', { signal })
-  const body = (await response.json().catch(() => undefined)) as { checks?: Checks } | undefined
+  const body = (await response.json().catch(() => undefined)) as { checks?: ReadinessChecks } | undefined
   return body?.checks ?? {}
 }
 
@@ -14,7 +14,7 @@ const NO_MAIL = 'No mail is sent: every send fails before anything leaves, and c
 const STILL_DONE = 'Mail is sent, and the first attempt of each event is made.'
 
 /** What each fault stops, what goes on, and what the operator does. The worst first. */
-const FAULTS: [check: string, state: string, finding: Pick<Finding, 'tone' | 'sentence'>][] = [
+const FAULTS: [check: string, state: string, finding: Pick<HealthFinding, 'tone' | 'sentence'>][] = [
   [
     'database',
     'failing',
@@ -77,6 +77,6 @@ const FAULTS: [check: string, state: string, finding: Pick<Finding, 'tone' | 'se
 ]
 
 /** What is wrong with the installation. All of its accounts share it. */
-export function faultsOf(checks: Checks): Finding[] {
+export function faultsOf(checks: ReadinessChecks): HealthFinding[] {
   return FAULTS.filter(([check, state]) => checks[check] === state).map(([, , finding]) => finding)
 }

@@ -1,7 +1,7 @@
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import { RECIPIENT_FILTER } from '../lists/outcome-filters.ts'
-import { timestampOf } from '../lists/read-filters.ts'
+import { requestTime } from '../lists/read-filters.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 
 /** What the list says of each error that a send can have, by the value in the address of the page. */
@@ -37,11 +37,11 @@ export interface RefusedSearch extends RangeSearch {
 }
 
 /** The request for the refused sends that match. */
-export function requestOf({ recipient, error, from, to }: RefusedSearch) {
+export function refusedSendsRequest({ recipient, error, from, to }: RefusedSearch) {
   return {
     recipient,
     error: ERRORS.find(([name]) => name === error)?.[1],
-    from: timestampOf(from),
-    to: timestampOf(to),
+    from: requestTime(from),
+    to: requestTime(to),
   }
 }

@@ -13,13 +13,13 @@ import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
-import { errorCode, errorWord, REFUSED_FILTERS, requestOf } from './refused-filters.ts'
+import { errorCode, errorWord, REFUSED_FILTERS, refusedSendsRequest } from './refused-filters.ts'
 import styles from './refused-sends.module.css'
 
 const method = EmailService.method.listRefusedSends
@@ -29,7 +29,7 @@ const KEPT_MS = 7 * 24 * 60 * 60_000
 export function RefusedSendsPage() {
   const search = useSearch({ from: '/$account/refused-sends' })
   const navigate = useNavigate({ from: '/$account/refused-sends' })
-  const input = requestOf(useTimes(search))
+  const input = refusedSendsRequest(useTimes(search))
   const list = useCursorList({ method, input, read: pageOf, idOf })
   const keys = useQuery(KeyService.method.listKeys)
   const names = new Map(keys.data?.keys.map(({ keyId, name }) => [keyId, name]))
@@ -91,8 +91,8 @@ function NotStored() {
 function columnsWith(keyNames: ReadonlyMap<string, string>): Column<RefusedSend>[] {
   return [
     { head: 'Why', bare: true, wide: true, cell: (row) => <Why {...row} /> },
-    { head: 'To', bare: true, cell: ({ recipients }) => <Recipients recipients={recipients} /> },
-    { head: 'From', capped: true, cell: ({ from }) => from && <Address email={from} /> },
+    { head: 'To', bare: true, cell: ({ recipients }) => <RecipientsCell recipients={recipients} /> },
+    { head: 'From', capped: true, cell: ({ from }) => from && <EmailAddress email={from} /> },
     {
       head: 'Key',
       capped: true,
@@ -116,12 +116,12 @@ function Why({ error, message, count }: RefusedSend) {
   )
 }
 
-function Recipients({ recipients }: { recipients: string[] }) {
+function RecipientsCell({ recipients }: { recipients: string[] }) {
   const [first] = recipients
   if (first === undefined) return <span className="faint">Not read</span>
   return (
     <span className={styles.recipients}>
-      <Address email={first} />
+      <EmailAddress email={first} />
       {recipients.length > 1 && <span className={styles.count}>+{recipients.length - 1}</span>}
     </span>
   )
@@ -129,7 +129,7 @@ function Recipients({ recipients }: { recipients: string[] }) {
 
 const HEAD = ['request_id', 'at', 'status', 'error', 'message', 'from', 'recipients', 'key_id', 'protocol', 'count']
 
-function Export({ input }: { input: ReturnType<typeof requestOf> }) {
+function Export({ input }: { input: ReturnType<typeof refusedSendsRequest> }) {
   return (
     <ExportList
       method={method}

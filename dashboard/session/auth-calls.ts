@@ -60,7 +60,7 @@ export const enableSecondFactor = (password: string) => call<NewSecondFactor>('/
 
 export const disableSecondFactor = (password: string) => call('/two-factor/disable', { password })
 
-export const changePassword = (currentPassword: string, newPassword: string) =>
+export const setNewPassword = (currentPassword: string, newPassword: string) =>
   call('/change-password', { currentPassword, newPassword, revokeOtherSessions: true })
 
 /** The purpose of a visit to the issuer of OpenID Connect. */

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ROLE_WORDS } from '../account/account.ts'
-import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
+import { errorCodeOf, fieldFaults } from '../feedback/call-error.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
@@ -19,7 +19,7 @@ export function InvitationPage() {
   const { token } = useParams({ from: '/invitation/$token' })
   const found = useQuery(InvitationService.method.getInvitation, { token })
   const issuerHost = useQuery(SignInService.method.getSignInMethods).data?.issuerHost
-  if (reasonOf(found.error) === 'not_found') {
+  if (errorCodeOf(found.error) === 'not_found') {
     return (
       <NarrowPage title="This link no longer works">
         <p className="soft">
@@ -75,7 +75,7 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
     onSuccess: (accepted) => enter.mutate(accepted.email),
   })
   const faults = fieldFaults(accept.error)
-  const isWrong = reasonOf(accept.error) === 'wrong_password'
+  const isWrong = errorCodeOf(accept.error) === 'wrong_password'
   return (
     <form
       onSubmit={(event) => {

@@ -3,7 +3,7 @@ import { Button, Stack, TextInput } from '@mantine/core'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
-import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
+import { errorCodeOf, fieldFaults } from '../feedback/call-error.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
@@ -15,7 +15,7 @@ import { useEnter } from './use-enter.ts'
 export function ResetPage() {
   const { token } = useParams({ from: '/reset/$token' })
   const found = useQuery(SignInService.method.getPasswordReset, { token })
-  if (reasonOf(found.error) === 'not_found') {
+  if (errorCodeOf(found.error) === 'not_found') {
     return (
       <NarrowPage title="This link no longer works">
         <p className="soft">

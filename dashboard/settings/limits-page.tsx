@@ -19,7 +19,7 @@ export function LimitsPage() {
       {limits.error && !limits.data ? (
         <ErrorState error={limits.error} retry={() => void limits.refetch()} />
       ) : limits.data ? (
-        <Limits limits={limits.data} />
+        <LimitsView limits={limits.data} />
       ) : (
         <LoadingSections rows={[1, 2, 2, 12]} />
       )}
@@ -27,7 +27,7 @@ export function LimitsPage() {
   )
 }
 
-function Limits({ limits }: { limits: GetLimitsResponse }) {
+function LimitsView({ limits }: { limits: GetLimitsResponse }) {
   return (
     <>
       <section className={styles.section}>
@@ -36,7 +36,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
           The tier of this account is “{limits.tier}”. A batch counts as one request. Calls above the limit fail, and
           say when to try again.
         </p>
-        <Facts facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
+        <FactList facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
       </section>
       <section className={styles.section}>
         <h2>Volume today</h2>
@@ -53,7 +53,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
       <section className={styles.section}>
         <h2>Sizes and counts</h2>
         <p className="soft">A larger request is refused as a whole, before anything is sent.</p>
-        <Facts facts={messageFacts(limits)} />
+        <FactList facts={messageFacts(limits)} />
       </section>
     </>
   )
@@ -103,7 +103,7 @@ function messageFacts({ sizes, counts }: GetLimitsResponse): [string, string][] 
   ]
 }
 
-function Facts({ facts }: { facts: [term: string, value: string][] }) {
+function FactList({ facts }: { facts: [term: string, value: string][] }) {
   return (
     <dl className={styles.facts}>
       {facts.map(([term, value]) => (

@@ -18,14 +18,14 @@ export const REASON_WORDS: Record<Reason, string> = {
 const CODES = new Map<Reason, string>(Object.entries(Reason).map(([name, reason]) => [reason, name.toLowerCase()]))
 
 /** Every reason of this version. */
-export const REASONS: Reason[] = [...CODES.keys()].filter((reason) => reason !== Reason.UNSPECIFIED)
+export const ALL_REASONS: Reason[] = [...CODES.keys()].filter((reason) => reason !== Reason.UNSPECIFIED)
 
 /** The reason as the API writes it: `mailbox_full`. A reason of a later version has none. */
 export const reasonCode = (reason: Reason): string | undefined => CODES.get(reason)
 
 /** The reason that the API writes as `code`; undefined for another text. */
 export function reasonOfCode(code: string | undefined): Reason | undefined {
-  return REASONS.find((reason) => CODES.get(reason) === code)
+  return ALL_REASONS.find((reason) => CODES.get(reason) === code)
 }
 
 /** The words of the reason that the API writes as `code`; the code itself for a reason of a later version. */

@@ -25,12 +25,12 @@ export const TONE_ICONS: Record<Tone, Icon> = {
   neutral: IconMinus,
 }
 
-interface Shown {
+interface ShownState {
   tone: Tone
   word: string
 }
 
-const OUTCOMES: Record<DeliveryStatus, Shown> = {
+const OUTCOMES: Record<DeliveryStatus, ShownState> = {
   [DeliveryStatus.UNSPECIFIED]: { tone: 'waiting', word: 'Sending' },
   [DeliveryStatus.DELIVERED]: { tone: 'delivered', word: 'Delivered' },
   [DeliveryStatus.BOUNCED]: { tone: 'bounced', word: 'Bounced' },
@@ -38,6 +38,6 @@ const OUTCOMES: Record<DeliveryStatus, Shown> = {
 }
 
 /** Tone and word of an outcome. An email in doubt has the status `bounced`, and is shown as what it is. */
-export function shownOutcome(status: DeliveryStatus, inDoubt = false): Shown {
+export function shownOutcome(status: DeliveryStatus, inDoubt = false): ShownState {
   return inDoubt ? { tone: 'doubt', word: 'In doubt' } : OUTCOMES[status]!
 }

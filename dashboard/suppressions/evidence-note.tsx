@@ -20,10 +20,10 @@ export function EvidenceNote({ evidence }: { evidence: Evidence }) {
   )
 }
 
-type Read = Pick<Evidence, 'decidedBy' | 'enhanced' | 'code' | 'words'> & { readAs: string }
+type ReadEvidence = Pick<Evidence, 'decidedBy' | 'enhanced' | 'code' | 'words'> & { readAs: string }
 
 /** How a reply was read, and what of it decided. */
-export function ReadAs({ readAs, words, ...read }: Read) {
+export function ReadAs({ readAs, words, ...read }: ReadEvidence) {
   const decided = decidedWords(read)
   return (
     <>

@@ -1,7 +1,7 @@
 import { DecidedBy, type Evidence, EvidenceKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** What evidence says against an address, by the value in the address of the page. */
-export const KINDS = [
+export const EVIDENCE_KIND_WORDS = [
   [EvidenceKind.COMPLAINT, 'complaint', 'Complaint'],
   [EvidenceKind.UNKNOWN, 'unknown', 'No such mailbox'],
   [EvidenceKind.STATUS, 'status', 'No such mailbox, by its status alone'],
@@ -9,9 +9,9 @@ export const KINDS = [
   [EvidenceKind.FULL, 'full', 'Mailbox full'],
 ] as const
 
-export const kindOfName = (name: string | undefined) => KINDS.find(([, known]) => known === name)?.[0]
+export const kindOfName = (name: string | undefined) => EVIDENCE_KIND_WORDS.find(([, known]) => known === name)?.[0]
 
-export const kindWord = (kind: EvidenceKind | undefined) => KINDS.find(([value]) => value === kind)?.[2]
+export const kindWord = (kind: EvidenceKind | undefined) => EVIDENCE_KIND_WORDS.find(([value]) => value === kind)?.[2]
 
 /** Which part of a reply or report decided. When its words did, the phrase follows. */
 export function decidedWords({ decidedBy, enhanced, code }: Pick<Evidence, 'decidedBy' | 'enhanced' | 'code'>): string {

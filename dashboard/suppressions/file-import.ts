@@ -9,7 +9,7 @@ import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useRefresh } from '../refresh.ts'
 import { type AddressFile, type FileChoices, readAddressFile, skippedWords } from './address-file.ts'
-import { PART_LINES, type Preview, previewLines } from './import-preview.ts'
+import { PART_LINES, type PartialPreview, previewLines } from './import-preview.ts'
 
 export const MAX_LINES = 1_000_000
 
@@ -20,7 +20,7 @@ export type ImportView =
   /** With the columns or the states of the file, when the person must choose among them. */
   | { phase: 'refused'; message: string; columns: string[]; states: Counts | undefined }
   /** What the import would do, so far or in the end. */
-  | { phase: 'previewing' | 'previewed'; fileName: string; lines: number; preview: Preview | undefined }
+  | { phase: 'previewing' | 'previewed'; fileName: string; lines: number; preview: PartialPreview | undefined }
   | { phase: 'unpreviewed'; fileName: string; error: unknown }
   | { phase: 'running'; current: Import }
   /** A call failed. The import goes on from its next part when it is resumed. */

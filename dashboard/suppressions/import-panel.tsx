@@ -2,14 +2,14 @@ import { Button, FileButton, Group, Progress, Stack, TextInput } from '@mantine/
 import { useState } from 'react'
 import type { Counts } from '../../address-files/table.ts'
 import { type Import, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
-import { reasonOf } from '../feedback/call-error.ts'
+import { errorCodeOf } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { Tone } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
 import { type FileImport, type ImportView, isPreview, type PreviewView, useFileImport } from './file-import.ts'
-import { ColumnChoice, PreviewPanel, StatesChoice } from './preview-panel.tsx'
+import { ColumnSelect, PreviewPanel, StatesChoice } from './preview-panel.tsx'
 import styles from './suppressions.module.css'
 import { UndoImport } from './undo-import.tsx'
 
@@ -113,19 +113,19 @@ function FileChoice({ refusal, columns, states, onChoose, change }: FileChoicePr
         </p>
       )}
       {columns.length > 0 && (
-        <ColumnChoice columns={columns} column={undefined} onChoose={(column) => change({ column })} />
+        <ColumnSelect columns={columns} column={undefined} onChoose={(column) => change({ column })} />
       )}
       {states && <StatesChoice states={states} chosen={[]} change={change} />}
     </Stack>
   )
 }
 
-type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' } | PreviewView>
+type ShownImport = Exclude<ImportView, { phase: 'idle' | 'refused' } | PreviewView>
 
 /** Whether the person may not import: then no repeat of the call helps. */
-const isForbidden = (error: unknown) => reasonOf(error) === 'insufficient_role'
+const isForbidden = (error: unknown) => errorCodeOf(error) === 'insufficient_role'
 
-function Progressing({ view, skipped }: { view: Shown; skipped: string }) {
+function Progressing({ view, skipped }: { view: ShownImport; skipped: string }) {
   if (view.phase === 'reading') {
     return (
       <p role="status">

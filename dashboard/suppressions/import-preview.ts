@@ -6,7 +6,7 @@ import { comparable } from '../outside-text/comparable.ts'
 export const PART_LINES = 10_000
 
 /** What an import would do. */
-export interface Preview extends Counted {
+export interface PartialPreview extends Counted {
   /** Lines of the file that were looked at. */
   linesDone: number
 }
@@ -22,7 +22,7 @@ export async function* previewLines(
   transport: Transport,
   { emails, tenantId }: Previewed,
   signal: AbortSignal,
-): AsyncGenerator<Preview> {
+): AsyncGenerator<PartialPreview> {
   const client = createClient(SuppressionService, transport)
   const dryRun = (part: Line[]) =>
     client.import({ emails: part.map(({ email }) => email), tenantId, dryRun: true }, { signal })

@@ -12,10 +12,10 @@ import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import styles from './suppressions.module.css'
-import type { LiftFilters } from './suppressions.ts'
+import type { LiftRequest } from './suppressions.ts'
 
 /** Removes the entries of a time that bounces made, after it has shown them. */
-export function LiftSuppressions({ filters }: { filters: LiftFilters }) {
+export function LiftSuppressions({ filters }: { filters: LiftRequest }) {
   const [opened, { open, close }] = useDisclosure()
   const refresh = useRefresh()
   const preview = useMutation(SuppressionService.method.lift)

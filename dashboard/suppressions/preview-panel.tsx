@@ -19,7 +19,7 @@ export function PreviewPanel({ view, fileImport }: { view: PreviewView; fileImpo
         </strong>
         : {view.phase === 'previewed' ? 'not imported yet.' : 'being looked at.'} {skipped}
       </p>
-      <Understood fileImport={fileImport} />
+      <UnderstoodFile fileImport={fileImport} />
       {view.phase === 'unpreviewed' ? <CallFault error={view.error} /> : <Counted view={view} />}
     </>
   )
@@ -41,9 +41,9 @@ function CountedKinds({ preview }: { preview: Preview }) {
   const { added, known, invalid, firstAdded, firstKnown, firstInvalid } = preview
   return (
     <div className={styles.preview}>
-      <Kind head={`${countOf(added)} new`} count={added} texts={firstAdded} />
-      <Kind head={`${countOf(known)} already suppressed`} count={known} texts={firstKnown} />
-      <Kind
+      <AddressKind head={`${countOf(added)} new`} count={added} texts={firstAdded} />
+      <AddressKind head={`${countOf(known)} already suppressed`} count={known} texts={firstKnown} />
+      <AddressKind
         head={`${countOf(invalid)} not an address`}
         count={invalid}
         texts={firstInvalid.map(({ line, email }) => `line ${countOf(line)}: ${email}`)}
@@ -52,7 +52,7 @@ function CountedKinds({ preview }: { preview: Preview }) {
   )
 }
 
-function Kind({ head, count, texts }: { head: string; count: number; texts: string[] }): ReactNode {
+function AddressKind({ head, count, texts }: { head: string; count: number; texts: string[] }): ReactNode {
   return (
     <section aria-label={head}>
       <h3>{head}</h3>
@@ -70,14 +70,14 @@ function Kind({ head, count, texts }: { head: string; count: number; texts: stri
 }
 
 /** How the file was understood, and what the person may choose instead. */
-function Understood({ fileImport: { file, choices, change } }: { fileImport: FileImport }) {
+function UnderstoodFile({ fileImport: { file, choices, change } }: { fileImport: FileImport }) {
   if (!file) return null
   const { columns, column, hasHeader, states, reasons, ownDomains } = file
   const own = Object.entries(ownDomains).map(([domain, count]) => `${countOf(count)} of ${domain}`)
   return (
     <>
       {columns.length > 1 && (
-        <ColumnChoice columns={columns} column={column} onChoose={(column) => change({ column })} />
+        <ColumnSelect columns={columns} column={column} onChoose={(column) => change({ column })} />
       )}
       {states && <StatesChoice states={states} chosen={choices.states?.values ?? []} change={change} />}
       {columns.length > 1 && hasHeader && (
@@ -136,7 +136,7 @@ interface ColumnChoiceProps {
 }
 
 /** Chooses the column of the addresses. */
-export function ColumnChoice({ columns, column, onChoose }: ColumnChoiceProps) {
+export function ColumnSelect({ columns, column, onChoose }: ColumnChoiceProps) {
   const choices = columns.map((name, i) => ({ value: String(i), label: `${i + 1}. ${name || 'without a name'}` }))
   return (
     <NativeSelect

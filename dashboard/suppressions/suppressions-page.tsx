@@ -11,7 +11,7 @@ import {
 import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
 import { ExportList } from '../export/export-list.tsx'
-import { nameOf } from '../export/outcome-cells.ts'
+import { apiName } from '../export/outcome-cells.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
@@ -20,7 +20,7 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import filterStyles from '../lists/filters.module.css'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
-import { Address } from '../outside-text/address.tsx'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
@@ -32,12 +32,12 @@ import { LiftSuppressions } from './lift-suppressions.tsx'
 import { RemoveSuppression } from './remove-suppression.tsx'
 import styles from './suppressions.module.css'
 import {
+  entryReasonWord,
   liftRequestOf,
-  reasonWord,
-  requestOf,
   SUPPRESSION_FILTERS,
   type SuppressionSearch,
   scopeWords,
+  suppressionsRequest,
   withoutAddress,
 } from './suppressions.ts'
 
@@ -52,7 +52,7 @@ export function SuppressionsPage() {
   const [adding, { open, close }] = useAddressedDialog('add')
   const asked = {
     method: SuppressionService.method.list,
-    input: requestOf(times),
+    input: suppressionsRequest(times),
     read: ({ entries, nextCursor }: SuppressionServiceListResponse) => ({ rows: entries, next: nextCursor }),
   }
   const list = useCursorList({ ...asked, idOf })
@@ -123,11 +123,11 @@ const EXPORT_HEAD = [
 
 function linesOf(entry: SuppressionEntry) {
   const { email, scope, tenantId, reason, messageId, detail, createdAt, expiresAt, evidence } = entry
-  const names = [nameOf(SuppressionScope, scope), tenantId, nameOf(SuppressionReason, reason)]
+  const names = [apiName(SuppressionScope, scope), tenantId, apiName(SuppressionReason, reason)]
   const { kind, decidedBy, words, code, enhanced, readAs, lastDeliveredAt } = evidence ?? {}
   const read = [
-    nameOf(EvidenceKind, kind),
-    nameOf(DecidedBy, decidedBy),
+    apiName(EvidenceKind, kind),
+    apiName(DecidedBy, decidedBy),
     words,
     code,
     enhanced,
@@ -155,7 +155,7 @@ const REMOVE: Column<SuppressionEntry> = {
 function AddressCell({ email, detail, reason, evidence }: SuppressionEntry) {
   return (
     <div className={styles.address}>
-      <Address email={email} wrap />
+      <EmailAddress email={email} wrap />
       {detail && (
         <div className={`${styles.detail} ${styles.reply}`}>
           <OutsideText text={withoutAddress(detail, email)} />
@@ -172,7 +172,7 @@ function AddressCell({ email, detail, reason, evidence }: SuppressionEntry) {
 
 function ReasonCell({ reason, messageId, evidence }: SuppressionEntry) {
   const { membership } = useAccount()
-  const word = (reason === SuppressionReason.BOUNCE && kindWord(evidence?.kind)) || reasonWord(reason)
+  const word = (reason === SuppressionReason.BOUNCE && kindWord(evidence?.kind)) || entryReasonWord(reason)
   if (!messageId) return word
   return (
     <Link

@@ -1,20 +1,21 @@
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Filter } from '../lists/filter.ts'
-import { timestampOf } from '../lists/read-filters.ts'
+import { requestTime } from '../lists/read-filters.ts'
 import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
-import { KINDS, kindOfName } from './evidence-words.ts'
+import { EVIDENCE_KIND_WORDS, kindOfName } from './evidence-words.ts'
 
 /** The words for what created an entry, by the value in the address of the page. */
-export const REASONS = [
+export const ENTRY_REASONS = [
   [SuppressionReason.BOUNCE, 'bounce', 'Bounce'],
   [SuppressionReason.COMPLAINT, 'complaint', 'Complaint'],
   [SuppressionReason.IMPORT, 'import', 'Import'],
   [SuppressionReason.MANUAL, 'manual', 'By hand'],
 ] as const
 
-export const reasonWord = (reason: SuppressionReason) => REASONS.find(([value]) => value === reason)?.[2] ?? 'Unknown'
+export const entryReasonWord = (reason: SuppressionReason) =>
+  ENTRY_REASONS.find(([value]) => value === reason)?.[2] ?? 'Unknown'
 
-const reasonOfName = (name: string | undefined) => REASONS.find(([, known]) => known === name)?.[0]
+const reasonOfName = (name: string | undefined) => ENTRY_REASONS.find(([, known]) => known === name)?.[0]
 
 /** Which sends an entry applies to. */
 export function scopeWords(scope: SuppressionScope, tenantId: string | undefined): string {
@@ -24,8 +25,8 @@ export function scopeWords(scope: SuppressionScope, tenantId: string | undefined
 
 export const SUPPRESSION_FILTERS: Filter[] = [
   { name: 'email', label: 'Address', placeholder: 'ann@example.com' },
-  { name: 'reason', label: 'Reason', choices: REASONS.map(([, name, word]) => [name, word]) },
-  { name: 'kind', label: 'Evidence', choices: KINDS.map(([, name, word]) => [name, word]) },
+  { name: 'reason', label: 'Reason', choices: ENTRY_REASONS.map(([, name, word]) => [name, word]) },
+  { name: 'kind', label: 'Evidence', choices: EVIDENCE_KIND_WORDS.map(([, name, word]) => [name, word]) },
   { name: 'domain', label: 'Domain', placeholder: 'example.com' },
   { name: 'tenant', label: 'Tenant' },
 ]
@@ -43,7 +44,7 @@ export interface SuppressionSearch extends RangeSearch {
 }
 
 /** The request for the entries that match. */
-export function requestOf({ email, reason, ...search }: SuppressionSearch) {
+export function suppressionsRequest({ email, reason, ...search }: SuppressionSearch) {
   return { email, reason: reasonOfName(reason), ...liftRequestOf(search) }
 }
 
@@ -53,8 +54,8 @@ export function liftRequestOf({ kind, domain, tenant, from, to }: SuppressionSea
     kind: kindOfName(kind),
     domain,
     tenantId: tenant,
-    createdFrom: timestampOf(from),
-    createdTo: timestampOf(to),
+    createdFrom: requestTime(from),
+    createdTo: requestTime(to),
   }
 }
 
@@ -65,4 +66,4 @@ export function withoutAddress(reply: string, email: string): string {
   return reply.slice(0, at) + reply.slice(at + email.length + 2).replace(/^:?\s*/, '')
 }
 
-export type LiftFilters = ReturnType<typeof liftRequestOf>
+export type LiftRequest = ReturnType<typeof liftRequestOf>

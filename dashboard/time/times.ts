@@ -16,7 +16,7 @@ export function relativeTime(at: number, now: number): string {
   const distance = Math.abs(at - now)
   if (distance < 3 * SECOND) return at > now ? 'now' : 'just now'
   const unit = UNITS.find(([, , end]) => distance < end)
-  if (!unit) return dayOf(at)
+  if (!unit) return dateOf(at)
   const [name, size] = unit
   // What has just been set to seven days from now is "in 7 days".
   return at > now
@@ -46,7 +46,7 @@ export const minuteFormIn = (timeZone?: string) =>
 const MINUTE_FORM = minuteFormIn()
 
 /** `22 Nov 2026` in the reader's zone. */
-export const dayOf = (at: number) => DAY_FORM.format(at)
+export const dateOf = (at: number) => DAY_FORM.format(at)
 
 /** `22 Nov 2026, 15:05 CET` in the reader's zone. An hour is repeated when the clock is put back: the zone differs. */
 export const minuteOf = (at: number) => MINUTE_FORM.format(at)

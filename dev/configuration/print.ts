@@ -8,7 +8,7 @@ export function configurationGuide(): string {
   const missing = Object.keys(VARIABLES).filter((key) => !described.includes(key))
   if (missing.length > 0) throw new Error(`dev/configuration/words.ts says nothing of ${missing.join(', ')}`)
   const sections = [
-    ...SECTIONS.map(({ rows, ...section }) => ({ ...section, rows: Object.entries(rows).map(rowOf) })),
+    ...SECTIONS.map(({ rows, ...section }) => ({ ...section, rows: Object.entries(rows).map(variableRow) })),
     ...ELSEWHERE.map(({ rows, ...section }) => ({
       ...section,
       rows: Object.entries(rows).map(([name, words]) => row({ name, ...words })),
@@ -26,7 +26,7 @@ function row(cells: { name: string; byDefault: string; meaning: string; example:
   return `| \`${cells.name}\` | ${cells.byDefault} | ${cells.meaning} | \`${cells.example}\` |`
 }
 
-function rowOf([key, { meaning, byDefault }]: [string, Words]): string {
+function variableRow([key, { meaning, byDefault }]: [string, Words]): string {
   const variable: Variable<unknown> = VARIABLES[key as keyof Variables]
   const { name, required, example, secret } = variable
   const need = required === 'always' ? 'required' : required && 'required in production'

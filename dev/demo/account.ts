@@ -21,14 +21,18 @@ import { NEWS, type PlannedEmail, SHOP } from './week.ts'
 export const DEMO = 'Demo'
 const DAY_MS = 86_400_000
 
-export interface Parts {
+export interface DemoParts {
   db: Database
   sealer: Sealer
   clock: DatabaseClock
 }
 
 /** Creates the account with its people, domains, keys and endpoint. Returns its id and how many people can see it. */
-export async function createDemoAccount({ db, sealer, clock }: Parts): Promise<{ accountId: string; people: number }> {
+export async function createDemoAccount({
+  db,
+  sealer,
+  clock,
+}: DemoParts): Promise<{ accountId: string; people: number }> {
   const daysAgo = (days: number) => new Date(clock.now() - days * DAY_MS)
   const { id: accountId } = await createAccount(db, clock, DEMO)
   await db
@@ -78,12 +82,12 @@ const DATE_BACK = [
 ]
 
 /** Gives suppressed addresses the time of the bounce or complaint that suppressed them. */
-export async function dateBack({ db }: Parts, accountId: string): Promise<void> {
+export async function dateBack({ db }: DemoParts, accountId: string): Promise<void> {
   for (const statement of DATE_BACK) await run(db, statement, [accountId])
 }
 
 /** Counts the emails of today for the warm-up of the young domain. */
-export async function countWarmUp({ db, clock }: Parts, accountId: string, emails: readonly PlannedEmail[]) {
+export async function countWarmUp({ db, clock }: DemoParts, accountId: string, emails: readonly PlannedEmail[]) {
   const day = new Date(clock.now()).toISOString().slice(0, 10)
   const today = emails.filter(
     ({ fromDomain, sandbox, atMs }) =>

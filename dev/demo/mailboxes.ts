@@ -98,13 +98,13 @@ export const RECIPIENT_DOMAINS: readonly RecipientDomain[] = [
 ]
 
 /** How a mail server refuses a recipient or a message. The rules of the service read what it means. */
-export interface Refusal {
+export interface DemoRefusal {
   weight: number
   phase: Extract<Phase, 'rcpt' | 'dot'>
   reply: (email: string) => Reply
 }
 
-export const REFUSALS: readonly Refusal[] = [
+export const REFUSALS: readonly DemoRefusal[] = [
   {
     weight: 34,
     phase: 'rcpt',
@@ -133,7 +133,7 @@ export const REFUSALS: readonly Refusal[] = [
 ]
 
 /** What the servers at Microsoft replied for some hours: a story that the overview tells. */
-export const THROTTLED: Refusal = {
+export const THROTTLED: DemoRefusal = {
   weight: 1,
   phase: 'rcpt',
   reply: () => ({

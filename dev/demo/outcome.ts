@@ -17,10 +17,10 @@ import type { PlannedRecipient } from './week.ts'
 
 // How an email of the demo ends: a conversation that a mail server could have had, read by the rules of the service.
 
-type Phase = Exclude<TimedPhase, 'dns'>
+type DemoPhase = Exclude<TimedPhase, 'dns'>
 
 /** The round trips that each phase takes, in their order. */
-const TRIPS: Record<Phase, number> = {
+const TRIPS: Record<DemoPhase, number> = {
   connect: 1,
   greeting: 1.5,
   ehlo: 2,
@@ -30,7 +30,7 @@ const TRIPS: Record<Phase, number> = {
   data: 1,
   dot: 9,
 }
-const PHASES = Object.keys(TRIPS) as Phase[]
+const PHASES = Object.keys(TRIPS) as DemoPhase[]
 /** A connection is given up after this time. */
 const GIVEN_UP_MS = 12_000
 
@@ -97,7 +97,7 @@ function attemptOf(random: Random, { email, domain, ending }: PlannedRecipient):
   return { ...server, phase, reply, ...classify({ phase, reply, mx }), timings, durationMs: sumOf(timings) }
 }
 
-function timingsUpTo(random: Random, roundTripMs: number, last: Phase): Timings {
+function timingsUpTo(random: Random, roundTripMs: number, last: DemoPhase): Timings {
   // A few servers look at a message for seconds.
   const slow = random.share() < 0.03 ? 6 : 1
   const phases = PHASES.slice(0, PHASES.indexOf(last) + 1)

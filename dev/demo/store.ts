@@ -38,19 +38,19 @@ interface DemoAccount {
 }
 
 /** A statement with its parameters, and the time at which it runs. */
-interface Step {
+interface TimedStatement {
   atMs: number
   statement: string
   parameters: (string | number)[]
 }
 
 /** A send or a report, and the attempts of its events. */
-interface Part {
-  step: Step
-  attempts: EndedAttempt[]
+interface StoredPart {
+  step: TimedStatement
+  attempts: StoredAttempt[]
 }
 
-interface EndedAttempt extends Attempt {
+interface StoredAttempt extends Attempt {
   dispatchId: string
 }
 
@@ -124,7 +124,7 @@ function sendOf(
   const row = { ...sendRow(claim), ...ending, sandbox, checks: sandbox ? PASSED : undefined }
   stored.messages++
   stored.events += recipients.length
-  const step: Step = { atMs: endedAtMs, statement: SETTLE, parameters: [JSON.stringify([row]), SHARD, 0] }
+  const step: TimedStatement = { atMs: endedAtMs, statement: SETTLE, parameters: [JSON.stringify([row]), SHARD, 0] }
   // The dispatch to the first endpoint has the id of its event.
   const dispatchIds = sandbox ? [] : claim.recipients.map(({ eventId }) => idAt(eventId, endedAtMs))
   const attempts = dispatchIds.flatMap((id) => attemptsOf(random, id, endedAtMs, nowMs, stored))
@@ -165,7 +165,7 @@ function feedbackOf(
   { accountId, nowMs }: DemoAccount,
   suppressed: Map<string, SuppressedAddress>,
   stored: Stored,
-): Part[] {
+): StoredPart[] {
   const { feedback, recipients, tenantId, sandbox, atMs, fromDomain, tag, metadata } = email
   const [recipient, end] = [recipients[0]!, ends[0]!]
   // In the afternoon of the next day, among many other emails.
@@ -199,7 +199,7 @@ function feedbackOf(
     reported_at: new Date(reportedAtMs).toISOString(),
   }
   stored.events++
-  const step: Step = { atMs: reportedAtMs, statement: KEEP, parameters: [JSON.stringify([row])] }
+  const step: TimedStatement = { atMs: reportedAtMs, statement: KEEP, parameters: [JSON.stringify([row])] }
   return [{ step, attempts: attemptsOf(random, id, reportedAtMs, nowMs, stored) }]
 }
 
@@ -210,14 +210,14 @@ function attemptsOf(
   bornAtMs: number,
   nowMs: number,
   stored: Stored,
-): EndedAttempt[] {
+): StoredAttempt[] {
   const attempts = attemptsAt(random, bornAtMs, nowMs)
   stored.attempts += attempts.length
   return attempts.map((attempt) => ({ ...attempt, dispatchId }))
 }
 
 /** The ends of attempts. Those of an hour and a number share a statement: a dispatch is in one row of it. */
-function attemptSteps({ accountId }: DemoAccount, attempts: readonly EndedAttempt[]): Step[] {
+function attemptSteps({ accountId }: DemoAccount, attempts: readonly StoredAttempt[]): TimedStatement[] {
   const hourOf = ({ startedAtMs }: Attempt) => Math.floor(startedAtMs / HOUR_MS)
   const groups = Map.groupBy(attempts, (attempt) => `${attempt.number} ${hourOf(attempt)}`)
   return [...groups.values()]
@@ -231,7 +231,7 @@ function attemptSteps({ accountId }: DemoAccount, attempts: readonly EndedAttemp
 
 function attemptRow(
   accountId: string,
-  { dispatchId, number, startedAtMs, durationMs, nextDelayMs, result }: EndedAttempt,
+  { dispatchId, number, startedAtMs, durationMs, nextDelayMs, result }: StoredAttempt,
 ) {
   return {
     id: dispatchId,

@@ -1,10 +1,10 @@
 import {
   CUSTOMERS,
   customer,
+  type DemoRefusal,
   RECIPIENT_DOMAINS,
   REFUSALS,
   type RecipientDomain,
-  type Refusal,
   THROTTLED,
 } from './mailboxes.ts'
 import type { Random } from './random.ts'
@@ -19,7 +19,7 @@ export const WEEK_MS = 7 * DAY_MS
 export const SHOP = 'shop.example'
 export const NEWS = 'news.shop.example'
 
-type Ending = 'delivered' | 'in_doubt' | 'connection_timeout' | Refusal
+type Ending = 'delivered' | 'in_doubt' | 'connection_timeout' | DemoRefusal
 
 export interface PlannedRecipient {
   name: string
@@ -45,7 +45,7 @@ export interface PlannedEmail {
   feedback?: 'late_bounce' | 'complaint'
 }
 
-interface Kind {
+interface MailKind {
   weight: number
   tag?: string
   fromDomain: string
@@ -54,7 +54,7 @@ interface Kind {
   body: string
 }
 
-const KINDS: readonly Kind[] = [
+const KINDS: readonly MailKind[] = [
   {
     weight: 34,
     tag: 'order',

@@ -37,10 +37,13 @@ function pathOf(file: string): string {
 }
 
 /** Where a link of a guide leads: to another guide, or to a file in `docs/` that is served beside them. */
-export type Target = { kind: 'guide'; path: string; anchor: string } | { kind: 'file'; file: string } | { kind: 'none' }
+export type LinkTarget =
+  | { kind: 'guide'; path: string; anchor: string }
+  | { kind: 'file'; file: string }
+  | { kind: 'none' }
 
 /** Links to code and to deployment files lead nowhere: only a checkout has them. */
-export function targetOf(link: string, from: Guide, guides: readonly Guide[]): Target {
+export function targetOf(link: string, from: Guide, guides: readonly Guide[]): LinkTarget {
   const [name = '', anchor = ''] = link.split('#')
   const file = name === '' ? from.file : normalize(join(dirname(from.file), name))
   const guide = guides.find((other) => other.file === file)

@@ -1,13 +1,13 @@
 import { type Guide, hrefBetween, OVERVIEW } from './guides.ts'
-import { escaped, type RenderedGuide } from './render.ts'
+import { escapedHtml, type RenderedGuide } from './render.ts'
 
-interface Group {
+interface GuideGroup {
   name: string
   entries: { name: string; path: string }[]
 }
 
 /** The groups of the overview, whose tables name every guide. */
-export function groupsOf(guides: readonly Guide[]): Group[] {
+export function guideGroups(guides: readonly Guide[]): GuideGroup[] {
   const overview = guides.find(({ file }) => file === OVERVIEW)!
   return overview.text
     .split(/^## /m)
@@ -23,12 +23,12 @@ export function groupsOf(guides: readonly Guide[]): Group[] {
 }
 
 /** The whole page of a guide. It loads nothing from another origin and has no inline script or style. */
-export function pageOf(guide: Guide, { html, headings }: RenderedGuide, groups: readonly Group[]): string {
-  const to = (path: string) => escaped(hrefBetween(guide.path, path))
+export function guidePage(guide: Guide, { html, headings }: RenderedGuide, groups: readonly GuideGroup[]): string {
+  const to = (path: string) => escapedHtml(hrefBetween(guide.path, path))
   const lists = groups.map(({ name, entries }) => {
     const items = entries.map(
       ({ name, path }) =>
-        `<li><a href="${to(path)}"${path === guide.path ? ' aria-current="page"' : ''}>${escaped(name)}</a></li>`,
+        `<li><a href="${to(path)}"${path === guide.path ? ' aria-current="page"' : ''}>${escapedHtml(name)}</a></li>`,
     )
     return `<h2>${name}</h2>\n<ul>${items.join('')}</ul>`
   })
@@ -36,7 +36,7 @@ export function pageOf(guide: Guide, { html, headings }: RenderedGuide, groups: 
   const aside =
     contents.length > 1
       ? `<nav class="contents" aria-label="On this page"><h2>On this page</h2>
-<ul>${contents.map(({ text, anchor }) => `<li><a href="#${anchor}">${escaped(text)}</a></li>`).join('')}</ul></nav>`
+<ul>${contents.map(({ text, anchor }) => `<li><a href="#${anchor}">${escapedHtml(text)}</a></li>`).join('')}</ul></nav>`
       : ''
   return `<!doctype html>
 <html lang="en">
@@ -44,7 +44,7 @@ export function pageOf(guide: Guide, { html, headings }: RenderedGuide, groups: 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escaped(guide.title)} · Verdict</title>
+<title>${escapedHtml(guide.title)} · Verdict</title>
 <link rel="icon" type="image/svg+xml" href="${to('assets/icon.svg')}">
 <link rel="stylesheet" href="${to('assets/guides.css')}">
 <script src="${to('assets/scheme.js')}"></script>

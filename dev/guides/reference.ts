@@ -4,45 +4,45 @@ import { anchorOf, type Guide } from './guides.ts'
 // The pages of the reference, written as Markdown from the OpenAPI document: one for each tag, and one with all
 // schemas.
 
-interface Schema {
+interface DescribedSchema {
   $ref?: string
   description?: string
   type?: string | string[]
-  properties?: Record<string, Schema>
+  properties?: Record<string, DescribedSchema>
   required?: string[]
-  items?: Schema
-  oneOf?: Schema[]
-  additionalProperties?: boolean | Schema
+  items?: DescribedSchema
+  oneOf?: DescribedSchema[]
+  additionalProperties?: boolean | DescribedSchema
   format?: string
   const?: unknown
   minimum?: number
   maximum?: number
 }
 
-interface Parameter {
+interface ParameterObject {
   $ref?: string
   name: string
   in: string
   required?: boolean
   description: string
-  schema: Schema
+  schema: DescribedSchema
 }
 
 interface Content {
-  content?: Record<string, { schema?: Schema; example?: unknown }>
+  content?: Record<string, { schema?: DescribedSchema; example?: unknown }>
 }
 
 interface Operation {
   tags: [string]
   summary: string
   description?: string
-  parameters?: Parameter[]
+  parameters?: ParameterObject[]
   requestBody?: Content
   responses: Record<string, Content & { description: string }>
   'x-codeSamples'?: { label: string; lang: string; source: string }[]
 }
 
-interface Call {
+interface DescribedCall {
   /** `POST /api/v1/emails/send`; undefined for a payload that receivers get. */
   request?: string
   operation: Operation
@@ -86,7 +86,7 @@ const guide = (name: string, title: string, parts: string[]): Guide => ({
   text: [`# ${title}`, ...parts].join('\n\n'),
 })
 
-function callsOf({ paths, webhooks }: Document): Call[] {
+function callsOf({ paths, webhooks }: Document): DescribedCall[] {
   const calls = Object.entries(paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({
       request: `${verb.toUpperCase()} ${path}`,
@@ -97,9 +97,9 @@ function callsOf({ paths, webhooks }: Document): Call[] {
   return [...calls, ...payloads]
 }
 
-function callText({ request, operation }: Call, document: Document): string {
+function callText({ request, operation }: DescribedCall, document: Document): string {
   const { summary, description, parameters = [], requestBody, responses } = operation
-  const known = document.components.parameters as unknown as Record<string, Parameter>
+  const known = document.components.parameters as unknown as Record<string, ParameterObject>
   const given = parameters.map((parameter) => (parameter.$ref ? known[nameOf(parameter.$ref)]! : parameter))
   const [success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'))
@@ -126,10 +126,10 @@ function callText({ request, operation }: Call, document: Document): string {
     .join('\n\n')
 }
 
-const parameterRow = ({ name, in: place, required, description, schema }: Parameter, document: Document) => [
+const parameterRow = ({ name, in: place, required, description, schema }: ParameterObject, document: Document) => [
   code(name) + (required ? ' (required)' : ''),
   place,
-  typeOf(schema, document),
+  typeInWords(schema, document),
   description,
 ]
 
@@ -138,7 +138,7 @@ function bodyText({ content = {} }: Content, document: Document): string {
   const [[type, { schema, example }] = ['', {}] as const] = Object.entries(content)
   if (!schema) return type ? code(type) : 'No body.'
   const named = schema.$ref ? schemasOf(document)[nameOf(schema.$ref)]! : schema
-  const text = named.properties ? fieldTable(named, document) : typeOf(schema, document)
+  const text = named.properties ? fieldTable(named, document) : typeInWords(schema, document)
   return example === undefined ? text : `${text}\n\n${fence('json', asText(example))}`
 }
 
@@ -151,40 +151,40 @@ const samplesOf = ({ 'x-codeSamples': samples = [] }: Operation) =>
     return `<details${open}><summary>${label}</summary>\n\n${fence(lang.toLowerCase(), source)}\n\n</details>`
   })
 
-function schemaText(schema: Schema, document: Document): string {
+function schemaText(schema: DescribedSchema, document: Document): string {
   const { description = '', properties } = schema
   return properties
     ? `${description}\n\n${fieldTable(schema, document)}`
-    : `${description}\n\nType: ${typeOf(schema, document)}`
+    : `${description}\n\nType: ${typeInWords(schema, document)}`
 }
 
-const fieldTable = ({ properties = {}, required = [] }: Schema, document: Document) =>
+const fieldTable = ({ properties = {}, required = [] }: DescribedSchema, document: Document) =>
   table(
     ['Field', 'Type', 'Meaning'],
     Object.entries(properties).map(([name, field]) => [
       code(name) + (required.includes(name) ? ' (required)' : ''),
-      typeOf(field, document),
+      typeInWords(field, document),
       field.description ?? '',
     ]),
   )
 
 /** `string or null`, `a list of [Reason](schemas.md#reason)`, `integer, 1 to 100`. */
-function typeOf(schema: Schema, document: Document): string {
+function typeInWords(schema: DescribedSchema, document: Document): string {
   const { $ref, type, items, oneOf, additionalProperties, format, const: only, minimum, maximum } = schema
   if ($ref) {
     const name = nameOf($ref)
     const { oneOf } = schemasOf(document)[name]!
-    return oneOf ? typeOf({ oneOf }, document) : `[${name}](${SCHEMAS}.md#${anchorOf(name)})`
+    return oneOf ? typeInWords({ oneOf }, document) : `[${name}](${SCHEMAS}.md#${anchorOf(name)})`
   }
   if (only !== undefined) return code(JSON.stringify(only))
-  if (oneOf) return [...new Set(oneOf.map((one) => typeOf(one, document)))].join(' or ')
-  if (items) return `a list of ${typeOf(items, document)}`
-  if (typeof additionalProperties === 'object') return `a map to ${typeOf(additionalProperties, document)}`
+  if (oneOf) return [...new Set(oneOf.map((one) => typeInWords(one, document)))].join(' or ')
+  if (items) return `a list of ${typeInWords(items, document)}`
+  if (typeof additionalProperties === 'object') return `a map to ${typeInWords(additionalProperties, document)}`
   const range = minimum !== undefined && maximum !== undefined ? `, ${minimum} to ${maximum}` : ''
   return [type ?? 'anything'].flat().join(' or ') + (format ? ` (${format})` : '') + range
 }
 
-const schemasOf = ({ components }: Document) => components.schemas as Record<string, Schema>
+const schemasOf = ({ components }: Document) => components.schemas as Record<string, DescribedSchema>
 const nameOf = (ref: string) => ref.split('/').at(-1)!
 const code = (text: string) => `\`${text}\``
 const fence = (lang: string, text: string) => `\`\`\`\`${lang}\n${text}\n\`\`\`\``

@@ -1,5 +1,5 @@
 import { Marked, type Tokens } from 'marked'
-import { anchorOf, type Guide, hrefBetween, type Target, targetOf } from './guides.ts'
+import { anchorOf, type Guide, hrefBetween, type LinkTarget, targetOf } from './guides.ts'
 
 export interface Heading {
   depth: number
@@ -8,7 +8,7 @@ export interface Heading {
 }
 
 /** A part of a guide that the search finds. */
-export interface Section {
+export interface GuideSection {
   heading: string
   anchor: string
   text: string
@@ -17,7 +17,7 @@ export interface Section {
 export interface RenderedGuide {
   html: string
   headings: Heading[]
-  sections: Section[]
+  sections: GuideSection[]
   /** The files in `docs/` that it links to or shows. */
   files: string[]
 }
@@ -25,18 +25,18 @@ export interface RenderedGuide {
 /** A part that a reader unfolds. */
 const FOLDED = /^(?:<details(?: open)?><summary>[\w ]+<\/summary>|<\/details>)$/
 
-export const escaped = (text: string): string =>
+export const escapedHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 /** Renders one guide. Links between guides become links between pages. */
 export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGuide {
   const headings: Heading[] = []
-  const sections: Section[] = [{ heading: guide.title, anchor: '', text: '' }]
+  const sections: GuideSection[] = [{ heading: guide.title, anchor: '', text: '' }]
   const files: string[] = []
 
   function hrefOf(link: string): string | undefined {
     if (/^[a-z]+:/.test(link)) return link
-    const target: Target = targetOf(link, guide, guides)
+    const target: LinkTarget = targetOf(link, guide, guides)
     if (target.kind === 'none') return undefined
     if (target.kind === 'guide') return hrefBetween(guide.path, target.path) + target.anchor
     files.push(target.file)
@@ -58,17 +58,17 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
       link({ href, tokens }: Tokens.Link) {
         const content = this.parser.parseInline(tokens)
         const to = hrefOf(href)
-        return to === undefined ? content : `<a href="${escaped(to)}">${content}</a>`
+        return to === undefined ? content : `<a href="${escapedHtml(to)}">${content}</a>`
       },
       image({ href, text }: Tokens.Image) {
         const image = (file: string, scheme = '') =>
-          `<img src="${escaped(hrefOf(file)!)}" alt="${escaped(text)}" loading="lazy"${scheme}>`
+          `<img src="${escapedHtml(hrefOf(file)!)}" alt="${escapedHtml(text)}" loading="lazy"${scheme}>`
         if (!href.endsWith('.light.png')) return image(href)
         const dark = href.replace(/light\.png$/, 'dark.png')
         return image(href, ' data-scheme="light"') + image(dark, ' data-scheme="dark"')
       },
       code({ text, lang = '' }: Tokens.Code) {
-        return `<pre tabindex="0"><code class="language-${escaped(lang.split(' ')[0]!)}">${escaped(text)}\n</code></pre>\n`
+        return `<pre tabindex="0"><code class="language-${escapedHtml(lang.split(' ')[0]!)}">${escapedHtml(text)}\n</code></pre>\n`
       },
       table(token: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], tag: string) =>
@@ -78,7 +78,7 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
       },
       html: ({ text }: Tokens.HTML | Tokens.Tag) => {
         if (text.startsWith('<!--')) return ''
-        return FOLDED.test(text.trim()) ? text : escaped(text)
+        return FOLDED.test(text.trim()) ? text : escapedHtml(text)
       },
     },
   })

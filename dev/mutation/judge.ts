@@ -9,7 +9,7 @@ import type { TestRun, TestRuns } from './test-runs.ts'
 // the share that they kill is taken for those that they did not meet. They mostly wait, so several mutants run side by
 // side.
 
-export interface Judgement extends Mutant {
+export interface MutantJudgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'
   /** The first red test. A survivor has none, because its tests are green or because no test reaches it. */
   by?: string
@@ -54,7 +54,7 @@ interface Judge {
   progress: (text: string) => void
 }
 
-export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Judgement[]> {
+export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<MutantJudgement[]> {
   const { workers, minutes, progress } = judge
   const imports = importsOf(judge.root)
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
@@ -71,7 +71,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
     return record
   }
 
-  async function judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<Judgement> {
+  async function judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<MutantJudgement> {
     const files = [...dependentsOf(imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
       const { kills, spentMs } = recordOf(baseline, mutant)
@@ -113,7 +113,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
   }
 
   /** Whether all tests that killed one of these mutants pass without it, in the same worker. */
-  async function areBelievable(runs: TestRuns, judgements: Judgement[]): Promise<boolean> {
+  async function areBelievable(runs: TestRuns, judgements: MutantJudgement[]): Promise<boolean> {
     const killers = new Set(
       judgements.filter(({ verdict }) => verdict === 'killed').map(({ by }) => by!.split(': ')[0]),
     )
@@ -127,13 +127,13 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
   /** Judges mutants by these tests for as long as the time lasts. */
   async function judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
     const deadline = AbortSignal.timeout(minutes * 60_000)
-    const judged = new Map<Mutant, Judgement>()
+    const judged = new Map<Mutant, MutantJudgement>()
     let next = 0
     async function work(runs: TestRuns) {
       while (next < mutants.length && !deadline.aborted) {
         const batch = mutants.slice(next, next + BATCH[speed])
         next += BATCH[speed]
-        const judgements: Judgement[] = []
+        const judgements: MutantJudgement[] = []
         await runs.freshWorker()
         for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(runs, mutant, tests))
         if (!(await areBelievable(runs, judgements))) {
@@ -166,7 +166,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Jud
   })
 }
 
-const isSurvivor = ({ verdict }: Judgement) => verdict === 'survived'
+const isSurvivor = ({ verdict }: MutantJudgement) => verdict === 'survived'
 
 /** Runs every test file without a mutant, the fastest come first. */
 async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {

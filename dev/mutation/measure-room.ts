@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, matchesGlob, relative } from 'node:path'
 import { judgeMutants, WORKERS } from './judge.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
-import { type Report, reportOf } from './report.ts'
+import { type MutationReport, mutationReport } from './report.ts'
 import type { Room } from './rooms.ts'
 import { startTestRuns, type TestRuns } from './test-runs.ts'
 
@@ -11,7 +11,7 @@ import { startTestRuns, type TestRuns } from './test-runs.ts'
 export async function measureRoom(
   room: Room,
   { root, minutes, seed, progress }: { root: string; minutes: number; seed: number; progress: (text: string) => void },
-): Promise<Report> {
+): Promise<MutationReport> {
   const filesOf = (globs: string[]) => {
     const files = globSync(globs, { cwd: root, exclude: ['**/*.process.test.ts'] })
     if (files.length === 0) throw new Error(`no file matches ${globs.join(', ')}`)
@@ -38,7 +38,7 @@ export async function measureRoom(
       minutes,
       progress,
     })
-    return reportOf(judgements, room, root)
+    return mutationReport(judgements, room, root)
   } finally {
     for (const worker of workers) await worker.stop()
   }

@@ -97,9 +97,9 @@ function walk(node: Node, place: Place, visit: (node: Node, place: Place) => voi
 }
 
 type Span = { start: number; end: number }
-type Change = [operator: Operator, target: Span, replacement: string]
+type NodeChange = [operator: Operator, target: Span, replacement: string]
 
-function changesOf(node: Node, { parent, inWordList }: Place, source: string): Change[] {
+function changesOf(node: Node, { parent, inWordList }: Place, source: string): NodeChange[] {
   const textOf = ({ start, end }: Span) => source.slice(start, end)
   const phrases = inWordList ? phrasesOf(node, parent, source) : []
   if (phrases.length > 0) return phrases.map(({ span, replacement }) => ['phrase', span, replacement])
@@ -115,7 +115,7 @@ function changesOf(node: Node, { parent, inWordList }: Place, source: string): C
       return binary(node, parent, textOf)
     case 'AssignmentExpression': {
       const operator = ASSIGNMENTS[node.operator]
-      const change = (to: string): Change => [
+      const change = (to: string): NodeChange => [
         node.operator.length === 2 ? 'arithmetic' : 'logical',
         node,
         `${textOf(node.left)} ${to} ${textOf(node.right)}`,
@@ -174,7 +174,7 @@ const ASSIGNMENTS: Record<string, string> = {
   '&&=': '=',
 }
 
-function binary(node: Node, parent: Node, textOf: (span: Span) => string): Change[] {
+function binary(node: Node, parent: Node, textOf: (span: Span) => string): NodeChange[] {
   const to = COMPARISONS[node.operator] ?? (isText(node) ? undefined : ARITHMETIC[node.operator])
   // The negated condition is this mutant already.
   if (!to || (parent.test === node && /[!=]==?/.test(node.operator))) return []
@@ -189,7 +189,7 @@ const isText = (node: Node): boolean =>
   (node.type === 'ParenthesizedExpression' && isText(node.expression)) ||
   (node.type === 'BinaryExpression' && node.operator === '+' && (isText(node.left) || isText(node.right)))
 
-function literal(node: Node, parent: Node): Change[] {
+function literal(node: Node, parent: Node): NodeChange[] {
   if (node.regex) {
     const { pattern, flags } = node.regex
     return anchorsOf(pattern).map(([from, to]) => [
@@ -212,7 +212,7 @@ function anchorsOf(pattern: string): [from: number, to: number][] {
 
 const BOOLEAN = /^(?:[!=]==?|[<>]=?|in|instanceof)$/
 
-function returned(value: Node, textOf: (span: Span) => string): Change[] {
+function returned(value: Node, textOf: (span: Span) => string): NodeChange[] {
   const inner = value.type === 'ParenthesizedExpression' ? value.expression : value
   if (inner.type === 'BlockStatement' || textOf(inner) === 'undefined') return []
   if (typeof inner.value === 'boolean') return []

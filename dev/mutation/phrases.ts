@@ -25,10 +25,10 @@ export function phrasesOf(node: Node, parent: Node, source: string): Phrase[] {
   return []
 }
 
-type Piece = [from: number, to: number]
+type PhraseSpan = [from: number, to: number]
 
 /** `from` and `to` count within the quotes or slashes. */
-function pieces(text: string, start: number, found: Piece[]): Phrase[] {
+function pieces(text: string, start: number, found: PhraseSpan[]): Phrase[] {
   return found.flatMap(([from, to]) => {
     const piece = text.slice(from + 1, to + 1)
     const at = start + 1 + from + (piece.length - piece.trimStart().length)
@@ -37,17 +37,17 @@ function pieces(text: string, start: number, found: Piece[]): Phrase[] {
   })
 }
 
-const betweenCommas = (text: string): Piece[] =>
+const betweenCommas = (text: string): PhraseSpan[] =>
   [...text.matchAll(/[^,]+/g)].map((match) => [match.index, match.index + match[0].length])
 
 /** The alternatives of a pattern and of its groups: of `a|b(?:c|d)`, these are `a`, `b(?:c|d)`, `c` and `d`. */
-function alternativesOf(pattern: string): Piece[] {
-  const found: Piece[] = []
+function alternativesOf(pattern: string): PhraseSpan[] {
+  const found: PhraseSpan[] = []
   /** Where the alternatives of each open group begin; the outermost one is the pattern. */
   const open: number[][] = [[0]]
   const close = (end: number) => {
     const starts = open.pop()!
-    if (starts.length > 1) found.push(...starts.map((from, i): Piece => [from, (starts[i + 1] ?? end + 1) - 1]))
+    if (starts.length > 1) found.push(...starts.map((from, i): PhraseSpan => [from, (starts[i + 1] ?? end + 1) - 1]))
   }
   for (const { 0: token, index } of pattern.matchAll(/\\.|\[(?:\\.|[^\]])*\]|\((?:\?(?:[:=!]|<[=!]|<\w+>))?|[)|]/gs)) {
     if (token === ')') close(index)

@@ -1,8 +1,8 @@
 import { relative } from 'node:path'
-import type { Judgement } from './judge.ts'
+import type { MutantJudgement } from './judge.ts'
 import type { Room } from './rooms.ts'
 
-interface Count {
+interface KillCount {
   killed: number
   survived: number
   timedOut: number
@@ -12,8 +12,9 @@ interface Count {
   percent: number
 }
 
-function countOf(judgements: Judgement[]): Count {
-  const of = (verdict: Judgement['verdict']) => judgements.filter((judgement) => judgement.verdict === verdict).length
+function countOf(judgements: MutantJudgement[]): KillCount {
+  const of = (verdict: MutantJudgement['verdict']) =>
+    judgements.filter((judgement) => judgement.verdict === verdict).length
   const [killed, timedOut] = [of('killed'), of('timed out')]
   const open = judgements.filter(({ isOpen }) => isOpen).length
   const survived = of('survived') - open
@@ -22,7 +23,7 @@ function countOf(judgements: Judgement[]): Count {
   return { killed, survived, timedOut, open, percent: (100 * (killed + timedOut + ofOpen)) / judgements.length }
 }
 
-const shownIn = (root: string) => (judgement: Judgement) => ({
+const shownIn = (root: string) => (judgement: MutantJudgement) => ({
   place: `${relative(root, judgement.file)}:${judgement.line}`,
   operator: judgement.operator,
   change: judgement.change,
@@ -31,9 +32,9 @@ const shownIn = (root: string) => (judgement: Judgement) => ({
   by: judgement.by,
 })
 
-export type Report = ReturnType<typeof reportOf>
+export type MutationReport = ReturnType<typeof mutationReport>
 
-export function reportOf(judgements: Judgement[], { floor }: Room, root: string) {
+export function mutationReport(judgements: MutantJudgement[], { floor }: Room, root: string) {
   const shown = shownIn(root)
   const classes = Object.entries(Object.groupBy(judgements, ({ operator }) => operator)).map(([operator, those]) => ({
     operator,
@@ -59,8 +60,8 @@ export function reportOf(judgements: Judgement[], { floor }: Room, root: string)
   }
 }
 
-export function printed({ classes, totals, survivors }: Report): string {
-  const row = (name: string, { killed, survived, timedOut, open, percent }: Count, end = '') =>
+export function printed({ classes, totals, survivors }: MutationReport): string {
+  const row = (name: string, { killed, survived, timedOut, open, percent }: KillCount, end = '') =>
     `${name.padEnd(12)}${[killed, survived, timedOut, open].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
   return [
     ...survivors.map(

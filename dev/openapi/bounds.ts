@@ -12,29 +12,29 @@ import type { Schema } from './schema.ts'
 import { TIME_PATTERN } from './time-pattern.ts'
 
 /** Limits of a request field: keywords for the list or map itself, and for its elements or the single value. */
-export interface Bounds {
+export interface FieldBounds {
   whole?: Schema
   value?: Schema
   /** Set for a field with presence that validation requires, and for one without that it does not. */
   required?: boolean
 }
 
-const TEXT: Bounds = { value: { minLength: 1 } }
-const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
-const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tenantIdCharacters } }
-const TAG: Bounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharacters } }
+const TEXT: FieldBounds = { value: { minLength: 1 } }
+const PAGE_SIZE: FieldBounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
+const TENANT_ID: FieldBounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tenantIdCharacters } }
+const TAG: FieldBounds = { value: { minLength: 1, maxLength: MESSAGE_LIMITS.tagCharacters } }
 const idPattern = (prefix: string) => `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
-const IMPORT_ID: Bounds = { value: { pattern: idPattern('imp') } }
+const IMPORT_ID: FieldBounds = { value: { pattern: idPattern('imp') } }
 const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
-const TIME: Bounds = { value: { pattern: TIME_PATTERN } }
+const TIME: FieldBounds = { value: { pattern: TIME_PATTERN } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
-const BODY: Bounds = { value: { maxLength: MESSAGE_LIMITS.bodyBytes } }
+const BODY: FieldBounds = { value: { maxLength: MESSAGE_LIMITS.bodyBytes } }
 
-const METADATA: Bounds = {
+const METADATA: FieldBounds = {
   whole: { maxProperties: MESSAGE_LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
   value: { maxLength: MESSAGE_LIMITS.metadataValueCharacters },
 }
-const MESSAGE: Record<string, Bounds> = {
+const MESSAGE: Record<string, FieldBounds> = {
   to: { whole: { minItems: 1 }, value: { minLength: 1 } },
   cc: { value: { minLength: 1 } },
   bcc: { value: { minLength: 1 } },
@@ -65,13 +65,13 @@ const ENDPOINT = {
   tags: { whole: FILTER, ...TAG },
   tenant_ids: { whole: FILTER, ...TENANT_ID },
   domains: { whole: FILTER, ...TEXT },
-} satisfies Record<string, Bounds>
+} satisfies Record<string, FieldBounds>
 
 /**
  * The limits of request fields, by message and field, made of the constants that validation uses. Where JSON Schema
  * cannot express a rule, the schema is wider than validation, never narrower.
  */
-const BOUNDS: Record<string, Record<string, Bounds>> = {
+const BOUNDS: Record<string, Record<string, FieldBounds>> = {
   SendRequest: MESSAGE,
   BatchItem: { ...MESSAGE, idempotency_key: { value: { pattern: '^[ -~]{1,256}$' } } },
   SendBatchRequest: { emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.batchEmails } } },
@@ -163,7 +163,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
 }
 
 /** The limits of a request field. Throws when a field that needs them is missing from the table. */
-export function boundsOf(field: DescField): Bounds {
+export function boundsOf(field: DescField): FieldBounds {
   const bounds = BOUNDS[field.parent.name]?.[field.jsonName]
   if (!bounds && (field.fieldKind === 'list' || field.fieldKind === 'map' || BOUNDED.has(field.scalar!))) {
     throw new Error(

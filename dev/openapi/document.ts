@@ -10,7 +10,7 @@ import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagO
 import { KEY } from './receipt-example.ts'
 import type { Schema } from './schema.ts'
 import { createSchemas } from './schemas.ts'
-import { callbacksOf, TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
+import { callbacksOf, PAYLOADS_TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
 
 export interface Document {
   openapi: string

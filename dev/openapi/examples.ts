@@ -59,7 +59,7 @@ export const EVENT = {
 
 const POSITION = 'AWtvrqk6OZ7pAAAAAQABAAAAAAL3AZ9GZ3CUdpm4rvF2xbR1oQ0F8q7x2K3Z'
 
-export const ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
+export const SAMPLE_ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
 
 const REPLAYED = {
   replayed: true,
@@ -67,11 +67,11 @@ const REPLAYED = {
   message_id: MESSAGE_ID,
   dispatched_at: '2026-02-01T09:30:00.118Z',
   dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz',
-  dispatches: [{ dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz', endpoint_id: ENDPOINT_ID }],
+  dispatches: [{ dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz', endpoint_id: SAMPLE_ENDPOINT_ID }],
 }
 
 const WEBHOOK = {
-  endpoint_id: ENDPOINT_ID,
+  endpoint_id: SAMPLE_ENDPOINT_ID,
   url: 'https://hooks.example.com/email',
   created_at: '2026-01-30T10:15:00.000Z',
   updated_at: '2026-01-30T10:15:00.000Z',
@@ -382,7 +382,7 @@ export const EXAMPLES: Record<string, Example> = {
           state: 'acknowledged',
           created_at: '2026-01-31T12:00:00.412Z',
           ended_at: '2026-01-31T12:01:00.930Z',
-          endpoint_id: ENDPOINT_ID,
+          endpoint_id: SAMPLE_ENDPOINT_ID,
           workflow_id: `webhook-${EVENT_ID}-${EVENT_ID.slice(-10)}`,
           attempts: [
             {
@@ -429,11 +429,11 @@ export const EXAMPLES: Record<string, Example> = {
     response: { ...WAREHOUSE, secret: SECRET, health: NEW_HEALTH },
   },
   'WebhookService.GetEndpoint': {
-    parameters: { endpoint_id: ENDPOINT_ID },
+    parameters: { endpoint_id: SAMPLE_ENDPOINT_ID },
     response: { ...ENDPOINT, first: true, health: HEALTH },
   },
   'WebhookService.UpdateEndpoint': {
-    parameters: { endpoint_id: ENDPOINT_ID },
+    parameters: { endpoint_id: SAMPLE_ENDPOINT_ID },
     request: { description: 'billing', domains: ['example.com'] },
     response: {
       ...ENDPOINT,
@@ -444,10 +444,10 @@ export const EXAMPLES: Record<string, Example> = {
       health: HEALTH,
     },
   },
-  'WebhookService.DeleteEndpoint': { parameters: { endpoint_id: ENDPOINT_ID }, response: {} },
-  'WebhookService.TestEndpoint': { parameters: { endpoint_id: ENDPOINT_ID }, response: TESTED },
+  'WebhookService.DeleteEndpoint': { parameters: { endpoint_id: SAMPLE_ENDPOINT_ID }, response: {} },
+  'WebhookService.TestEndpoint': { parameters: { endpoint_id: SAMPLE_ENDPOINT_ID }, response: TESTED },
   'WebhookService.RotateEndpointSecret': {
-    parameters: { endpoint_id: ENDPOINT_ID },
+    parameters: { endpoint_id: SAMPLE_ENDPOINT_ID },
     response: {
       ...ENDPOINT,
       first: true,
@@ -696,6 +696,6 @@ export const HEADERS: Record<string, object[]> = {
 }
 
 /** Whether an operation accepts an idempotency key, and so may return a stored response. */
-export function takesKey(name: string): boolean {
+export function takesIdempotencyKey(name: string): boolean {
   return HEADERS[name]?.includes(IDEMPOTENCY_KEY) ?? false
 }

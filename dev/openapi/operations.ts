@@ -3,7 +3,7 @@ import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { ERRORS, type PublicErrorReason } from '../../server/errors.ts'
 import type { Binding } from '../../server/http/rest/bindings.ts'
 import type { Comments } from './comments.ts'
-import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
+import { EXAMPLES, type Example, HEADERS, takesIdempotencyKey } from './examples.ts'
 import { samplesOf } from './samples.ts'
 import { schemaName } from './schema-names.ts'
 import type { createSchemas } from './schemas.ts'
@@ -45,7 +45,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     responses: {
       200: {
         description: 'The response.',
-        headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS, ...(takesKey(name) ? REPLAY_HEADERS : {}) },
+        headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS, ...(takesIdempotencyKey(name) ? REPLAY_HEADERS : {}) },
         ...json(schemas.message(method.output, 'response'), example.response),
       },
       ...errorResponses(binding),

@@ -8,7 +8,7 @@ export interface Sample {
   source: string
 }
 
-interface Call {
+interface SampleCall {
   verb: string
   /** With its parameters filled in, and its query. */
   path: string
@@ -27,7 +27,7 @@ export function samplesOf(binding: Binding, example: Example): Sample[] {
   ]
 }
 
-function callOf({ verb, path, hasBody, inPath }: Binding, { parameters = {}, request }: Example): Call {
+function callOf({ verb, path, hasBody, inPath }: Binding, { parameters = {}, request }: Example): SampleCall {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(parameters[name])))
   const query = new URLSearchParams(
     Object.entries(parameters)
@@ -43,7 +43,7 @@ function callOf({ verb, path, hasBody, inPath }: Binding, { parameters = {}, req
 
 const indented = (text: string, by: string) => text.replaceAll('\n', `\n${by}`)
 
-function curl({ verb, path, body }: Call): string {
+function curl({ verb, path, body }: SampleCall): string {
   const quoted = body?.replaceAll("'", `'\\''`)
   return [
     `curl${verb === 'GET' || (verb === 'POST' && body) ? '' : ` -X ${verb}`} "$VERDICT_URL${path}"`,
@@ -52,7 +52,7 @@ function curl({ verb, path, body }: Call): string {
   ].join(' \\\n  ')
 }
 
-function typescript({ verb, path, body }: Call): string {
+function typescript({ verb, path, body }: SampleCall): string {
   const type = body === undefined ? '' : `\n    'Content-Type': 'application/json',`
   const content = body === undefined ? '' : `\n  body: JSON.stringify(${indented(body, '  ')}),`
   return `const response = await fetch(\`\${process.env.VERDICT_URL}${path}\`, {
@@ -64,7 +64,7 @@ function typescript({ verb, path, body }: Call): string {
 console.log(response.status, await response.json())`
 }
 
-function python({ verb, path, body }: Call): string {
+function python({ verb, path, body }: SampleCall): string {
   const content = body === undefined ? '' : `\n    json=${indented(inPython(body), '    ')},`
   return `import os
 
@@ -84,7 +84,7 @@ function inPython(json: string): string {
   return json.replaceAll(/"(?:\\.|[^"\\])*"|\b(?:true|false|null)\b/g, (token) => words[token] ?? token)
 }
 
-function go({ verb, path, body }: Call): string {
+function go({ verb, path, body }: SampleCall): string {
   const reader = body === undefined ? 'nil' : `strings.NewReader(${inGo(body)})`
   const type = body === undefined ? '' : '\n\trequest.Header.Set("Content-Type", "application/json")'
   const imports = ['fmt', 'io', 'net/http', 'os', ...(body === undefined ? [] : ['strings'])]

@@ -2,7 +2,7 @@
 export type Schema = Record<string, unknown>
 
 /** The words of a string: those that a request takes, or those that a response has today. */
-export const wordsOf = (schema: Schema) => (schema.enum ?? schema['x-extensible-enum']) as string[] | undefined
+export const enumWords = (schema: Schema) => (schema.enum ?? schema['x-extensible-enum']) as string[] | undefined
 
 /** The fields that a message always has. In a response null is a value, which the document calls an absent one. */
 export function alwaysIn({ properties = {}, required = [], additionalProperties }: Schema): string[] {

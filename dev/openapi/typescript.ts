@@ -1,5 +1,5 @@
 import type { Document } from './document.ts'
-import { alwaysIn, type Schema, wordsOf } from './schema.ts'
+import { alwaysIn, enumWords, type Schema } from './schema.ts'
 import { CONTRACT_NAMES } from './schema-names.ts'
 import { TIME_PATTERN } from './time-pattern.ts'
 
@@ -10,7 +10,7 @@ export const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
 const SERVER_TAG = 'Server'
 const WIDTH = 120
 
-interface Parameter {
+interface ParameterObject {
   name: string
   in: string
   description: string
@@ -21,12 +21,12 @@ interface Parameter {
 interface Operation {
   operationId: string
   tags: string[]
-  parameters?: Parameter[]
+  parameters?: ParameterObject[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
   responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
 }
 
-export interface Call extends Operation {
+export interface ApiCall extends Operation {
   method: string
   path: string
 }
@@ -36,7 +36,8 @@ export function typeScriptOf(document: Document): string {
   const { schemas } = document.components
   const named = (schema: Schema) => nameOf(schema) in schemas
   const inlined = (schema: Schema) => named(schema) && schemas[nameOf(schema)]!.oneOf !== undefined
-  const type = (schema: Schema): string => (inlined(schema) ? type(schemas[nameOf(schema)]!) : typeOf(schema, type))
+  const type = (schema: Schema): string =>
+    inlined(schema) ? type(schemas[nameOf(schema)]!) : typescriptType(schema, type)
   const shown = Object.entries(schemas).filter(([name, schema]) => !OMITTED.has(name) && !schema.oneOf)
   const calls = callsOf(document)
   const queries = calls.flatMap((call) => queryOf(call, type))
@@ -55,9 +56,9 @@ export const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
 const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' | ')
 
 /** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
-function typeOf(schema: Schema, type: TypeOf): string {
+function typescriptType(schema: Schema, type: TypeOf): string {
   const { $ref, oneOf, items, additionalProperties, properties } = schema
-  const words = wordsOf(schema)
+  const words = enumWords(schema)
   if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
   if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
   if (words) return quoted(words)
@@ -85,7 +86,7 @@ const SCALARS: Record<string, string> = {
 
 function declaration(name: string, schema: Schema, type: TypeOf): string {
   const { description } = schema
-  const words = wordsOf(schema)
+  const words = enumWords(schema)
   const head = comment(description as string)
   if (name === 'Reason') return `${head}export type Reason = BounceReason | RejectionReason\n\n${reasonsOf(schema)}`
   if (words) return `${head}export type ${name} = ${quoted(words)}`
@@ -109,7 +110,7 @@ export function narrowingOf({ properties, required }: Schema): 'ByStatus' | 'ByR
 /** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
 export function splitReasons(schema: Schema): { bounces: string[]; rejections: string[] } {
   const { description } = schema
-  const words = wordsOf(schema)!
+  const words = enumWords(schema)!
   const of = (status: string) => words.filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
   const [bounces, rejections] = [of('Bounce'), of('Rejection')]
   if (bounces.length + rejections.length !== words.length) {
@@ -140,13 +141,13 @@ function comment(text: string, indent = ''): string {
   const lines = text
     .replaceAll('*/', '*\\/')
     .split('\n')
-    .flatMap((line) => wrap(line, WIDTH - indent.length - 3))
+    .flatMap((line) => wrapParagraph(line, WIDTH - indent.length - 3))
   if (lines.length === 1 && `${indent}/** ${lines[0]} */`.length <= WIDTH) return `${indent}/** ${lines[0]} */\n`
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
 }
 
 /** The lines of one paragraph, or of one item of a list. */
-export function wrap(text: string, width: number): string[] {
+export function wrapParagraph(text: string, width: number): string[] {
   const margin = text.startsWith('- ') ? '  ' : ''
   const [first, ...words] = text.split(' ')
   const lines = [first!]
@@ -158,7 +159,7 @@ export function wrap(text: string, width: number): string[] {
   return lines
 }
 
-export function callsOf({ paths }: Document): Call[] {
+export function callsOf({ paths }: Document): ApiCall[] {
   const all = Object.entries(paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({
       ...(operation as Operation),
@@ -169,13 +170,15 @@ export function callsOf({ paths }: Document): Call[] {
   return all.filter(({ tags }) => !tags.includes(SERVER_TAG))
 }
 
-export const parametersOf = ({ parameters = [] }: Call, place: string) => parameters.filter((one) => one.in === place)
-export const queryName = ({ operationId }: Call) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
+export const parametersOf = ({ parameters = [] }: ApiCall, place: string) =>
+  parameters.filter((one) => one.in === place)
+export const queryName = ({ operationId }: ApiCall) =>
+  `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
 
-export const takesKey = (call: Call) => parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
+export const takesKey = (call: ApiCall) => parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
 
 /** The query of a call as the schema of an object, if it has one. */
-export function querySchemaOf(call: Call): Schema | undefined {
+export function querySchemaOf(call: ApiCall): Schema | undefined {
   const query = parametersOf(call, 'query')
   if (query.length === 0) return undefined
   const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
@@ -184,14 +187,14 @@ export function querySchemaOf(call: Call): Schema | undefined {
 }
 
 /** The declaration of a call's query, if it has one. */
-function queryOf(call: Call, type: TypeOf): string[] {
+function queryOf(call: ApiCall, type: TypeOf): string[] {
   const query = querySchemaOf(call)
   if (!query) return []
   const filter = (schema: Schema) => (schema.pattern === TIME_PATTERN ? 'string | Date' : type(schema))
   return [`export interface ${queryName(call)} ${fields(query, filter)}`]
 }
 
-function routes(calls: Call[], type: TypeOf): string[] {
+function routes(calls: ApiCall[], type: TypeOf): string[] {
   const shapes = calls.map((call) => `  ${call.operationId}: { ${shapeOf(call, type).join('; ')} }`)
   const table = calls.map((call) => {
     return `  ${call.operationId}: { method: '${call.method}', path: '${call.path}', takesKey: ${takesKey(call)} },`
@@ -202,7 +205,7 @@ function routes(calls: Call[], type: TypeOf): string[] {
   ]
 }
 
-function shapeOf(call: Call, type: TypeOf): string[] {
+function shapeOf(call: ApiCall, type: TypeOf): string[] {
   const inPath = parametersOf(call, 'path').map(({ name }) => `${name}: string`)
   const body = call.requestBody?.content['application/json'].schema
   return [

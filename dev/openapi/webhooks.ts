@@ -15,7 +15,7 @@ type Schemas = ReturnType<typeof createSchemas>
 const TIMESTAMP = 1_769_860_800
 
 /** Differs from the tag of WebhookService: generators make one class per tag, and one would overwrite the other. */
-export const TAG = { name: 'Payloads', description: 'What the service posts to your webhook endpoint.' }
+export const PAYLOADS_TAG = { name: 'Payloads', description: 'What the service posts to your webhook endpoint.' }
 
 /** The requests that the service posts to a webhook endpoint, as the `webhooks` of an OpenAPI document. */
 export function webhooksOf(schemas: Schemas, comments: Comments): Record<string, object> {
@@ -38,7 +38,7 @@ function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<st
     return {
       post: {
         operationId: `${verb}${name}`,
-        tags: [TAG.name],
+        tags: [PAYLOADS_TAG.name],
         summary: summary!.replace(/\.$/, ''),
         description: more.join(' ') || undefined,
         security: [],

@@ -1,9 +1,9 @@
 import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Document } from '../openapi/document.ts'
-import { alwaysIn, type Schema, wordsOf } from '../openapi/schema.ts'
+import { alwaysIn, enumWords, type Schema } from '../openapi/schema.ts'
 import { TIME_PATTERN } from '../openapi/time-pattern.ts'
 import {
-  type Call,
+  type ApiCall,
   callsOf,
   nameOf,
   narrowingOf,
@@ -13,7 +13,7 @@ import {
   RENAMED,
   splitReasons,
   takesKey,
-  wrap,
+  wrapParagraph,
 } from '../openapi/typescript.ts'
 
 const WIDTH = 120
@@ -26,7 +26,7 @@ export function pythonOf(document: Document): string {
   const resolve = (schema: Schema) => schemas[nameOf(schema)]
   const type = (schema: Schema): string => {
     const target = resolve(schema)
-    return target?.oneOf ? typeOf(target, type) : typeOf(schema, type)
+    return target?.oneOf ? pythonType(target, type) : pythonType(schema, type)
   }
   const events = eventsOf(document)
   const calls = callsOf(document)
@@ -72,9 +72,9 @@ const unionOf = (names: string[]) => {
 }
 
 /** The Python type of a schema without a declaration of its own. Throws for a keyword it does not know. */
-function typeOf(schema: Schema, type: TypeOf): string {
+function pythonType(schema: Schema, type: TypeOf): string {
   const { $ref, oneOf, items, additionalProperties } = schema
-  const words = wordsOf(schema)
+  const words = enumWords(schema)
   if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
   if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
   if (words) return literal(words)
@@ -99,7 +99,7 @@ const SCALARS: Record<string, string> = {
 function declaration(name: string, schema: Schema, type: TypeOf, event: string | undefined): string {
   const known = RENAMED[name] ?? name
   const { description } = schema
-  const words = wordsOf(schema)
+  const words = enumWords(schema)
   if (name === 'Reason') return `${reasonsOf(schema)}\n\nReason = BounceReason | RejectionReason\n${docOf(description)}`
   if (words) return `${name} = ${literal(words)}\n${docOf(description)}`
   const whole = event === undefined ? schema : withField(schema, 'event', { type: 'string', enum: [event] })
@@ -189,7 +189,7 @@ const failed = (schema: Schema) =>
     'message',
   )
 
-const responseOf = ({ responses }: Call) => responses[200]!.content['application/json'].schema
+const responseOf = ({ responses }: ApiCall) => responses[200]!.content['application/json'].schema
 
 /** What the headers of a response say about its idempotency key, which the client puts beside its fields. */
 function withReplay(schema: Schema): Schema {
@@ -241,14 +241,14 @@ function eventsOf({ webhooks }: Document): Map<string, string> {
   return new Map(all)
 }
 
-function queryOf(call: Call, type: TypeOf): string[] {
+function queryOf(call: ApiCall, type: TypeOf): string[] {
   const query = querySchemaOf(call)
   if (!query) return []
   const filter = (schema: Schema) => (schema.pattern === TIME_PATTERN ? 'str | datetime | date' : type(schema))
   return [classOf(queryName(call), query, filter)]
 }
 
-function routes(calls: Call[]): string {
+function routes(calls: ApiCall[]): string {
   const lines = calls.map((call) => {
     return `    "${call.operationId}": ("${call.method}", "${call.path}", ${takesKey(call) ? 'True' : 'False'}),`
   })
@@ -260,7 +260,7 @@ function docOf(description: unknown, indent = ''): string {
     .replaceAll('\\', '\\\\')
     .replaceAll('"""', "'''")
     .split('\n')
-    .flatMap((line) => wrap(line, WIDTH - indent.length - 6))
+    .flatMap((line) => wrapParagraph(line, WIDTH - indent.length - 6))
   if (lines.length === 1) return lines[0] === '' ? '' : `${indent}"""${lines[0]!.replace(/"$/, '" ')}"""`
   return `${indent}"""${lines[0]}\n${lines
     .slice(1)

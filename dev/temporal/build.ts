@@ -13,7 +13,7 @@ const PACKAGES = {
   'temporal-server': 'go.temporal.io/server/cmd/server',
   'temporal-sql-tool': 'go.temporal.io/server/cmd/tools/sql',
 }
-export type Program = keyof typeof PACKAGES
+export type TemporalProgram = keyof typeof PACKAGES
 
 const MODULE = fileURLToPath(new URL('.', import.meta.url))
 const VERSION_OF = 'github.com/temporalio/cli/internal/temporalcli.Version'
@@ -24,7 +24,7 @@ const REPORT_EVERY_MS = 60_000
  * together take little more time than one. Needs no C compiler. Throws a Problem with the end of Go's output when the
  * build fails.
  */
-export async function buildTemporal(targets: Map<Program, string>, options: InstallOptions): Promise<void> {
+export async function buildTemporal(targets: Map<TemporalProgram, string>, options: InstallOptions): Promise<void> {
   const { report, signal } = options
   report(`Temporal ${TEMPORAL_VERSION} is being built with Go, once, which takes about 5 minutes.`)
   const go = await goToolchain(options)
@@ -60,7 +60,7 @@ export async function buildTemporal(targets: Map<Program, string>, options: Inst
  * compiles it. Without debug information for the linker to remove, the compiler takes a quarter less of the processors'
  * time.
  */
-function buildArguments(programs: Program[], folder: string): string[] {
+function buildArguments(programs: TemporalProgram[], folder: string): string[] {
   const link = `-s -w -X ${VERSION_OF}=${TEMPORAL_VERSION}`
   const flags = ['-v', '-trimpath', '-gcflags=all=-dwarf=false', '-ldflags', link]
   return ['build', ...flags, '-o', `${folder}/`, ...programs.map((program) => PACKAGES[program])]

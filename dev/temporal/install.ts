@@ -1,12 +1,12 @@
 import { Problem } from '../problem.ts'
-import type { Program } from './build.ts'
+import type { TemporalProgram } from './build.ts'
 import { cacheFolder } from './install-options.ts'
 import { temporalPrograms } from './program.ts'
 
 // `node dev/temporal/install.ts [--cluster]`: installs the program `temporal`, and with `--cluster` also those of a
 // cluster, before they are first needed. It prints their paths.
 
-const CLUSTER: Program[] = ['temporal', 'temporal-server', 'temporal-sql-tool']
+const CLUSTER: TemporalProgram[] = ['temporal', 'temporal-server', 'temporal-sql-tool']
 
 const report = (message: string) => console.error(message)
 try {

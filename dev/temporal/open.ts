@@ -10,7 +10,7 @@ import { cacheFolder } from './install-options.ts'
 import { temporalProgram } from './program.ts'
 import { startTemporalServer, type TemporalServerOptions } from './server.ts'
 
-export interface Temporal {
+export interface DevTemporal {
   /** `host:port`. It may not accept connections yet. */
   address: string
   /** The environment of the processes that use it. */
@@ -40,7 +40,7 @@ const WITHOUT_TEMPORAL = 'Without Temporal, webhook retries wait and replays fai
  * Returns Temporal's address at once, and starts Temporal in the background when its program is installed: its clients
  * wait for it. Its workflows are stored in `dataDir/temporal.db`. It ends with the process that started it.
  */
-export async function openTemporal({ config, dataDir, anyPorts, report }: TemporalOptions): Promise<Temporal> {
+export async function openTemporal({ config, dataDir, anyPorts, report }: TemporalOptions): Promise<DevTemporal> {
   if (config.temporal) {
     const { address } = config.temporal
     void reportUnreachable(address, report)

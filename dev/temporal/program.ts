@@ -3,7 +3,7 @@ import { access, constants, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Problem } from '../problem.ts'
-import { buildTemporal, type Program } from './build.ts'
+import { buildTemporal, type TemporalProgram } from './build.ts'
 import { downloadTemporal } from './download.ts'
 import type { InstallOptions } from './install-options.ts'
 import { SERVER_VERSION, TEMPORAL_VERSION } from './version.ts'
@@ -17,12 +17,12 @@ export async function temporalProgram(options: InstallOptions): Promise<string> 
 }
 
 /** Returns the path of each program as `temporalProgram` does; those of a cluster are in the cache, or built. */
-export async function temporalPrograms<P extends Program>(
+export async function temporalPrograms<P extends TemporalProgram>(
   programs: readonly P[],
   options: InstallOptions,
 ): Promise<Record<P, string>> {
   const paths = new Map<P, string>()
-  const missing = new Map<Program, string>()
+  const missing = new Map<TemporalProgram, string>()
   for (const program of programs) {
     const path = (await isOnPath(program)) ? program : cachedPath(program, options)
     paths.set(program, path)
@@ -38,7 +38,7 @@ export async function temporalPrograms<P extends Program>(
   return Object.fromEntries(paths) as Record<P, string>
 }
 
-const cachedPath = (program: Program, { cacheDir }: InstallOptions) => {
+const cachedPath = (program: TemporalProgram, { cacheDir }: InstallOptions) => {
   const version = program === 'temporal' ? TEMPORAL_VERSION : SERVER_VERSION
   return join(cacheDir, `${program}-${version}-${process.platform}-${process.arch}`)
 }
@@ -52,7 +52,7 @@ async function createFolder(folder: string): Promise<void> {
   })
 }
 
-async function buildOnce(targets: Map<Program, string>, options: InstallOptions): Promise<void> {
+async function buildOnce(targets: Map<TemporalProgram, string>, options: InstallOptions): Promise<void> {
   try {
     await buildTemporal(targets, options)
   } catch (error) {
@@ -65,7 +65,7 @@ async function buildOnce(targets: Map<Program, string>, options: InstallOptions)
  * Whether the program on PATH serves our needs: an older `temporal` has no search attributes, and another program of
  * that name has no such command. A cluster is tested with one version.
  */
-async function isOnPath(program: Program): Promise<boolean> {
+async function isOnPath(program: TemporalProgram): Promise<boolean> {
   if (program !== 'temporal') return false
   const help = promisify(execFile)(program, ['server', 'start-dev', '--help'], { timeout: 5000 })
   return help.then(

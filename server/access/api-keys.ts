@@ -51,14 +51,14 @@ export async function createKey(
   }
   const apiKey = await changeAs(db, requester, async (tx, author) => {
     const [created] = await tx.insert(apiKeys).values(row).returning(shown)
-    if (author) await record(tx, { ...author, action: 'key.create', target: name, after: recorded(created!) })
+    if (author) await record(tx, { ...author, action: 'key.create', target: name, after: auditedKey(created!) })
     return created!
   })
   return { key, apiKey }
 }
 
 /** What the audit log shows of a key. */
-function recorded({ id, test, scopes, expiresAt, revokedAt }: ApiKey) {
+function auditedKey({ id, test, scopes, expiresAt, revokedAt }: ApiKey) {
   return { key_id: publicId('key', id), test, scopes, expires_at: expiresAt, revoked_at: revokedAt }
 }
 
@@ -111,7 +111,7 @@ export async function revokeKey(
     if (!before) return undefined
     const revokedAt = sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())`
     const [revoked] = await tx.update(apiKeys).set({ revokedAt }).where(isIt).returning(shown)
-    const fields = { target: before.name, before: recorded(before), after: recorded(revoked!) }
+    const fields = { target: before.name, before: auditedKey(before), after: auditedKey(revoked!) }
     if (author) await record(tx, { ...author, action: 'key.revoke', ...fields })
     return { ...revoked!, scopes: heldScopes(revoked!) }
   })

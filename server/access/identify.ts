@@ -30,14 +30,14 @@ export interface StoredKey {
   lastUsedAtMs: number
 }
 
-type Parts = { db: Database; clock: DatabaseClock }
+type IdentifyParts = { db: Database; clock: DatabaseClock }
 
 /**
  * Finds the valid key of a call; undefined for a call that has none and needs none. A call without a valid key is
  * counted against its address. An address over its limit can only use keys that have been valid before: a flood of
  * invented keys costs no queries and locks out no other caller.
  */
-export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
+export function createIdentify({ db, clock }: IdentifyParts): (call: Visitor) => Promise<StoredKey | undefined> {
   const read = async (hash: string) => {
     const row = await stepInTime(
       db,

@@ -9,7 +9,7 @@ import { createKeyRight } from './right-of-key.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 import { createTierCount } from './tier-count.ts'
 
-interface Parts {
+interface KeyGateParts {
   db: Database
   clock: DatabaseClock
   limits: OperatorLimits
@@ -25,7 +25,7 @@ interface Parts {
  * `rate_limit_exceeded`, and `transient_failure` when the database cannot look up a key or count its request. For a key
  * in use the count is the only query.
  */
-export function createKeyGate({ db, clock, limits, onCount, ...parts }: Parts): KeyGate {
+export function createKeyGate({ db, clock, limits, onCount, ...parts }: KeyGateParts): KeyGate {
   const { identify = createIdentify({ db, clock }) } = parts
   const count = createTierCount({ db, limits, onCount })
   const noteUse = createLastUses(db)

@@ -36,7 +36,7 @@ interface Places {
   overBy: number
 }
 
-interface Request {
+interface LimitedRequest {
   caller: string
   ahead: number
   json: string
@@ -52,7 +52,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
   const placesAhead = new Map<string, Places[]>()
 
   const count = createCollector(
-    async (requests: Request[]) => {
+    async (requests: LimitedRequest[]) => {
       const taken = await takePlaces(db, requests)
       const own = requests.map(({ caller }) => give(taken.get(caller)!))
       for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
@@ -106,7 +106,7 @@ function give(places: Places): Place {
 }
 
 /** Takes a place for each request, and for each caller also the places that one of its requests takes ahead. */
-async function takePlaces(db: Database, requests: Request[]): Promise<Map<string, Places>> {
+async function takePlaces(db: Database, requests: LimitedRequest[]): Promise<Map<string, Places>> {
   const counts = new Map<string, number>()
   for (const { caller, ahead } of requests) counts.set(caller, (counts.get(caller) ?? ahead) + 1)
   const askedAt = performance.now()

@@ -3,7 +3,7 @@ import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { createLimiter, usedUp } from './limiter.ts'
 
-interface Parts {
+interface TierCountParts {
   db: Database
   limits: OperatorLimits
   /** Called with each request that was counted against its account's limit. */
@@ -22,7 +22,7 @@ export interface CountedRequest {
  * Counts a request against the requests per minute of its account's tier. Throws `rate_limit_exceeded`, and
  * `transient_failure` when the database cannot count it.
  */
-export function createTierCount({ db, limits, onCount }: Parts): (request: CountedRequest) => Promise<void> {
+export function createTierCount({ db, limits, onCount }: TierCountParts): (request: CountedRequest) => Promise<void> {
   const count = createLimiter(db)
 
   return async ({ accountId, tier, tellRate }) => {

@@ -7,7 +7,7 @@ import { refusal } from './body/faults.ts'
 import { textFaults } from './body/text.ts'
 import { callKey, LEFT, shown } from './call.ts'
 
-type Request = Parameters<ReturnType<Interceptor>>[0]
+type RpcRequest = Parameters<ReturnType<Interceptor>>[0]
 
 /**
  * The outermost interceptor: turns everything thrown into an error that the caller may see, and logs its cause.
@@ -29,7 +29,7 @@ export function showErrors(onRefused?: (values: ContextValues, message: Message)
 }
 
 /** The part of an error that the caller may see. */
-function visibleError(error: unknown, { contextValues, signal, stream }: Request): unknown {
+function visibleError(error: unknown, { contextValues, signal, stream }: RpcRequest): unknown {
   // A deadline that has passed is reported as such, whatever the work that it ended reports.
   if (isDeadline(signal.reason) && !(error instanceof OutcomeUnknown)) return signal.reason
   if (signal.aborted && error === signal.reason) return error
@@ -41,7 +41,7 @@ function visibleError(error: unknown, { contextValues, signal, stream }: Request
 const isDeadline = (reason: unknown) => reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
 
 /** A stream can fail while it is read, after its call has returned. */
-async function* relayed<Message>(messages: AsyncIterable<Message>, request: Request) {
+async function* relayed<Message>(messages: AsyncIterable<Message>, request: RpcRequest) {
   try {
     yield* messages
   } catch (error) {
@@ -60,14 +60,14 @@ export const refuseUnfitText: Interceptor = (next) => (request) => {
   return next(request)
 }
 
-async function* withFitText(messages: AsyncIterable<Message>, request: Request) {
+async function* withFitText(messages: AsyncIterable<Message>, request: RpcRequest) {
   for await (const message of messages) {
     refuseUnfit(message, request)
     yield message
   }
 }
 
-function refuseUnfit(message: Message, { method, contextValues, header }: Request): void {
+function refuseUnfit(message: Message, { method, contextValues, header }: RpcRequest): void {
   const faults = textFaults(method.input, message)
   const { items } = faults
   if (items.size > 0) {

@@ -70,7 +70,7 @@ export interface HouseOutcome {
 /** Sends a mail of the house. Throws what a send throws; the same mail can then be sent again. */
 export type SendHouseMail = (mail: HouseMail) => Promise<HouseOutcome>
 
-interface Parts {
+interface HouseParts {
   db: Database
   /** The recipe of a send over `houseParts`. */
   send: Send
@@ -80,7 +80,7 @@ interface Parts {
   leaseMs: number
 }
 
-export function createSendHouseMail({ db, send, from, leaseMs }: Parts): SendHouseMail {
+export function createSendHouseMail({ db, send, from, leaseMs }: HouseParts): SendHouseMail {
   const idempotency = createIdempotency(db, leaseMs)
   return async ({ key, to, subject, text }) => {
     const request = create(SendRequestSchema, {

@@ -26,7 +26,7 @@ import { chatBody, invitationMail, resetMail, troubleMail, troubleTexts } from '
 const AFTER_FAULT_MS = 30_000
 const SLOT_MS = 5_000
 
-interface Parts {
+interface NoticeSenderParts {
   db: Database
   sealer: Sealer
   post: Post
@@ -45,7 +45,7 @@ export interface NoticeSender {
   sendDue(): Promise<void>
 }
 
-export function createNoticeSender(parts: Parts): NoticeSender {
+export function createNoticeSender(parts: NoticeSenderParts): NoticeSender {
   const { db, sealer, leaseMs, report } = parts
   const urls = createNotificationUrls({ db, sealer })
   const resetLinks = createLinkTokens(sealer, 'reset')
@@ -88,7 +88,7 @@ export function createNoticeSender(parts: Parts): NoticeSender {
   /** Cancels those that the person no longer wants to know of, and mails the others. */
   async function mailTroubles(notices: Together): Promise<TryEnd> {
     const { accountId, personId } = notices[0]
-    const [person] = await run<Receiver>(db, STILL_TOLD, [accountId, personId])
+    const [person] = await run<NoticeReceiver>(db, STILL_TOLD, [accountId, personId])
     const isWanted = ({ kind }: NoticeRow) => person !== undefined && (person.kinds?.includes(kind) ?? person.isOwner)
     const [told, left] = [notices.filter(isWanted), notices.filter((notice) => !isWanted(notice))]
     if (!isTogether(told)) return { state: 'cancelled' }
@@ -136,7 +136,7 @@ const keyOf = (notices: Together) =>
     .update(notices.map(({ id, tries }) => `${id} ${tries}`).join('\n'))
     .digest('hex')
 
-interface Receiver {
+interface NoticeReceiver {
   email: string
   /** null without a choice. */
   kinds: NoticeRow['kind'][] | null

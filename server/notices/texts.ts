@@ -11,7 +11,7 @@ export interface NoticeText {
   link: string
 }
 
-interface Words {
+interface NoticeWords {
   page: (about: NoticeRow) => string
   begins(notice: Told): [subject: string, sentences: string]
   ends(notice: Told): [subject: string, sentences: string]
@@ -19,7 +19,7 @@ interface Words {
 
 type Told = Pick<NoticeRow, 'subject' | 'sinceMs' | 'waiting'>
 
-const WORDS: Record<TroubleKind, Words> = {
+const WORDS: Record<TroubleKind, NoticeWords> = {
   endpoint_failing: {
     page: () => 'settings/webhook',
     begins: ({ subject, sinceMs, waiting }) => [

@@ -1,7 +1,7 @@
 import { createRouterTransport } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import { previewOf } from '../../cli/import-preview.ts'
-import { type Preview, previewLines } from '../../dashboard/suppressions/import-preview.ts'
+import { type PartialPreview, previewLines } from '../../dashboard/suppressions/import-preview.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
 
@@ -30,8 +30,8 @@ const transport = createRouterTransport(({ service }) =>
 )
 
 /** What the dashboard shows after each part. */
-async function shown(emails: string[]): Promise<Preview[]> {
-  const previews: Preview[] = []
+async function shown(emails: string[]): Promise<PartialPreview[]> {
+  const previews: PartialPreview[] = []
   const { signal } = new AbortController()
   for await (const preview of previewLines(transport, { emails, tenantId: undefined }, signal)) previews.push(preview)
   return previews

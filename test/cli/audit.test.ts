@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run as verdict } from '../../cli/run.ts'
+import { runCli as verdict } from '../../cli/run.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { EVERYBODY } from '../../server/db/schema.ts'

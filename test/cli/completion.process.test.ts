@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 
 // The script for bash in a real bash. zsh and fish are in test/real/completion.test.ts.
 
-const { text: script } = await run(['completion', 'bash'])
+const { text: script } = await runCli(['completion', 'bash'])
 
 /** What bash offers for the last word of a command line. */
 function offered(line: string): string[] {
@@ -42,7 +42,7 @@ test.each([
 })
 
 test('every command of the help is completed, and no other', async () => {
-  const { text: help } = await run(['--help'])
+  const { text: help } = await runCli(['--help'])
   const commands = [...help.matchAll(/^ {2}([a-z][a-z-]*)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
   const names = commands.map(([, name]) => name!)
   expect(offered('verdict ').filter((word) => !word.startsWith('-'))).toEqual(names)

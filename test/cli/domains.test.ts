@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -19,21 +19,21 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const textOf = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await runCli(args)).text
 
 test('an API key is enough to add, list, show, verify, rotate and remove a domain', async () => {
-  const newDomain = await run(['domains', 'add', 'Api.Example.org', '--require-tls'])
+  const newDomain = await runCli(['domains', 'add', 'Api.Example.org', '--require-tls'])
   expect(newDomain.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
   expect(newDomain.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
   expect(newDomain.text).toContain('Then: verdict domains verify api.example.org')
   expect(await textOf('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
   expect(await textOf('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
-  expect(await run(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })
+  expect(await runCli(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })
   expect(api.dns.asked).toContain('api.example.org')
   expect(await textOf('domains', 'rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
   expect(await textOf('domains', 'list')).toMatch(/\(next\)/)
   expect(await textOf('domains', 'remove', 'api.example.org')).toBe('Removed api.example.org.')
-  await expect(run(['domains', 'show', 'api.example.org'])).rejects.toMatchObject({
+  await expect(runCli(['domains', 'show', 'api.example.org'])).rejects.toMatchObject({
     exit: 'not_found',
     message: 'The account has no domain api.example.org. See: verdict domains list',
   })
@@ -44,12 +44,12 @@ test('the pool that a domain sends from is chosen, shown with the domain, and le
   expect(await textOf('domains', 'pool', 'example.test', 'main')).toMatch(bound)
   expect(await textOf('domains', 'show', 'example.test')).toMatch(bound)
   expect(await textOf('domains', 'pool', 'example.test', 'default')).toMatch(/^example\.test is verified\.\n/)
-  await expect(run(['domains', 'pool', 'example.test', 'nothing'])).rejects.toThrow(/pool.*main/)
+  await expect(runCli(['domains', 'pool', 'example.test', 'nothing'])).rejects.toThrow(/pool.*main/)
 })
 
 test('the options for operators need the database', async () => {
   for (const option of [['--verified'], ['--no-warm-up'], ['--account', 'Development']]) {
-    const adding = run(['domains', 'add', 'own.example.org', ...option])
+    const adding = runCli(['domains', 'add', 'own.example.org', ...option])
     await expect(adding).rejects.toMatchObject({
       exit: 'unavailable',
       message: expect.stringContaining('The database cannot be used'),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { SUPPRESSION_RULES } from '../../server/reputation/incidents.ts'
 import { arf, dsn } from '../inbound/report-forms.ts'
 
@@ -32,17 +32,17 @@ test.each([
   ['550 User unknown', ['--phase', 'mail'], 'suppresses the address: never'],
   ['250 2.0.0 Ok', ['--phase', 'dot'], 'delivered'],
 ])('explain says how "%s" %j is read', async (reply, options, text) => {
-  const output = await run(['explain', reply, ...options])
+  const output = await runCli(['explain', reply, ...options])
   expect(output.text).toContain(text)
 })
 
 test('explain says in JSON what decided', async () => {
-  const output = await run(['explain', '550 5.1.1 <ann@example.net>: User unknown', '--to', 'ann@example.net'])
+  const output = await runCli(['explain', '550 5.1.1 <ann@example.net>: User unknown', '--to', 'ann@example.net'])
   expect(output.json).toMatchObject({ kind: 'unknown', decided_by: 'words', words: 'User unknown' })
 })
 
 test('explain refuses what is no reply, and says why', async () => {
-  await expect(run(['explain', 'hello'])).rejects.toThrow('reply: begins with no code')
+  await expect(runCli(['explain', 'hello'])).rejects.toThrow('reply: begins with no code')
 })
 
 const BOUNCE = dsn({
@@ -60,7 +60,7 @@ const inFile = (mail: string) => {
 }
 
 test('explain reads a mail that came back, as the bounce port does', async () => {
-  const ours = await run(['explain', '--file', inFile(BOUNCE)])
+  const ours = await runCli(['explain', '--file', inFile(BOUNCE)])
   const failure = {
     recipient: 'ann@example.net',
     kind: 'unknown',
@@ -73,16 +73,16 @@ test('explain reads a mail that came back, as the bounce port does', async () =>
     'bounce of ann@example.net\nbounced/mailbox_does_not_exist\nThe recipient has no mailbox. Check the spelling, or ask for another address.\nread as: about mailbox (unknown)',
   )
 
-  const ofList = await run(['explain', '--file', inFile(BOUNCE), '--to', 'list@example.org'])
+  const ofList = await runCli(['explain', '--file', inFile(BOUNCE), '--to', 'list@example.org'])
   expect(ofList.json).toMatchObject({
     failures: [{ recipient: 'list@example.org', member: true, suppresses: 'never' }],
   })
   expect(ofList.text).toContain('another mailbox failed: ann@example.net')
 
-  const complaint = await run(['explain', '--file', inFile(arf({ fields: 'Original-Rcpt-To: ann@example.net\n' }))])
+  const complaint = await runCli(['explain', '--file', inFile(arf({ fields: 'Original-Rcpt-To: ann@example.net\n' }))])
   expect(complaint.json).toMatchObject({ report: 'complaint', type: 'abuse', recipients: ['ann@example.net'] })
 
-  const letter = await run([
+  const letter = await runCli([
     'explain',
     '--file',
     inFile('From: ann@example.net\r\nSubject: Hi\r\n\r\nUser unknown\r\n'),
@@ -92,16 +92,16 @@ test('explain reads a mail that came back, as the bounce port does', async () =>
 })
 
 test('explain takes a reply or a file, and says why it cannot read one', async () => {
-  await expect(run(['explain'])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['explain', '550 no', '--file', inFile(BOUNCE)])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['explain', '--file', '/nowhere/bounce.eml'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['explain'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['explain', '550 no', '--file', inFile(BOUNCE)])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['explain', '--file', '/nowhere/bounce.eml'])).rejects.toMatchObject({ exit: 'usage' })
 })
 
 test('what explain says of a kind is what the rules of suppression say', async () => {
   const replies = { unknown: '550 5.1.1 User unknown', status: '550 5.1.1 Geoblocked', refused: '550 5.2.1 off' }
   const full = '552 5.2.2 Mailbox full'
   for (const [kind, reply] of Object.entries({ ...replies, full })) {
-    const { json } = await run(['explain', reply])
+    const { json } = await runCli(['explain', reply])
     expect(json).toMatchObject({ kind })
     for (const { incident, withinDays, days } of SUPPRESSION_RULES.filter((rule) => rule.kind === kind)) {
       const { suppresses } = json as { suppresses: string }

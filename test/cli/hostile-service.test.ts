@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import type { Failure, Output } from '../../cli/command.ts'
-import { run } from '../../cli/run.ts'
+import type { CliError, Output } from '../../cli/command.ts'
+import { runCli } from '../../cli/run.ts'
 import { document } from '../http/documented.ts'
 
 // A service that lies, against every example in the help of every command that calls one.
@@ -60,7 +60,7 @@ beforeEach(() => {
 })
 
 async function helpOf(...path: string[]): Promise<string> {
-  return (await run([...path, '--help'])).text
+  return (await runCli([...path, '--help'])).text
 }
 
 async function commandsIn(...path: string[]): Promise<string[]> {
@@ -91,7 +91,7 @@ async function examples(): Promise<string[][]> {
 }
 
 async function printed(args: string[]): Promise<string> {
-  const output: Output | Failure = await run(args.filter((arg) => arg !== '--json')).catch((error) => error)
+  const output: Output | CliError = await runCli(args.filter((arg) => arg !== '--json')).catch((error) => error)
   return output instanceof Error ? output.message : output.text
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Failure } from '../../cli/command.ts'
+import { CliError } from '../../cli/command.ts'
 import { writePieces } from '../../cli/output-file.ts'
 
 async function newPath(): Promise<string> {
@@ -30,6 +30,6 @@ test('a file is whole, or is not there', async () => {
 test('a file that exists stays as it is', async () => {
   const path = await newPath()
   await writeFile(path, 'mine')
-  await expect(writePieces(path, pieces())).rejects.toBeInstanceOf(Failure)
+  await expect(writePieces(path, pieces())).rejects.toBeInstanceOf(CliError)
   expect(await readFile(path, 'utf8')).toBe('mine')
 })

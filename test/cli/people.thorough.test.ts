@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { acceptInvitation } from '../../server/access/people/accept.ts'
 import { createCredentialAttempts } from '../../server/access/people/credential-attempts.ts'
@@ -36,7 +36,7 @@ beforeEach(() => {
 afterEach(() => void vi.unstubAllEnvs())
 
 async function json(...args: string[]) {
-  return JSON.parse(JSON.stringify((await run(args)).json))
+  return JSON.parse(JSON.stringify((await runCli(args)).json))
 }
 
 const NO_LINKS = { tokenOf: () => '', read: () => undefined }
@@ -56,7 +56,7 @@ const accept = (url: string, more: { email?: string; name?: string } = {}) =>
 
 test('the operator sets up the first person, invites others, lists and removes them', async () => {
   await json('accounts', 'create', 'Web shop')
-  const { text } = await run(['people', 'set-up'])
+  const { text } = await runCli(['people', 'set-up'])
   expect(text).toMatch(
     /^No person can sign in yet\. Open this link .*\n\n {2}https:\/\/verdict\.test\/dashboard\/\S+\n$/s,
   )
@@ -72,8 +72,8 @@ test('the operator sets up the first person, invites others, lists and removes t
     { name: 'Ann', email: 'ann@people.test', role: 'owner', second_factor: false },
     { name: 'Bob', email: 'bob@people.test', role: 'reader' },
   ])
-  expect((await run(['people', 'list'])).text).toContain('ann@people.test  owner')
-  expect((await run(['people', 'remove', 'bob@people.test'])).text).toBe('Removed bob@people.test.')
+  expect((await runCli(['people', 'list'])).text).toContain('ann@people.test  owner')
+  expect((await runCli(['people', 'remove', 'bob@people.test'])).text).toBe('Removed bob@people.test.')
   const entries = await database.db.select().from(auditEntries)
   expect(entries.map(({ action, actorKind }) => `${actorKind} ${action}`)).toEqual(
     expect.arrayContaining(['operator person.invite', 'person person.join', 'operator person.remove']),
@@ -91,7 +91,7 @@ test('removing a person lists the keys that they created, and revokes them if as
     const newKey = { accountId, name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
     const { apiKey } = await createKey(db, clock, { ...newKey, requester: { accountId, actor } })
     const keyId = publicId('key', apiKey.id)
-    const { text, json: printed } = await run(['people', 'remove', 'eve@people.test', ...flags])
+    const { text, json: printed } = await runCli(['people', 'remove', 'eve@people.test', ...flags])
     const isRevoked = flags.length > 0
     expect(text).toMatch(isRevoked ? /Revoked the keys that they created:/ : /created still work\. Revoke them with/)
     expect(text).toContain(`  ${keyId}  ${apiKey.hint}...  shop\n`)
@@ -114,8 +114,8 @@ test('the operator can remove the last owner, whose next link sets a new passwor
 })
 
 test('a person who belongs to the account, one who does not, and a faulty address are refused', async () => {
-  await expect(run(['people', 'invite', 'ann@people.test'])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['people', 'invite', 'ann'])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['people', 'invite', 'x@people.test', '--role', 'king'])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['people', 'remove', 'x@people.test'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['people', 'invite', 'ann@people.test'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['people', 'invite', 'ann'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['people', 'invite', 'x@people.test', '--role', 'king'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['people', 'remove', 'x@people.test'])).rejects.toMatchObject({ exit: 'not_found' })
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 
 // The commands that read: their requests, and the text that they make of the response.
 
@@ -88,7 +88,7 @@ const EMAIL = {
 
 test('email get tells the whole story of an email, evidence included', async () => {
   using there = await service(EMAIL)
-  const { json, text, exit } = await run(['email', 'get', 'msg_1'])
+  const { json, text, exit } = await runCli(['email', 'get', 'msg_1'])
   expect(there.urls).toEqual(['/api/v1/emails/msg_1'])
   expect([json, exit]).toEqual([EMAIL, undefined])
   expect(text).toBe(`msg_1: bounced, policy_block; reported later: late_bounce
@@ -127,7 +127,7 @@ Reports after the outcome:
 
 test('an email of a running send, or of another account, is not found', async () => {
   using _ = await service({ error: 'not_found', message: 'There is no email "msg_2" in this account.' }, 404)
-  await expect(run(['email', 'get', 'msg_2'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['email', 'get', 'msg_2'])).rejects.toMatchObject({ exit: 'not_found' })
 })
 
 const LISTED = {
@@ -147,7 +147,7 @@ test('emails are listed by filters, with the cursor of the next page', async () 
   using there = await service({ emails: [LISTED], next_cursor: 'abc', has_more: true })
   const filters = '--status bounced --recipient b+x@r.example --tenant t --tag x --domain shop.example --live'
   const terms = ['--subject', 'order 4102', '--metadata', 'order=4=1', '--metadata', 'a.b=c']
-  const { text } = await run(['emails', ...filters.split(' '), ...terms, '--from', '2026-01-31'])
+  const { text } = await runCli(['emails', ...filters.split(' '), ...terms, '--from', '2026-01-31'])
   expect(
     text,
   ).toBe(`TIME                      STATUS               REASON  RECIPIENT                 SUBJECT                                              MESSAGE
@@ -170,7 +170,9 @@ More: --cursor abc`)
 })
 
 test('a pair of metadata without a key is refused', async () => {
-  await expect(run(['emails', '--metadata', '=7'])).rejects.toThrow('It needs a key and a value, such as order=4102.')
+  await expect(runCli(['emails', '--metadata', '=7'])).rejects.toThrow(
+    'It needs a key and a value, such as order=4102.',
+  )
 })
 
 test.each([
@@ -184,7 +186,7 @@ test.each([
   ]
   const email = { ...LISTED, sandbox: false, status: 'bounced', reason: 'mailbox_full', recipients }
   using _there = await service({ emails: [email], has_more: false })
-  expect((await run(['emails', ...filters])).text).toContain(line)
+  expect((await runCli(['emails', ...filters])).text).toContain(line)
 })
 
 test('a listed email that came back says so, and names the recipient', async () => {
@@ -195,7 +197,7 @@ test('a listed email that came back says so, and names the recipient', async () 
   ]
   const email = { ...LISTED, sandbox: false, status: 'delivered', recipients, feedback }
   using there = await service({ emails: [email], has_more: false })
-  const text = async (...args: string[]) => (await run(['emails', ...args])).text
+  const text = async (...args: string[]) => (await runCli(['emails', ...args])).text
   expect(await text('--feedback', 'late_bounce')).toMatch(/delivered, late_bounce +- +bob/)
   expect(await text('--recipient', 'ann@r.example')).toMatch(/delivered, late_bounce of a member +- +ann/)
   expect(there.urls[0]).toBe('/api/v1/emails?feedback=late_bounce')
@@ -203,8 +205,8 @@ test('a listed email that came back says so, and names the recipient', async () 
 
 test('emails without filters have no query, and an empty list says so', async () => {
   using there = await service({ emails: [], has_more: false })
-  expect((await run(['emails'])).text).toBe('No email matches.')
-  await run(['emails', '--sandbox'])
+  expect((await runCli(['emails'])).text).toBe('No email matches.')
+  await runCli(['emails', '--sandbox'])
   expect(there.urls).toEqual(['/api/v1/emails', '/api/v1/emails?sandbox=true'])
 })
 
@@ -215,7 +217,7 @@ test.each([
   [['completion', 'powershell'], 'Allowed choices are bash, zsh, fish.'],
   [['email'], 'get [options] <message_id>'],
 ])('%s is a usage error', async (args, part) => {
-  await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(part) })
+  await expect(runCli(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(part) })
 })
 
 test('stats shows counts, rates and the periods in which something happened', async () => {
@@ -247,7 +249,7 @@ test('stats shows counts, rates and the periods in which something happened', as
     ],
   }
   using there = await service(stats)
-  const { text, json } = await run(['stats', '--from', '2026-01-30', '--domain', 'shop.example', '--tenant', 't'])
+  const { text, json } = await runCli(['stats', '--from', '2026-01-30', '--domain', 'shop.example', '--tenant', 't'])
   expect(json).toEqual(stats)
   expect(there.urls).toEqual(['/api/v1/stats?from=2026-01-30&domain=shop.example&tenant_id=t'])
   expect(text).toBe(`2026-01-30T00:00:00.000Z to 2026-02-02T00:00:00.000Z: 2000 sent
@@ -277,19 +279,19 @@ test('stats and limits say what a count of zero leaves out', async () => {
     domains: [],
     ...lists,
   })
-  expect((await run(['stats'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
+  expect((await runCli(['stats'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
 
   const domains = [{ domain: 'shop.example', daily_limit: 500, sent_today: 0 }]
   const month = { from: 'a', ends_at: '2026-12-01T00:00:00Z', quota: null, used: 0, domains: [] }
   using _limits = await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains, month })
-  expect((await run(['limits'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
+  expect((await runCli(['limits'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
 })
 
 test('send prints why an email was rejected', async () => {
   const detail = 'ann@r.example is on the suppression list.'
   using _ = await service({ message_id: 'msg_1', status: 'rejected', reason: 'suppression_list', detail })
   const words = ['send', '--from', 'a@shop.example', '--to', 'ann@r.example', '--subject', 'Hi', '--text', 'Hi']
-  expect((await run(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}
+  expect((await runCli(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}
 ${process.env.VERDICT_URL}/dashboard/messages/msg_1`)
 })
 
@@ -311,7 +313,7 @@ test('limits shows the rate limit, the limits of a request and the volume of dom
       domains: [{ domain: 'old.example', sent: 2_500, simulated: 7 }],
     },
   })
-  expect((await run(['limits'])).text).toBe(`Tier pro: 600 requests a minute
+  expect((await runCli(['limits'])).text).toBe(`Tier pro: 600 requests a minute
 This month: 2500 of 3000 emails (83 %), until 2026-12-01 00:00 UTC
 
 LIMIT OF A REQUEST  MOST

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -38,10 +38,10 @@ function file(name: string, content: string): string {
 }
 
 const jwks = () => `${api.url}/.well-known/jwks.json`
-const verify = (...args: string[]) => run(['receipt', 'verify', ...args])
+const verify = (...args: string[]) => runCli(['receipt', 'verify', ...args])
 
 async function savedReceipt(): Promise<string> {
-  return file('receipt.jws', `${(await run(['receipt', messageId])).text}\n`)
+  return file('receipt.jws', `${(await runCli(['receipt', messageId])).text}\n`)
 }
 
 test('a receipt is printed as it is, and its verification says in words what it proves', async () => {
@@ -63,7 +63,7 @@ test('a receipt is printed as it is, and its verification says in words what it 
 
 test('with a saved key set no network is needed; the JSON of the API is read too', async () => {
   const set = file('jwks.json', await (await fetch(jwks())).text())
-  const saved = file('receipt.json', JSON.stringify((await run(['receipt', messageId])).json))
+  const saved = file('receipt.json', JSON.stringify((await runCli(['receipt', messageId])).json))
   vi.stubEnv('VERDICT_URL', 'http://127.0.0.1:1')
   const { text } = await verify(saved, '--jwks', set)
   expect(text).toContain(`  issuer   ${api.url} (as the receipt says: trust it as far as you trust the key set)`)
@@ -76,7 +76,7 @@ test('with a saved key set no network is needed; the JSON of the API is read too
 })
 
 test('a receipt that proves nothing ends with the fault and exit code 1', async () => {
-  const { text: jws } = await run(['receipt', messageId])
+  const { text: jws } = await runCli(['receipt', messageId])
   const [head, body, signature] = jws.split('.')
   const claims = JSON.parse(Buffer.from(body!, 'base64url').toString())
   const changed = Buffer.from(JSON.stringify({ ...claims, recipients: [] })).toString('base64url')
@@ -114,21 +114,21 @@ test('files and URLs that are not what they should be are usage errors; an unkno
     ['receipt', 'verify', receipt, '--jwks', file('text', 'no JSON')],
     ['receipt', 'verify', receipt, '--jwks', `${api.url}/healthz`],
   ]) {
-    await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
+    await expect(runCli(args)).rejects.toMatchObject({ exit: 'usage' })
   }
   await expect(verify(receipt, '--jwks', 'http://127.0.0.1:1/jwks.json')).rejects.toMatchObject({ exit: 'unavailable' })
-  await expect(run(['receipt', publicId('msg', newId(Date.now()))])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['receipt', publicId('msg', newId(Date.now()))])).rejects.toMatchObject({ exit: 'not_found' })
 })
 
 test('a rotation lists all keys with their states', async () => {
   await fetch(jwks())
   vi.stubEnv('DATABASE_URL', api.world.database.url)
   vi.stubEnv('ENCRYPTION_KEYS', `k1:${Buffer.alloc(32, 7).toString('base64')}`)
-  const { text, json } = await run(['receipt', 'rotate-key'])
+  const { text, json } = await runCli(['receipt', 'rotate-key'])
   expect(text).toMatch(
     /^KEY +CREATED +STATE\nrkey_\S+ +\S+ \S+Z {2}active\nrkey_\S+ +\S+ \S+Z {2}next, signs from \S+ \S+Z$/,
   )
   const { keys } = json as { keys: { kid: string; state: string }[] }
   expect(keys.map(({ state }) => state)).toEqual(['active', 'next'])
-  expect((await run(['receipt', 'rotate-key'])).json).toEqual(json)
+  expect((await runCli(['receipt', 'rotate-key'])).json).toEqual(json)
 })

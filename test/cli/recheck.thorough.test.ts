@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { recipients, suppressions } from '../../server/db/schema.ts'
@@ -64,7 +64,7 @@ test('a recheck lists the entries that the rules of today would not create, and 
   await bounce('living@example.net', '550 5.1.1 <living@example.net>: User unknown')
   const inEightDays = Date.now() + 8 * 86_400_000
   vi.spyOn(Date, 'now').mockReturnValue(inEightDays)
-  const { json } = await run(['suppression', 'recheck'])
+  const { json } = await runCli(['suppression', 'recheck'])
   expect(json).toMatchObject({
     judged: 4,
     unknown: 1,
@@ -74,7 +74,7 @@ test('a recheck lists the entries that the rules of today would not create, and 
       expect.objectContaining({ email: 'living@example.net', read_as: 'mailbox (unknown)' }),
     ]),
   })
-  const applied = await run(['suppression', 'recheck', '--apply'])
+  const applied = await runCli(['suppression', 'recheck', '--apply'])
   expect(applied.text).toContain('2 removed.')
   const left = await api.world.db.select({ email: suppressions.email }).from(suppressions)
   expect(left.map(({ email }) => email).sort()).toEqual(['gone@example.net', 'old@example.net'])

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { DESTROYING, run } from '../../cli/run.ts'
+import { DESTROYING, runCli } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
@@ -51,13 +51,13 @@ function set(env: Record<string, string>) {
 
 /** The JSON of a command's output, as a script would read it. */
 async function json(...args: string[]) {
-  return JSON.parse(JSON.stringify((await run(args)).json))
+  return JSON.parse(JSON.stringify((await runCli(args)).json))
 }
 
-const textOf = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await runCli(args)).text
 
 test('without an account, the message says how to create one', async () => {
-  await expect(run(['keys', 'list'])).rejects.toMatchObject({
+  await expect(runCli(['keys', 'list'])).rejects.toMatchObject({
     exit: 'not_found',
     message: 'There is no account. Create one: verdict accounts create <name>',
   })
@@ -72,20 +72,20 @@ test('the only account is the default', async () => {
 
 test('with several accounts the account must be named, by id or by name', async () => {
   const { account_id } = await json('accounts', 'create', 'One more')
-  await expect(run(['keys', 'list'])).rejects.toMatchObject({
+  await expect(runCli(['keys', 'list'])).rejects.toMatchObject({
     exit: 'usage',
     message: expect.stringContaining('One more'),
   })
   expect(await textOf('keys', 'list', '--account', account_id)).toBe('The account has no key.')
   expect(await textOf('keys', 'list', '--account', 'One more')).toBe('The account has no key.')
-  await expect(run(['keys', 'list', '--account', 'Absent'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['keys', 'list', '--account', 'Absent'])).rejects.toMatchObject({ exit: 'not_found' })
   expect(await textOf('accounts', 'list')).toMatch(
     /^ACCOUNT +NAME +TIER +CREATED\nacc_\w{26} {2}Web shop .*\nacc_\w{26} {2}One more/,
   )
 })
 
 test('a key is shown once; by default it has all scopes and never expires', async () => {
-  await run(['accounts', 'create', 'Keys'])
+  await runCli(['accounts', 'create', 'Keys'])
   const { key, ...shown } = await json('keys', 'create', 'all', '--account', 'Keys')
   expect(shown).toEqual({
     key_id: expect.stringMatching(/^key_\w{26}$/),
@@ -115,7 +115,7 @@ test('an installation is named once as a cell, and says which names its keys hav
   onTestFinished(() => own.drop())
   set({ DATABASE_URL: own.url })
   expect(await textOf('cell')).toBe('This installation is not a cell. Name it: verdict cell <name>')
-  await run(['accounts', 'create', 'Cell'])
+  await runCli(['accounts', 'create', 'Cell'])
   const { key: before } = await json('keys', 'create', 'before')
   expect(await textOf('cell', 'b2')).toContain(`so no other cell may have them: ${before.slice(9, 11)}`)
   const { key } = await json('keys', 'create', 'after')
@@ -124,11 +124,11 @@ test('an installation is named once as a cell, and says which names its keys hav
 })
 
 test('a test key has the scopes to send and to read; a request for more is refused with the reason', async () => {
-  await run(['accounts', 'create', 'Test keys'])
+  await runCli(['accounts', 'create', 'Test keys'])
   const account = ['--account', 'Test keys', '--test']
   expect((await json('keys', 'create', 'ci', ...account)).scopes).toEqual(SCOPES_OF.test)
   await expect(
-    run(['keys', 'create', 'ci', ...account, '--scopes', 'emails.send,domains.write']),
+    runCli(['keys', 'create', 'ci', ...account, '--scopes', 'emails.send,domains.write']),
   ).rejects.toMatchObject({
     exit: 'usage',
     message: expect.stringContaining(
@@ -138,24 +138,24 @@ test('a test key has the scopes to send and to read; a request for more is refus
 })
 
 test('a revoked key stays in the list, marked as revoked', async () => {
-  await run(['accounts', 'create', 'Revoked'])
+  await runCli(['accounts', 'create', 'Revoked'])
   const { key_id } = await json('keys', 'create', 'old', '--account', 'Revoked')
   expect((await json('keys', 'revoke', key_id, '--account', 'Revoked')).revoked_at).not.toBeNull()
   expect(await textOf('keys', 'list', '--account', 'Revoked')).toMatch(/old .* revoked \d{4}-/)
 })
 
 test('a key is revoked in its own account only', async () => {
-  await run(['accounts', 'create', 'Own'])
-  await run(['accounts', 'create', 'Foreign'])
+  await runCli(['accounts', 'create', 'Own'])
+  await runCli(['accounts', 'create', 'Foreign'])
   const { key_id } = await json('keys', 'create', 'own', '--account', 'Own')
   for (const id of [key_id, publicId('key', newId(Date.now()))]) {
-    await expect(run(['keys', 'revoke', id, '--account', 'Foreign'])).rejects.toMatchObject({ exit: 'not_found' })
+    await expect(runCli(['keys', 'revoke', id, '--account', 'Foreign'])).rejects.toMatchObject({ exit: 'not_found' })
   }
   expect((await json('keys', 'list', '--account', 'Own')).keys[0].revoked_at).toBeNull()
 })
 
 test('a domain is added, its records are published, then it may send', async () => {
-  await run(['accounts', 'create', 'Publisher'])
+  await runCli(['accounts', 'create', 'Publisher'])
   set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example' })
   const add = ['domains', 'add', 'Pub.Example', '--account', 'Publisher']
   const pending = await json(...add)
@@ -183,12 +183,12 @@ test('a domain is added, its records are published, then it may send', async () 
 test('an account is created with a tier, and with no tier that does not exist', async () => {
   expect(await json('accounts', 'create', 'Tiered', '--tier', 'pro')).toMatchObject({ name: 'Tiered', tier: 'pro' })
   expect(await json('accounts', 'create', 'Usual', '--tier', 'default')).toMatchObject({ tier: null })
-  await expect(run(['accounts', 'create', 'Golden', '--tier', 'gold'])).rejects.toThrow('There is no tier gold')
+  await expect(runCli(['accounts', 'create', 'Golden', '--tier', 'gold'])).rejects.toThrow('There is no tier gold')
   expect(await textOf('accounts', 'list')).not.toContain('Golden')
 })
 
 test('a record that the service does not know yet names the missing variable', async () => {
-  await run(['accounts', 'create', 'Unknown'])
+  await runCli(['accounts', 'create', 'Unknown'])
   set({ NODE_ENV: 'production', SMTP_HELO_NAME: 'localhost' })
   const instructions = await textOf('domains', 'add', 'unknown.example', '--account', 'Unknown')
   expect(instructions).toContain('RETURN_PATH: The service does not know the full name of its mail server yet')
@@ -197,7 +197,7 @@ test('a record that the service does not know yet names the missing variable', a
 })
 
 test('with a return path host, a domain owner publishes one CNAME, and the operator publishes its target once', async () => {
-  await run(['accounts', 'create', 'Hosted'])
+  await runCli(['accounts', 'create', 'Hosted'])
   set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example' })
   set({ RETURN_PATH_HOST: 'bounces.verdict.example' })
   const instructions = await textOf('domains', 'add', 'hosted.example', '--account', 'Hosted')
@@ -209,13 +209,13 @@ test('with a return path host, a domain owner publishes one CNAME, and the opera
 })
 
 test('a domain is shown, gets a next key, and is removed', async () => {
-  await run(['accounts', 'create', 'Keeper'])
+  await runCli(['accounts', 'create', 'Keeper'])
   const of = ['--account', 'Keeper']
-  await run(['domains', 'add', 'kept.example', ...of])
+  await runCli(['domains', 'add', 'kept.example', ...of])
   const shown = await textOf('domains', 'show', 'Kept.Example.', ...of)
   expect(shown).toMatch(/^kept\.example is pending\.\n\n/)
   expect(shown).toMatch(/\nDMARC: pending\n {2}_dmarc\.kept\.example\. {2}TXT {2}"v=DMARC1; p=none"\n/)
-  const rotated = await run(['domains', 'rotate', 'kept.example', ...of])
+  const rotated = await runCli(['domains', 'rotate', 'kept.example', ...of])
   const [active, next] = (rotated.json as { dkim_keys: { selector: string; state: string }[] }).dkim_keys
   expect([active, next]).toMatchObject([{ state: 'active' }, { state: 'next' }])
   expect(rotated.text).toContain(`  ${next!.selector}._domainkey.kept.example.  TXT  "v=DKIM1; k=rsa; p=`)
@@ -228,11 +228,11 @@ test('a domain is shown, gets a next key, and is removed', async () => {
 
 test('a domain is verified by what DNS has, and the report names what is missing', async () => {
   const { address, zone, close } = await startDns({})
-  await run(['accounts', 'create', 'Verifier'])
+  await runCli(['accounts', 'create', 'Verifier'])
   set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example', DNS_SERVERS: address })
   const of = ['--account', 'Verifier']
   const { records } = await json('domains', 'add', 'right.example', ...of)
-  const missing = await run(['domains', 'verify', 'right.example', ...of])
+  const missing = await runCli(['domains', 'verify', 'right.example', ...of])
   expect(missing).toMatchObject({ exit: 'failed', json: { status: 'pending' } })
   expect(missing.text).toMatch(
     /\nDMARC: failed\n {2}_dmarc\.right\.example\. {2}TXT .*\n {2}There is no .*\n {2}checked at /,
@@ -243,7 +243,7 @@ test('a domain is verified by what DNS has, and the report names what is missing
     zone[`${type} ${host}`] = [{ type, name: host, ttl: 300, data }] as never
   }
   await database.db.update(domains).set({ checkedAt: null })
-  const right = await run(['domains', 'verify', 'right.example', ...of])
+  const right = await runCli(['domains', 'verify', 'right.example', ...of])
   await close()
   expect(right.text).toMatch(
     /^right\.example is verified\.\n\nSPF: verified\n.*\n {2}observed: "v=spf1 ip4:192\.0\.2\.25 -all"/,
@@ -252,9 +252,9 @@ test('a domain is verified by what DNS has, and the report names what is missing
 })
 
 test('a domain is found in its own account only', async () => {
-  await run(['accounts', 'create', 'Owner'])
-  await run(['accounts', 'create', 'Another'])
-  await run(['domains', 'add', 'owned.example', '--account', 'Owner'])
+  await runCli(['accounts', 'create', 'Owner'])
+  await runCli(['accounts', 'create', 'Another'])
+  await runCli(['domains', 'add', 'owned.example', '--account', 'Owner'])
   for (const [command, name] of [
     ['show', 'owned.example'],
     ['verify', 'owned.example'],
@@ -262,7 +262,7 @@ test('a domain is found in its own account only', async () => {
     ['remove', 'owned.example'],
     ['show', 'not a name'],
   ] as const) {
-    const result = run(['domains', command, name, '--account', 'Another'])
+    const result = runCli(['domains', command, name, '--account', 'Another'])
     await expect(result).rejects.toMatchObject({
       exit: 'not_found',
       message: `The account has no domain ${name}. See: verdict domains list`,
@@ -301,7 +301,7 @@ test.each<[why: string, args: string[], part: string]>([
     'localhost is a single label. Expected a domain name',
   ],
 ])('%s is a usage error whose message says what is expected', async (_, args, part) => {
-  await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(part) })
+  await expect(runCli(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(part) })
 })
 
 /** The names in the lists of commands that a help prints. */
@@ -341,7 +341,7 @@ test('the help explains the exit codes', async () => {
 
 test('the message about an invalid variable has an example', async () => {
   set({ ENCRYPTION_KEYS: 'k1:short' })
-  await expect(run(['domains', 'add', 'a.example'])).rejects.toMatchObject({
+  await expect(runCli(['domains', 'add', 'a.example'])).rejects.toMatchObject({
     exit: 'configuration',
     message: expect.stringContaining(
       'ENCRYPTION_KEYS must be keys, each an id, a colon and 32 bytes in base64. Example:',
@@ -359,31 +359,31 @@ test('by default commands use the instance that npm start runs here', async () =
 })
 
 test('the doctor checks a set-up and says what is wrong', async () => {
-  await run(['accounts', 'create', 'Patient'])
-  await run(['domains', 'add', 'patient.example', '--account', 'Patient'])
+  await runCli(['accounts', 'create', 'Patient'])
+  await runCli(['domains', 'add', 'patient.example', '--account', 'Patient'])
   // The day may have ended since the template of the database was made.
   await makePartitions(database.db, 1)
-  const well = await run(['doctor'])
+  const well = await runCli(['doctor'])
   expect(well).toMatchObject({ exit: 'ok', json: { state: 'ok' } })
   expect(well.text).toMatch(/^ {2}ok {7}database +PostgreSQL \d[\s\S]*^ {2}skipped {2}temporal [\s\S]*^All is well: /m)
   set({ DATA_REGIO: 'eu' })
-  expect(await run(['doctor'])).toMatchObject({ exit: 'warned', json: { state: 'warning' } })
+  expect(await runCli(['doctor'])).toMatchObject({ exit: 'warned', json: { state: 'warning' } })
   set({ ENCRYPTION_KEYS: `k2:${secret}`, PORT: 'http' })
   const ill = await json('doctor')
   expect(ill.checks.filter(({ state }: { state: string }) => state === 'failed')).toMatchObject([
     { group: 'Configuration', name: 'variables', seen: 'PORT must be a whole number from 0 to 65535' },
     { group: 'Database', name: 'secrets', seen: expect.stringContaining('"k1" is lost'), way_out: expect.anything() },
   ])
-  expect((await run(['doctor'])).exit).toBe('failed')
+  expect((await runCli(['doctor'])).exit).toBe('failed')
 })
 
 test('secrets are sealed with the first key; a secret that no key opens is a failure', async () => {
-  await run(['accounts', 'create', 'Sealed'])
-  await run(['domains', 'add', 'sealed.example', '--account', 'Sealed'])
+  await runCli(['accounts', 'create', 'Sealed'])
+  await runCli(['domains', 'add', 'sealed.example', '--account', 'Sealed'])
   const progress = vi.spyOn(console, 'error').mockReturnValue()
   const fresh = `k9:${randomBytes(32).toString('base64')}`
   set({ ENCRYPTION_KEYS: fresh })
-  const ill = await run(['secrets', 'rotate'])
+  const ill = await runCli(['secrets', 'rotate'])
   expect(ill).toMatchObject({ exit: 'failed', json: { key: 'k9', resealed: 0 } })
   expect(ill.text).toMatch(
     /ENCRYPTION_KEYS does not name: "k1"\n\d+ still need an older key\. Add it to ENCRYPTION_KEYS/,
@@ -392,12 +392,12 @@ test('secrets are sealed with the first key; a secret that no key opens is a fai
   expect(await textOf('doctor')).toMatch(
     /ok +secrets +(\d+) of \1 are sealed with an older key than k9:\s+verdict\s+secrets/,
   )
-  const well = await run(['secrets', 'rotate'])
+  const well = await runCli(['secrets', 'rotate'])
   expect(well).toMatchObject({ exit: 'ok', json: { older: 0, faults: [] } })
   expect(well.text).toMatch(/^Sealed (\d+) of \1 stored secrets with the key k9\.\nNo secret needs an older key\.$/)
   expect(progress).toHaveBeenLastCalledWith(expect.stringMatching(/^(\d+) of \1$/))
   set({ ENCRYPTION_KEYS: `k1:${secret},${fresh}` })
-  expect(await run(['secrets', 'rotate'])).toMatchObject({ exit: 'ok' })
+  expect(await runCli(['secrets', 'rotate'])).toMatchObject({ exit: 'ok' })
   progress.mockRestore()
 })
 
@@ -436,7 +436,7 @@ const sending = [
 test("send calls the service with the key in VERDICT_API_KEY, and shows the reply of the recipient's server", async () => {
   const delivered = { status: 'delivered', message_id: 'msg_1', smtp: { mx: 'mx.r.example', code: 250, reply: 'OK' } }
   using there = await service(200, JSON.stringify(delivered))
-  expect(await run([...sending, '--sandbox'])).toEqual({
+  expect(await runCli([...sending, '--sandbox'])).toEqual({
     json: delivered,
     text: `msg_1: delivered\n    mx.r.example replied 250 OK\n${process.env.VERDICT_URL}dashboard/messages/msg_1`,
     exit: 'ok',
@@ -472,7 +472,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     '--attach': [file],
     '--idempotency-key': ['order-7'],
   }
-  await run([...sending, ...Object.entries(options).flatMap(([option, values]) => [option, ...values])])
+  await runCli([...sending, ...Object.entries(options).flatMap(([option, values]) => [option, ...values])])
   const [request] = there.requests
   expect(request!.headers['idempotency-key']).toBe('order-7')
   expect(JSON.parse(request!.body)).toEqual({
@@ -496,7 +496,7 @@ test('send --raw sends a whole message, without a sender and a subject of its ow
   const file = join(folder, 'message.eml')
   writeFileSync(file, 'From: a@shop.example\r\n\r\nHi\r\n')
   using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
-  await run(['send', '--raw', file, '--to', 'b@r.example'])
+  await runCli(['send', '--raw', file, '--to', 'b@r.example'])
   expect(JSON.parse(there.requests[0]!.body)).toEqual({
     to: ['b@r.example'],
     raw: Buffer.from('From: a@shop.example\r\n\r\nHi\r\n').toString('base64'),
@@ -507,7 +507,14 @@ test('send --calendar takes the method from the calendar, and --attach a media t
   const invite = join(folder, 'invite.ics')
   writeFileSync(invite, 'BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n')
   using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
-  await run([...sending, '--auto-text', '--calendar', invite, '--attach', `${invite};type=text/plain; charset=utf-8`])
+  await runCli([
+    ...sending,
+    '--auto-text',
+    '--calendar',
+    invite,
+    '--attach',
+    `${invite};type=text/plain; charset=utf-8`,
+  ])
   expect(JSON.parse(there.requests[0]!.body)).toMatchObject({
     auto_text: true,
     attachments: [
@@ -516,7 +523,7 @@ test('send --calendar takes the method from the calendar, and --attach a media t
     ],
   })
   writeFileSync(invite, 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n')
-  await expect(run([...sending, '--calendar', invite])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli([...sending, '--calendar', invite])).rejects.toMatchObject({ exit: 'usage' })
 })
 
 test.each([
@@ -532,7 +539,7 @@ test.each([
 ])('send with %s sends nothing and says what is wrong', async (_, options, message) => {
   using there = await service(200, '{}')
   const failure = { exit: 'usage', message: expect.stringContaining(message) }
-  await expect(run([...sending, ...options])).rejects.toMatchObject(failure)
+  await expect(runCli([...sending, ...options])).rejects.toMatchObject(failure)
   expect(there.requests).toEqual([])
 })
 
@@ -545,7 +552,7 @@ test('a bounce is a failure, with the outcome of each recipient', async () => {
     200,
     JSON.stringify({ status: 'bounced', reason: 'connection_timeout', message_id: 'msg_1', recipients: outcomes }),
   )
-  const { exit, text } = await run(sending)
+  const { exit, text } = await runCli(sending)
   expect(exit).toBe('failed')
   expect(text).toBe(`msg_1: bounced, connection_timeout
   b@r.example: bounced, connection_timeout (in doubt: it may have arrived)
@@ -564,20 +571,20 @@ test.each([
   [500, { error: 'transient_failure', message: 'Retry.' }, 'unavailable', 'transient_failure: Retry.'],
 ])('the message about a response of %i is that of the service', async (status, body, exit, message) => {
   using _ = await service(status, JSON.stringify(body))
-  await expect(run(sending)).rejects.toMatchObject({ exit, message })
+  await expect(runCli(sending)).rejects.toMatchObject({ exit, message })
 })
 
 test('the message says when the server is not Verdict, or is not there', async () => {
   using _ = await service(200, '<html>')
-  await expect(run(sending)).rejects.toMatchObject({
+  await expect(runCli(sending)).rejects.toMatchObject({
     exit: 'failed',
     message: expect.stringContaining('is not Verdict'),
   })
-  await expect(run(['status', '--url', 'http://127.0.0.1:2'])).rejects.toMatchObject({
+  await expect(runCli(['status', '--url', 'http://127.0.0.1:2'])).rejects.toMatchObject({
     exit: 'unavailable',
     message: 'http://127.0.0.1:2 cannot be reached: connect ECONNREFUSED 127.0.0.1:2',
   })
-  await expect(run(['status', '--url', 'localhost'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['status', '--url', 'localhost'])).rejects.toMatchObject({ exit: 'usage' })
 })
 
 test('events are listed by filters, with the cursor of the next page', async () => {
@@ -603,9 +610,12 @@ test('status shows whether the service is ready', async () => {
     200,
     JSON.stringify({ status: 'ready', version: '1.2.3', region: 'eu', checks: { database: 'ok' } }),
   )
-  expect(await run(['status'])).toMatchObject({ exit: 'ok', text: 'ready, version 1.2.3, region eu\n  database: ok' })
+  expect(await runCli(['status'])).toMatchObject({
+    exit: 'ok',
+    text: 'ready, version 1.2.3, region eu\n  database: ok',
+  })
   using __ = await service(503, JSON.stringify({ status: 'not_ready', checks: { database: 'failed' } }))
-  expect(await run(['status'])).toMatchObject({ exit: 'failed', json: { status: 'not_ready' } })
+  expect(await runCli(['status'])).toMatchObject({ exit: 'failed', json: { status: 'not_ready' } })
 })
 
 test('the key of the development instance is sent to no other service', async () => {
@@ -613,7 +623,7 @@ test('the key of the development instance is sent to no other service', async ()
   writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
   using there = await service(200, '{"events":[]}')
   set({ VERDICT_API_KEY: '', DATA_DIR: dataDir })
-  await expect(run(['events'])).rejects.toMatchObject({ exit: 'configuration' })
+  await expect(runCli(['events'])).rejects.toMatchObject({ exit: 'configuration' })
   expect(there.requests).toEqual([])
 })
 
@@ -623,14 +633,14 @@ test('an instance of npm start on another port is found in its folder', async ()
   writeFileSync(join(dataDir, 'instance.json'), JSON.stringify({ url: process.env.VERDICT_URL }))
   writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
   set({ VERDICT_URL: '', VERDICT_API_KEY: '', DATA_DIR: dataDir })
-  await run(['events'])
+  await runCli(['events'])
   expect(there.requests[0]!.headers.authorization).toBe('Bearer svc_live_dev')
 })
 
 test('the version is printed', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   for (const args of [['--version'], ['-V'], ['version']])
-    expect(await run(args)).toEqual({ json: { version }, text: version })
+    expect(await runCli(args)).toEqual({ json: { version }, text: version })
 })
 
 test.each([
@@ -640,7 +650,7 @@ test.each([
   ['webhooks test', 'webhook', 'verdict'],
   ['docter', 'doctor', 'verdict'],
 ])('the message about the unknown command %s suggests %s, and the help of %s', async (typed, meant, parent) => {
-  await expect(run(typed.split(' '))).rejects.toMatchObject({
+  await expect(runCli(typed.split(' '))).rejects.toMatchObject({
     exit: 'usage',
     message: expect.stringMatching(
       new RegExp(`^${parent}: unknown command '\\w+'\n\\(Did you mean ${meant}\\?\\)\nSee: ${parent} --help$`),
@@ -657,7 +667,7 @@ test('no mistyped command is answered with a command that destroys', async () =>
   for (const [parents, name] of all) {
     for (const typed of [...mistyped(name), `${name}s`]) {
       if (all.some(([others, other]) => other === typed && `${others}` === `${parents}`)) continue
-      const message: string = await run([...parents, typed]).then(
+      const message: string = await runCli([...parents, typed]).then(
         () => '',
         (error) => error.message,
       )
@@ -668,7 +678,7 @@ test('no mistyped command is answered with a command that destroys', async () =>
 })
 
 test('the reason of a resume is one for the audit log', async () => {
-  const resume = (reason: string) => run(['domains', 'resume', 'example.com', '--reason', reason])
+  const resume = (reason: string) => runCli(['domains', 'resume', 'example.com', '--reason', reason])
   await expect(resume(' ')).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining('is required') })
   await expect(resume('a\u202eb')).rejects.toMatchObject({
     message: expect.stringContaining('must not contain U+202E'),
@@ -676,7 +686,7 @@ test('the reason of a resume is one for the audit log', async () => {
 })
 
 test('a group without a command prints its help', async () => {
-  await expect(run(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await textOf('domains', '--help') })
+  await expect(runCli(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await textOf('domains', '--help') })
   expect(await listedCommands('domains')).toEqual(['add', 'list', 'show', 'verify', 'rotate', 'resume', 'remove'])
 })
 
@@ -688,20 +698,20 @@ test('an error of the API has its code, request id and details in JSON', async (
     details: [{ field: 'subject', message: 'is required' }],
   }
   using _ = await service(400, JSON.stringify(body))
-  await expect(run(sending)).rejects.toMatchObject({ exit: 'failed', json: body })
+  await expect(runCli(sending)).rejects.toMatchObject({ exit: 'failed', json: body })
 })
 
 test('the message says when TLS meets a plain port, and the reverse', async () => {
   using _ = await service(200, '{}')
   const plain = new URL(process.env.VERDICT_URL!).host
-  await expect(run(['status', '--url', `https://${plain}`])).rejects.toMatchObject({
+  await expect(runCli(['status', '--url', `https://${plain}`])).rejects.toMatchObject({
     exit: 'unavailable',
     message: expect.stringContaining(`the port speaks plain HTTP, not HTTPS. Use http://${plain}`),
   })
   const server = createTlsServer({ cert: CERTIFICATE.cert, key: CERTIFICATE.key }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const secure = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  await expect(run(['status', '--url', `http://${secure}`])).rejects.toMatchObject({
+  await expect(runCli(['status', '--url', `http://${secure}`])).rejects.toMatchObject({
     exit: 'unavailable',
     message: expect.stringContaining(`use https://${secure}`),
   })

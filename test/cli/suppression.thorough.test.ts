@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The commands against the whole API.
@@ -54,7 +54,7 @@ const entriesOf = async (email: string) =>
 
 test('import reads one address a line, and says which lines it skipped and why', async () => {
   const list = file('list.txt', '\ufeffann@lines.example\r\n\r\n  Bob@lines.example  \nno address\nANN@lines.example')
-  expect(await run(['import', list])).toEqual({
+  expect(await runCli(['import', list])).toEqual({
     json: {
       imported: 2,
       already_suppressed: 1,
@@ -74,7 +74,7 @@ test('import reads one address a line, and says which lines it skipped and why',
 
 test('import reads the column of addresses of a CSV file, without the heading', async () => {
   const csv = file('list.csv', 'Email,Name\n"ann@csv.example","Lee,\nAnn"\nbob@csv.example,Bob\ncy@csv.example,Cy\n')
-  const { json, exit } = await run(['import', csv, '--tenant', 'shop-1', '--reason', 'complaint'])
+  const { json, exit } = await runCli(['import', csv, '--tenant', 'shop-1', '--reason', 'complaint'])
   expect({ json, exit }).toMatchObject({ json: { imported: 3, total: 3 }, exit: 'ok' })
   const entry = { scope: 'tenant', tenant_id: 'shop-1', reason: 'complaint' }
   for (const name of ['ann', 'bob', 'cy']) expect(await entriesOf(`${name}@csv.example`)).toMatchObject([entry])
@@ -82,7 +82,7 @@ test('import reads the column of addresses of a CSV file, without the heading', 
 
 test('import takes the column that is named, and refuses a file without it', async () => {
   const csv = file('columns.csv', 'sender,to whom\nshop@columns.example,"ann@columns.example"\n')
-  expect(await run(['import', csv, '--column', 'To Whom'])).toMatchObject({
+  expect(await runCli(['import', csv, '--column', 'To Whom'])).toMatchObject({
     json: { imported: 1, total: 1 },
     exit: 'ok',
   })
@@ -92,7 +92,7 @@ test('import takes the column that is named, and refuses a file without it', asy
 
 test('a list of more than 10,000 addresses takes several requests, with the progress on stderr', async () => {
   const lines = Array.from({ length: 20_001 }, (_, i) => (i === 15_000 ? 'nobody' : `${i}@long.example`))
-  const { json } = await run(['import', file('long.txt', `${lines.join('\n')}\n`)])
+  const { json } = await runCli(['import', file('long.txt', `${lines.join('\n')}\n`)])
   expect(json).toEqual({
     imported: 20_000,
     already_suppressed: 0,
@@ -133,7 +133,7 @@ test('an import that fails halfway says how far it came, and which lines were in
   await once(server, 'listening')
   const list = file('stopped.txt', Array.from({ length: 10_001 }, (_, i) => `\n${i}@stopped.example`).join('\n'))
   await expect(
-    run(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
+    runCli(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
   ).rejects.toMatchObject({
     exit: 'unavailable',
     message: expect.stringContaining(
@@ -166,7 +166,7 @@ test('an import waits as long as the rate limit asks, and continues', async () =
   await once(server, 'listening')
   const startedAt = performance.now()
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  expect(await run(['import', file('limit.txt', 'a@b.example'), '--url', url])).toMatchObject({ exit: 'ok' })
+  expect(await runCli(['import', file('limit.txt', 'a@b.example'), '--url', url])).toMatchObject({ exit: 'ok' })
   expect(performance.now() - startedAt).toBeGreaterThan(990)
   expect(requests).toBe(2)
   server.close()
@@ -174,7 +174,7 @@ test('an import waits as long as the rate limit asks, and continues', async () =
 
 test('a file without an address imports nothing, and says so', async () => {
   const path = file('empty.txt', '\n\n')
-  expect(await run(['import', path])).toMatchObject({
+  expect(await runCli(['import', path])).toMatchObject({
     exit: 'ok',
     json: { imported: 0, total: 0 },
     text: `${path} has no address: nothing was imported.`,
@@ -183,7 +183,7 @@ test('a file without an address imports nothing, and says so', async () => {
 
 test('rows of mailboxes that take mail are imported by choice alone, and what was understood is said first', async () => {
   const csv = file('states.csv', 'Email,Status\nann@states.example,Bounced\nbob@states.example,Delivered\n')
-  await expect(run(['import', csv])).rejects.toMatchObject({
+  await expect(runCli(['import', csv])).rejects.toMatchObject({
     exit: 'usage',
     message: [
       `${csv}: Some rows are of mailboxes that take mail. "Status": Bounced 1, Delivered 1`,
@@ -191,7 +191,7 @@ test('rows of mailboxes that take mail are imported by choice alone, and what wa
     ].join('\n'),
   })
   const states = { column: 'Status', counts: { Bounced: 1, Delivered: 1 } }
-  expect(await run(['import', csv, '--where', 'status=bounced'])).toMatchObject({
+  expect(await runCli(['import', csv, '--where', 'status=bounced'])).toMatchObject({
     json: { imported: 1, total: 1, understood: { column: 'Email', rows: 2, states } },
     exit: 'ok',
   })
@@ -200,12 +200,12 @@ test('rows of mailboxes that take mail are imported by choice alone, and what wa
     '1 read, up to line 2',
   ])
   expect(await entriesOf('bob@states.example')).toEqual([])
-  expect(await run(['import', csv, '--all', '--dry-run'])).toMatchObject({ json: { new: 1, known: 1 } })
+  expect(await runCli(['import', csv, '--all', '--dry-run'])).toMatchObject({ json: { new: 1, known: 1 } })
 })
 
 test('each row may have its own reason', async () => {
   const csv = file('reasons.csv', 'Email,Type\nann@why.example,HardBounce\nbob@why.example,Spam complaint\n')
-  expect(await run(['import', csv, '--reason-column', 'type'])).toMatchObject({
+  expect(await runCli(['import', csv, '--reason-column', 'type'])).toMatchObject({
     json: { imported: 2, understood: { reasons: { column: 'Type', counts: { HardBounce: 1, 'Spam complaint': 1 } } } },
   })
   expect(await entriesOf('ann@why.example')).toMatchObject([{ reason: 'bounce' }])
@@ -216,21 +216,23 @@ test("addresses of the account's own domains are left out unless they are wanted
   const { domains } = (await api.call('GET', '/api/v1/domains')).json
   const own: string = domains[0].domain
   const list = file('own.txt', `info@${own.toUpperCase()}\nann@sub.${own}\n`)
-  const { json, exit } = await run(['import', list])
+  const { json, exit } = await runCli(['import', list])
   expect({ json, exit }).toMatchObject({ json: { imported: 1, understood: { own_domains: { [own]: 1 } } }, exit: 'ok' })
   expect(progress[0]).toContain(`left out, because the account sends from their domains: 1 of ${own}`)
   expect(await entriesOf(`info@${own}`)).toEqual([])
-  expect(await run(['import', list, '--own-domains'])).toMatchObject({ json: { imported: 1, already_suppressed: 1 } })
-  await run(['suppression', 'remove', `info@${own}`])
+  expect(await runCli(['import', list, '--own-domains'])).toMatchObject({
+    json: { imported: 1, already_suppressed: 1 },
+  })
+  await runCli(['suppression', 'remove', `info@${own}`])
 })
 
 test('a line of several addresses is imported in a list, and named in a table', async () => {
-  expect(await run(['import', file('several.txt', 'a@several.example; b@several.example\n')])).toMatchObject({
+  expect(await runCli(['import', file('several.txt', 'a@several.example; b@several.example\n')])).toMatchObject({
     json: { imported: 2 },
     exit: 'ok',
   })
   const table = file('several.csv', 'email,name\nc@several.example; d@several.example,C\ne@several.example,E\n')
-  expect(await run(['import', table])).toMatchObject({
+  expect(await runCli(['import', table])).toMatchObject({
     json: { imported: 1, errors: [{ line: 2, email: 'several addresses: c@several.example; d@several.example' }] },
     exit: 'failed',
   })
@@ -238,13 +240,16 @@ test('a line of several addresses is imported in a list, and named in a table', 
 
 test('a file that does not exist or is a folder is a usage error', async () => {
   for (const path of [join(folder, 'none'), folder]) {
-    await expect(run(['import', path])).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(path) })
+    await expect(runCli(['import', path])).rejects.toMatchObject({
+      exit: 'usage',
+      message: expect.stringContaining(path),
+    })
   }
 })
 
 test('an import with an unknown reason imports nothing', async () => {
   const list = file('refused.txt', 'ann@refused.example')
-  await expect(run(['import', list, '--reason', 'because'])).rejects.toMatchObject({
+  await expect(runCli(['import', list, '--reason', 'because'])).rejects.toMatchObject({
     exit: 'usage',
     message: expect.stringContaining('Allowed choices are bounce, complaint, import, manual'),
   })
@@ -253,47 +258,49 @@ test('an import with an unknown reason imports nothing', async () => {
 
 test('an address is added, listed and removed, for the account or for a tenant', async () => {
   const email = 'Odd+tag/x@one.example'
-  expect(await run(['suppression', 'add', email])).toMatchObject({ text: 'odd+tag/x@one.example is suppressed.' })
-  await run(['suppression', 'add', email, '--tenant', 'acme', '--reason', 'complaint'])
-  const list = (await run(['suppression', 'list', '--email', email])).text
+  expect(await runCli(['suppression', 'add', email])).toMatchObject({ text: 'odd+tag/x@one.example is suppressed.' })
+  await runCli(['suppression', 'add', email, '--tenant', 'acme', '--reason', 'complaint'])
+  const list = (await runCli(['suppression', 'list', '--email', email])).text
   expect(list).toMatch(/odd\+tag\/x@one\.example +tenant acme +complaint +- +- +-\n.* account +manual/)
-  await run(['suppression', 'remove', email])
+  await runCli(['suppression', 'remove', email])
   expect(await entriesOf(email)).toMatchObject([{ scope: 'tenant' }])
-  await run(['suppression', 'remove', email, '--tenant', 'acme'])
-  await expect(run(['suppression', 'remove', email])).rejects.toMatchObject({ exit: 'not_found' })
-  expect((await run(['suppression', 'list', '--email', email])).text).toBe('No entry matches.')
+  await runCli(['suppression', 'remove', email, '--tenant', 'acme'])
+  await expect(runCli(['suppression', 'remove', email])).rejects.toMatchObject({ exit: 'not_found' })
+  expect((await runCli(['suppression', 'list', '--email', email])).text).toBe('No entry matches.')
 })
 
 test('a list names the cursor of the next page', async () => {
-  for (const name of ['a', 'b']) await run(['suppression', 'add', `${name}@page.example`, '--tenant', 'page'])
-  const { json, text } = await run(['suppression', 'list', '--tenant', 'page', '--limit', '1'])
+  for (const name of ['a', 'b']) await runCli(['suppression', 'add', `${name}@page.example`, '--tenant', 'page'])
+  const { json, text } = await runCli(['suppression', 'list', '--tenant', 'page', '--limit', '1'])
   const { next_cursor: cursor } = json as { next_cursor: string }
   expect(text).toContain(`b@page.example`)
   expect(text).toContain(`More: --cursor ${cursor}`)
-  const next = await run(['suppression', 'list', '--tenant', 'page', '--limit', '1', '--cursor', cursor])
+  const next = await runCli(['suppression', 'list', '--tenant', 'page', '--limit', '1', '--cursor', cursor])
   expect(next.text).toContain('a@page.example')
   expect(next.text).not.toContain('More')
 })
 
 test('an operator suppresses an address for all accounts, and removes it again', async () => {
-  await run(['suppression', 'add', 'Abuse@Bücher.example', '--global'])
+  await runCli(['suppression', 'add', 'Abuse@Bücher.example', '--global'])
   const email = 'abuse@xn--bcher-kva.example'
   expect(await entriesOf(email)).toMatchObject([{ scope: 'global', reason: 'manual' }])
-  await expect(run(['suppression', 'remove', email])).rejects.toMatchObject({
+  await expect(runCli(['suppression', 'remove', email])).rejects.toMatchObject({
     exit: 'not_found',
     message: expect.stringContaining('global'),
   })
-  expect((await run(['suppression', 'remove', email, '--global'])).text).toBe(`Removed ${email} for all accounts.`)
-  await expect(run(['suppression', 'remove', email, '--global'])).rejects.toMatchObject({ exit: 'not_found' })
-  await expect(run(['suppression', 'add', 'x', '--global'])).rejects.toMatchObject({ exit: 'usage' })
-  await expect(run(['suppression', 'add', email, '--global', '--tenant', 'a'])).rejects.toMatchObject({ exit: 'usage' })
+  expect((await runCli(['suppression', 'remove', email, '--global'])).text).toBe(`Removed ${email} for all accounts.`)
+  await expect(runCli(['suppression', 'remove', email, '--global'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['suppression', 'add', 'x', '--global'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['suppression', 'add', email, '--global', '--tenant', 'a'])).rejects.toMatchObject({
+    exit: 'usage',
+  })
 })
 
 test('a dry run counts what an import would do, also over several requests, and imports nothing', async () => {
-  await run(['suppression', 'add', 'known@preview.example'])
+  await runCli(['suppression', 'add', 'known@preview.example'])
   const lines = Array.from({ length: 10_001 }, (_, i) => `${i}@preview.example`)
   const list = file('preview.txt', ['known@preview.example', 'nobody', ...lines, '0@PREVIEW.example'].join('\n'))
-  const { json, text, exit } = await run(['import', list, '--dry-run'])
+  const { json, text, exit } = await runCli(['import', list, '--dry-run'])
   expect(json).toEqual({
     ...{ new: 10_001, known: 2, invalid: 1, total: 10_004 },
     first_new: lines.slice(0, 10),
@@ -308,15 +315,15 @@ test('a dry run counts what an import would do, also over several requests, and 
 })
 
 test('an import of several requests is undone as one', async () => {
-  await run(['suppression', 'add', '5@undo.example'])
+  await runCli(['suppression', 'add', '5@undo.example'])
   const lines = Array.from({ length: 10_001 }, (_, i) => `${i}@undo.example`)
-  const { json } = await run(['import', file('undo.txt', lines.join('\n'))])
+  const { json } = await runCli(['import', file('undo.txt', lines.join('\n'))])
   const { import_id } = json as { import_id: string }
-  expect(await run(['suppression', 'undo', import_id])).toMatchObject({
+  expect(await runCli(['suppression', 'undo', import_id])).toMatchObject({
     json: { removed: 10_000, restored: 0 },
     text: '10000 removed, 0 put back as they were.',
   })
   expect(await entriesOf('10000@undo.example')).toEqual([])
   expect(await entriesOf('5@undo.example')).toMatchObject([{ reason: 'manual' }])
-  await expect(run(['suppression', 'undo', import_id])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['suppression', 'undo', import_id])).rejects.toMatchObject({ exit: 'not_found' })
 })

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { followEvents } from '../../cli/follow-events.ts'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -25,12 +25,12 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const textOf = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await runCli(args)).text
 const missing = { exit: 'not_found', message: expect.stringContaining('has no webhook endpoint') }
 
 test('an endpoint is set, its secret shown once, tested, rotated and deleted', async () => {
-  await expect(run(['webhook', 'get'])).rejects.toMatchObject(missing)
-  const set = await run(['webhook', 'set', receiver.url])
+  await expect(runCli(['webhook', 'get'])).rejects.toMatchObject(missing)
+  const set = await runCli(['webhook', 'set', receiver.url])
   expect(set.json).toMatchObject({ url: receiver.url, secret: expect.stringMatching(/^whsec_/) })
   const { secret } = set.json as { secret: string }
   const all = 'email.delivery: delivered, bounced, rejected'
@@ -46,12 +46,12 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
     `${receiver.url}\n  ${endpoint_id}\n  ${chosen}\n  0 attempts acknowledged and 0 failed in 24 hours`,
   )
 
-  expect(await run(['webhook', 'test'])).toMatchObject({
+  expect(await runCli(['webhook', 'test'])).toMatchObject({
     text: expect.stringMatching(/^The endpoint acknowledged the test event with 200\. \(acked, \d+ ms\)$/),
     exit: 'ok',
   })
   receiver.script = { status: 418, body: 'a "teapot"' }
-  expect(await run(['webhook', 'test'])).toMatchObject({
+  expect(await runCli(['webhook', 'test'])).toMatchObject({
     text: expect.stringMatching(
       /^The endpoint responded with 418\. Only 200 .* \(not_200, \d+ ms\)\n {2}Its response begins "a \\"teapot\\""$/,
     ),
@@ -64,23 +64,23 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   expect(rotated).not.toContain(secret)
   expect(await textOf('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
   expect(await textOf('webhook', 'delete')).toBe('Deleted. Events are no longer sent to this endpoint.')
-  await expect(run(['webhook', 'delete'])).rejects.toMatchObject(missing)
+  await expect(runCli(['webhook', 'delete'])).rejects.toMatchObject(missing)
 })
 
 test('the message about a refused URL is that of the service', async () => {
-  await expect(run(['webhook', 'set', 'ftp://example.com'])).rejects.toMatchObject({
+  await expect(runCli(['webhook', 'set', 'ftp://example.com'])).rejects.toMatchObject({
     exit: 'failed',
     message: expect.stringContaining('url must begin with https://'),
   })
-  await expect(run(['webhook', 'set', receiver.url, '--events', 'email.opened'])).rejects.toMatchObject({
+  await expect(runCli(['webhook', 'set', receiver.url, '--events', 'email.opened'])).rejects.toMatchObject({
     exit: 'usage',
     message: expect.stringContaining('Allowed choices are email.delivery, email.feedback'),
   })
-  await expect(run(['webhook', 'set'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(runCli(['webhook', 'set'])).rejects.toMatchObject({ exit: 'usage' })
 })
 
 test('an event shows its dispatches and attempts, and is replayed by its id or with its message', async () => {
-  await run(['webhook', 'set', receiver.url])
+  await runCli(['webhook', 'set', receiver.url])
   const { message_id } = (await api.send()).json
   const { event_id } = (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0]
   const attempt = (shown: string, number: number) =>
@@ -110,7 +110,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
     /0 attempts acknowledged and 1 failed.*\n {2}1 failed since .*never.*\n/,
   )
 
-  const replayed = await run(['replay', event_id])
+  const replayed = await runCli(['replay', event_id])
   expect(replayed.json).toMatchObject({ replayed: true, event_id, message_id })
   const { dispatch_id: replay } = replayed.json as { dispatch_id: string }
   expect(replayed.text).toMatch(new RegExp(`^${event_id}: ${replay} to whk_\\w+, accepted at \\S+Z$`))
@@ -119,7 +119,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
     new RegExp(`${replay} \\(replay, to whk_\\w+\\): acknowledged\n {4}attempt 1 .*acked.*\n {4}http://temporal.test/`),
   )
   expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}yes, 2 +msg_/)
-  expect((await run(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
+  expect((await runCli(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
 })
 
 test('an invalid id, or filters beside an id, are usage errors', async () => {
@@ -135,9 +135,9 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
     ['events', '--after', 'begin'],
     ['events', '--requests'],
   ]) {
-    await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
+    await expect(runCli(args)).rejects.toMatchObject({ exit: 'usage' })
   }
-  await expect(run(['events', 'evt_1'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(runCli(['events', 'evt_1'])).rejects.toMatchObject({ exit: 'not_found' })
 })
 
 test('events are found by tag and kind, and feedback shows what was reported', async () => {
@@ -145,14 +145,14 @@ test('events are found by tag and kind, and feedback shows what was reported', a
   const keep = createFeedback({ db: api.world.db, clock: api.world.clock })
   const returnPath = { messageId: parsePublicId('msg', message_id)!, position: 0 }
   await keep(returnPath, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
-  const { json, text } = await run(['events', '--tag', 'orders', '--event', 'email.feedback'])
+  const { json, text } = await runCli(['events', '--tag', 'orders', '--event', 'email.feedback'])
   expect(json).toMatchObject({ events: [{ message_id, event: 'email.feedback' }] })
   expect(text).toMatch(/ delivered, complaint {2}- +ann@example\.net /)
   const [{ event_id }] = (json as { events: { event_id: string }[] }).events as [{ event_id: string }]
   const shown = await textOf('events', event_id)
   expect(shown).toContain(`${event_id}: ann@example.net delivered, complaint\n`)
   expect(shown).toContain(`, message ${message_id}, tag orders\n  the report says abuse`)
-  await expect(run(['events', '--event', 'email.opened'])).rejects.toMatchObject({
+  await expect(runCli(['events', '--event', 'email.opened'])).rejects.toMatchObject({
     message: expect.stringContaining('Allowed choices are email.delivery, email.feedback'),
   })
 })
@@ -160,7 +160,7 @@ test('events are found by tag and kind, and feedback shows what was reported', a
 test('events are found by tenant, by time and by whether the send was a dry run', async () => {
   const { message_id } = (await api.send({ to: 'cy@example.net', tenant_id: 'tenant_of_events' })).json
   const found = async (...filters: string[]) => {
-    const { json } = await run(['events', '--message', message_id, ...filters])
+    const { json } = await runCli(['events', '--message', message_id, ...filters])
     return (json as { events: unknown[] }).events.length
   }
   expect(await found('--tenant', 'tenant_of_events', '--live', '--from', '2020-01-31')).toBe(1)
@@ -182,7 +182,7 @@ test('complaints are followed without the late bounces, from the oldest on', asy
   } as const
   await keep(returnPath, { kind: 'bounce', failures: [failure] })
   await keep(returnPath, { kind: 'complaint', type: 'abuse', ...address })
-  const { rest } = await run([
+  const { rest } = await runCli([
     'events',
     '--follow',
     '--after',
@@ -225,15 +225,15 @@ test('events are followed as they are stored, each once, by their filters', asyn
   for (const tag of ['other', 'followed', 'followed']) await send(tag)
   const followed = sent.slice(sent.indexOf(firstId))
   expect([firstId, ...(await nextIds(followed.length - 1))]).toEqual(followed)
-  const { rest, text } = await run(['events', '--follow'])
+  const { rest, text } = await runCli(['events', '--follow'])
   expect(text).toBe('Following events. Press Ctrl+C to stop.')
   expect(rest).toBeDefined()
 })
 
 test('several endpoints are added, listed, changed and deleted by their ids', async () => {
-  await run(['webhook', 'delete'])
+  await runCli(['webhook', 'delete'])
   const note = ['--description', 'warehouse', '--tags', 'a', 'b', '--tenants', 't', '--domains', 'example.test']
-  const added = await run(['webhook', 'add', `${receiver.url}/warehouse`, ...note, '--disabled'])
+  const added = await runCli(['webhook', 'add', `${receiver.url}/warehouse`, ...note, '--disabled'])
   const { endpoint_id, secret } = added.json as { endpoint_id: string; secret: string }
   expect(added.text).toContain(secret)
   expect(await textOf('webhook', 'list')).toBe(
@@ -249,7 +249,7 @@ test('several endpoints are added, listed, changed and deleted by their ids', as
   const changed = await textOf('webhook', 'change', endpoint_id, '--all-tags', '--enable', '--description', '')
   expect(changed).not.toMatch(/ warehouse\n|disabled|tags/)
   expect(changed).toContain('tenants t')
-  expect(await run(['webhook', 'test', endpoint_id])).toMatchObject({ exit: 'ok' })
+  expect(await runCli(['webhook', 'test', endpoint_id])).toMatchObject({ exit: 'ok' })
   expect(await textOf('webhook', 'rotate', endpoint_id)).toContain('The new secret is whsec_')
   expect(await textOf('webhook', 'delete', endpoint_id)).toContain('Deleted.')
   expect(await textOf('webhook', 'list')).toBe('There is no endpoint. Add one: verdict webhook add <url>')

@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs'
 import type { DescEnum } from '@bufbuild/protobuf'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { expect, test } from 'vitest'
-import { emails } from '../../cli/email-list.ts'
-import { type StoredEvent, statusOf } from '../../cli/event-text.ts'
-import { events } from '../../cli/events.ts'
-import { PHASES as EXPLAINED_PHASES, explain } from '../../cli/explain.ts'
-import { suppression } from '../../cli/suppression.ts'
-import { webhook } from '../../cli/webhook.ts'
+import { emailsCommand } from '../../cli/email-list.ts'
+import { type PrintedEvent, statusOf } from '../../cli/event-text.ts'
+import { eventsCommand } from '../../cli/events.ts'
+import { PHASES as EXPLAINED_PHASES, explainCommand } from '../../cli/explain.ts'
+import { suppressionCommand } from '../../cli/suppression.ts'
+import { webhookCommand } from '../../cli/webhook.ts'
 import type { Event } from '../../client/gen/contract.ts'
 import type { WebhookEvent } from '../../client/verify-webhook.ts'
-import { EVENT_KINDS as SHOWN_KINDS } from '../../dashboard/events/event-kinds.ts'
+import { EVENT_KIND_NAMES as SHOWN_KINDS } from '../../dashboard/events/event-kinds.ts'
 import { stepsOf } from '../../dashboard/messages/conversation-steps.ts'
 import { sentenceOf } from '../../dashboard/messages/sentences.ts'
-import { TROUBLES as SHOWN_TROUBLES } from '../../dashboard/settings/notifications/words.ts'
-import { KINDS as SHOWN_EVIDENCE } from '../../dashboard/suppressions/evidence-words.ts'
+import { TROUBLE_WORDS } from '../../dashboard/settings/notifications/words.ts'
+import { EVIDENCE_KIND_WORDS as SHOWN_EVIDENCE } from '../../dashboard/suppressions/evidence-words.ts'
 import { contractComments } from '../../dev/openapi/contract.ts'
 import { openApiDocument } from '../../dev/openapi/document.ts'
 import { TroubleKindSchema } from '../../gen/verdict/admin/v1/notifications_pb.ts'
@@ -114,8 +114,8 @@ test('the kinds of events are the same everywhere', () => {
     'the events of the Python client': found(python, /^ {4}event: Literal\["(email\.\w+)"\]/gm),
     'the webhooks of the Python client': pythonWebhookKinds(),
     'the dashboard': SHOWN_KINDS.map(({ kind }) => kind),
-    ...choicesOf(events(print), 'event'),
-    ...choicesOf(webhook(print), 'events'),
+    ...choicesOf(eventsCommand(print), 'event'),
+    ...choicesOf(webhookCommand(print), 'events'),
     'docs/webhooks.md': found(guide('webhooks'), KIND),
   })
 })
@@ -130,7 +130,7 @@ function pythonWebhookKinds(): string[] {
 }
 
 test('the command line does not show an event of an unknown kind as an outcome', () => {
-  const stored = { event: 'email.later', status: 'delivered' } as StoredEvent
+  const stored = { event: 'email.later', status: 'delivered' } as PrintedEvent
   expect(statusOf(stored)).toBe('delivered, email.later')
 })
 
@@ -152,8 +152,8 @@ test('the reasons are the same everywhere', () => {
       const { what } = sentenceOf({ status: DeliveryStatus.BOUNCED, reason, inDoubt: false } as RecipientOutcome)
       return what !== of(DeliveryStatus.BOUNCED)
     }),
-    ...choicesOf(emails(print), 'reason'),
-    ...choicesOf(events(print), 'reason'),
+    ...choicesOf(emailsCommand(print), 'reason'),
+    ...choicesOf(eventsCommand(print), 'reason'),
   })
   expectEverywhere(bounces, {
     'mail/smtp': BOUNCE_REASONS,
@@ -184,7 +184,7 @@ test('the phases of a conversation are the same everywhere', () => {
     'the dashboard': steps.map(({ phase }) => shortNames(SmtpPhaseSchema)[phase - 1]!),
     'verdict explain': [...EXPLAINED_PHASES.filter((phase) => phase !== 'late'), ...WITHOUT_REPLY],
   })
-  expect(choicesOf(explain(print), 'phase')).toEqual({ 'verdict explain --phase': EXPLAINED_PHASES })
+  expect(choicesOf(explainCommand(print), 'phase')).toEqual({ 'verdict explain --phase': EXPLAINED_PHASES })
 })
 
 test('the kinds of evidence are the same everywhere', () => {
@@ -192,10 +192,10 @@ test('the kinds of evidence are the same everywhere', () => {
   expectEverywhere(kinds, {
     ...ofEnum(EvidenceKindSchema),
     'the dashboard': SHOWN_EVIDENCE.map(([, name]) => name),
-    'verdict suppression list --kind': choicesOf(suppression(print), 'kind')['verdict list --kind']!,
+    'verdict suppression list --kind': choicesOf(suppressionCommand(print), 'kind')['verdict list --kind']!,
     'docs/suppression.md': kinds.filter((word) => guide('suppression').includes(`| \`${word}\``)),
   })
-  expect(choicesOf(suppression(print), 'kind')['verdict lift --kind']).toEqual(KINDS)
+  expect(choicesOf(suppressionCommand(print), 'kind')['verdict lift --kind']).toEqual(KINDS)
 })
 
 test('what decides is the same everywhere', () => {
@@ -220,7 +220,7 @@ test('the kinds of trouble are the same everywhere', () => {
   expectEverywhere(TROUBLE_KINDS, {
     'the contract': shortNames(TroubleKindSchema),
     'the SQL of troubles': TROUBLE_KINDS.filter((kind) => TROUBLES.includes(`'${kind}'`)),
-    'the dashboard': SHOWN_TROUBLES.map(([kind]) => shortNames(TroubleKindSchema)[kind - 1]!),
+    'the dashboard': TROUBLE_WORDS.map(([kind]) => shortNames(TroubleKindSchema)[kind - 1]!),
   })
   expectEverywhere(NOTICE_KINDS, {
     'docs/metrics.md': NOTICE_KINDS.filter((kind) => guide('metrics').includes(`\`${kind}\``)),

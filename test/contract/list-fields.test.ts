@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import type { DescFile } from '@bufbuild/protobuf'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { expect, test } from 'vitest'
-import { domains } from '../../cli/domains.ts'
-import { emails } from '../../cli/email-list.ts'
-import { events } from '../../cli/events.ts'
-import { refusedSends } from '../../cli/refused-sends.ts'
-import { suppression } from '../../cli/suppression.ts'
-import { webhook } from '../../cli/webhook.ts'
+import { domainsCommand } from '../../cli/domains.ts'
+import { emailsCommand } from '../../cli/email-list.ts'
+import { eventsCommand } from '../../cli/events.ts'
+import { refusedSendsCommand } from '../../cli/refused-sends.ts'
+import { suppressionCommand } from '../../cli/suppression.ts'
+import { webhookCommand } from '../../cli/webhook.ts'
 
 // Every field of a list of the public contract is an option of the command that prints the list. The lists of the
 // dashboard alone are not here: their calls need a session, which the command line does not have.
@@ -24,20 +24,20 @@ interface Covered {
 }
 
 const COMMANDS: Record<string, Covered> = {
-  ListDomainsRequest: { command: subcommand(domains(print), 'list') },
-  ListEmailsRequest: { command: emails(print) },
-  ListRefusedSendsRequest: { command: refusedSends(print) },
-  ListEventsRequest: { command: events(print) },
+  ListDomainsRequest: { command: subcommand(domainsCommand(print), 'list') },
+  ListEmailsRequest: { command: emailsCommand(print) },
+  ListRefusedSendsRequest: { command: refusedSendsCommand(print) },
+  ListEventsRequest: { command: eventsCommand(print) },
   ListChangesRequest: {
     // With --follow.
-    command: events(print),
+    command: eventsCommand(print),
     without: {
       wait_s: 'the command chooses how long each of its calls waits for new events',
       limit: 'the command prints all events, and chooses how many each of its calls gets',
     },
   },
-  ListEndpointsRequest: { command: subcommand(webhook(print), 'list') },
-  SuppressionServiceListRequest: { command: subcommand(suppression(print), 'list') },
+  ListEndpointsRequest: { command: subcommand(webhookCommand(print), 'list') },
+  SuppressionServiceListRequest: { command: subcommand(suppressionCommand(print), 'list') },
 }
 
 /** Options with another name than their field. */

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DescFile, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { run as verdict } from '../../cli/run.ts'
+import { runCli as verdict } from '../../cli/run.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
 import { type Api, startApi } from '../services/api.ts'
 

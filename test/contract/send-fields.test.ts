@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type DescField, toJson } from '@bufbuild/protobuf'
 import { FieldOptionsSchema } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
-import { send } from '../../cli/emails.ts'
+import { sendCommand } from '../../cli/emails.ts'
 import { BatchItemSchema, GetEmailResponseSchema, SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 
 // A new field of a send is complete only when it is everywhere. CONTRIBUTING.md lists every file.
@@ -56,7 +56,7 @@ test('every field of a send comes back in Get email', () => {
 const OPTIONS: Record<string, string> = { headers: 'header', attachments: 'attach', tenant_id: 'tenant' }
 
 test('every field of a send is an option of the command line', () => {
-  const options = send(() => {}).options.map(({ long }) => long)
+  const options = sendCommand(() => {}).options.map(({ long }) => long)
   const expected = REQUEST_FIELDS.map((name) => `--${(OPTIONS[name] ?? name).replaceAll('_', '-')}`)
   expect(expected.filter((option) => !options.includes(option))).toEqual([])
 })

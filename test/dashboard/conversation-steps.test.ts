@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
-import { phaseLength, spanOf, stepsOf } from '../../dashboard/messages/conversation-steps.ts'
+import { conversationSpan, phaseLength, stepsOf } from '../../dashboard/messages/conversation-steps.ts'
 import { SmtpEvidenceSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 const evidence = (init: MessageInitShape<typeof SmtpEvidenceSchema>) => create(SmtpEvidenceSchema, init)
@@ -32,8 +32,14 @@ test('a lost reply belongs to the final dot', () => {
 })
 
 test('what is in no phase went into checks and waiting', () => {
-  expect(spanOf(evidence({ durationMs: 100, timings: { dns: 10, connect: 30 } }))).toEqual({ totalMs: 100, restMs: 60 })
-  expect(spanOf(evidence({ durationMs: 39, timings: { dns: 10, connect: 30 } }))).toEqual({ totalMs: 40, restMs: 0 })
+  expect(conversationSpan(evidence({ durationMs: 100, timings: { dns: 10, connect: 30 } }))).toEqual({
+    totalMs: 100,
+    restMs: 60,
+  })
+  expect(conversationSpan(evidence({ durationMs: 39, timings: { dns: 10, connect: 30 } }))).toEqual({
+    totalMs: 40,
+    restMs: 0,
+  })
 })
 
 test('short phases are shown to a tenth of a millisecond, long ones in seconds', () => {

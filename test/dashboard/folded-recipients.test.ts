@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countsOf, foldedRecipients } from '../../dashboard/messages/folded-recipients.ts'
+import { foldedRecipients, outcomeCounts } from '../../dashboard/messages/folded-recipients.ts'
 import { type Feedback, FeedbackSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 
@@ -31,5 +31,5 @@ test('every recipient is shown or folded, failed ones first, and at most ten row
 
 test('a button says who is folded', () => {
   const folded = [recipient('a@x.test', BOUNCED), recipient('b@x.test', DELIVERED), recipient('c@x.test', DELIVERED)]
-  expect(countsOf(folded)).toBe('1 bounced and 2 delivered')
+  expect(outcomeCounts(folded)).toBe('1 bounced and 2 delivered')
 })

@@ -2,8 +2,8 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
 import { failureToneOf } from '../../dashboard/attempts/endpoint-health.ts'
-import { healthOf } from '../../dashboard/overview/health.ts'
-import { type Checks, faultsOf } from '../../dashboard/overview/readiness.ts'
+import { findingsOf } from '../../dashboard/overview/health.ts'
+import { faultsOf, type ReadinessChecks } from '../../dashboard/overview/readiness.ts'
 import { GetOverviewResponseSchema } from '../../gen/verdict/admin/v1/overview_pb.ts'
 
 test.for([
@@ -22,7 +22,7 @@ test.for([
 
 const NOW = Date.UTC(2026, 10, 22, 12)
 const shown = (failedSince: number, acknowledgedMsAgo?: number) =>
-  healthOf(
+  findingsOf(
     create(GetOverviewResponseSchema, {
       endpoints: [
         {
@@ -59,7 +59,7 @@ test.for([
   ['', 'Microsoft (Outlook) refuses your mail.'],
 ])('the overview says first what of ours a provider names: "%s"', ([names, sentence]) => {
   const refusing = { provider: 'microsoft', emails: 211, blocked: 109, reply: 'on our block list (S3140)', names }
-  const [finding] = healthOf(create(GetOverviewResponseSchema, { refusingProviders: [refusing] }), {}, NOW)
+  const [finding] = findingsOf(create(GetOverviewResponseSchema, { refusingProviders: [refusing] }), {}, NOW)
   expect(finding).toMatchObject({
     tone: 'error',
     sentence: `${sentence} It blocked 109 of 211 emails in the last hour.`,
@@ -70,7 +70,7 @@ test.for([
 })
 
 const withQuota = (used: number) =>
-  healthOf(
+  findingsOf(
     create(GetOverviewResponseSchema, {
       quota: { quota: 3_000, used, endsAt: timestampFromMs(Date.UTC(2026, 11, 1)) },
     }),
@@ -88,7 +88,7 @@ test('the overview warns from 80 % of the quota on, and says when the month ends
 
 const READY = { database: 'ok', migrations: 'ok', temporal: 'ok', worker: 'polling' }
 
-test.each<[fault: Checks, words: string[]]>([
+test.each<[fault: ReadinessChecks, words: string[]]>([
   [
     { worker: 'none' },
     ['No worker runs.', 'Mail is sent', 'Retries, replays and checks of domains wait', 'npm run worker'],
@@ -99,7 +99,7 @@ test.each<[fault: Checks, words: string[]]>([
   [{ migrations: 'unreleased' }, ['An unreleased version of Verdict made the database.', 'restores a back-up']],
   [{ database: 'failing', migrations: 'unknown' }, ['The database does not respond.', 'No mail is sent']],
 ])('of %j the overview says what goes on, what waits, and what the operator does', (fault, words) => {
-  const [finding, ...others] = healthOf(create(GetOverviewResponseSchema), { ...READY, ...fault }, NOW)
+  const [finding, ...others] = findingsOf(create(GetOverviewResponseSchema), { ...READY, ...fault }, NOW)
   expect(finding!.tone).toBe('error')
   for (const part of [...words, 'Your operator']) expect(finding!.sentence).toContain(part)
   expect(others).toEqual([])

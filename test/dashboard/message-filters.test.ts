@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
 import { readFilters } from '../../dashboard/lists/read-filters.ts'
-import { DOUBTFUL, MESSAGE_FILTERS, MESSAGE_PARAMETERS, requestOf } from '../../dashboard/messages/message-filters.ts'
+import {
+  DOUBTFUL,
+  MESSAGE_FILTERS,
+  MESSAGE_PARAMETERS,
+  messagesRequest,
+} from '../../dashboard/messages/message-filters.ts'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 test('the address of the page becomes the request', () => {
-  const request = requestOf({
+  const request = messagesRequest({
     recipient: 'ann@example.com',
     status: 'bounced',
     reason: 'mailbox_full',
@@ -33,13 +38,13 @@ test('the address of the page becomes the request', () => {
 })
 
 test('in doubt is a filter of its own, which a person finds among the statuses', () => {
-  expect(requestOf(DOUBTFUL)).toMatchObject({ inDoubt: true, status: undefined })
+  expect(messagesRequest(DOUBTFUL)).toMatchObject({ inDoubt: true, status: undefined })
   expect(readFilters(MESSAGE_FILTERS, { ...DOUBTFUL })).toEqual(DOUBTFUL)
-  expect(requestOf({ status: 'bounced' })).toMatchObject({ inDoubt: undefined, status: DeliveryStatus.BOUNCED })
+  expect(messagesRequest({ status: 'bounced' })).toMatchObject({ inDoubt: undefined, status: DeliveryStatus.BOUNCED })
 })
 
 test('an address without filters asks for everything', () => {
-  expect(Object.values(requestOf({})).every((value) => value === undefined)).toBe(true)
+  expect(Object.values(messagesRequest({})).every((value) => value === undefined)).toBe(true)
 })
 
 test('what is no value of a filter is left out, and said', () => {

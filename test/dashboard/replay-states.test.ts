@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { type Counts, shownReplay } from '../../dashboard/events/replay-states.ts'
+import { type ReplayCounts, stateOfReplay } from '../../dashboard/events/replay-states.ts'
 import { ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 
-const finished: Counts = { state: ReplayState.FINISHED, total: 10, dispatched: 10, acknowledged: 0, waiting: 0 }
+const finished: ReplayCounts = { state: ReplayState.FINISHED, total: 10, dispatched: 10, acknowledged: 0, waiting: 0 }
 
-test.for<[word: string, tone: string, counts: Partial<Counts>]>([
+test.for<[word: string, tone: string, counts: Partial<ReplayCounts>]>([
   ['Acknowledged', 'delivered', { acknowledged: 10 }],
   ['Retries wait', 'waiting', { acknowledged: 4, waiting: 6 }],
   ['Partly acknowledged', 'warning', { acknowledged: 4 }],
@@ -14,5 +14,5 @@ test.for<[word: string, tone: string, counts: Partial<Counts>]>([
   ['Finishing', 'waiting', { state: ReplayState.RUNNING, acknowledged: 10 }],
   ['No endpoint', 'error', { state: ReplayState.FAILED }],
 ])('a replay is shown as what the endpoint made of its events: %s', ([word, tone, counts]) => {
-  expect(shownReplay({ ...finished, ...counts })).toEqual({ word, tone })
+  expect(stateOfReplay({ ...finished, ...counts })).toEqual({ word, tone })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { scopesOf, sentenceOf } from '../../dashboard/settings/keys/scopes.ts'
+import { scopeSentence, scopesOf } from '../../dashboard/settings/keys/scopes.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 
 test('a key has the usual scopes, all that its kind can have, or those that were chosen', () => {
@@ -9,5 +9,5 @@ test('a key has the usual scopes, all that its kind can have, or those that were
 })
 
 test('each scope that can be chosen says what it allows', () => {
-  for (const scope of SCOPES_OF.live) expect(sentenceOf(scope), scope).not.toBe('')
+  for (const scope of SCOPES_OF.live) expect(scopeSentence(scope), scope).not.toBe('')
 })

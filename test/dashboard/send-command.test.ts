@@ -1,14 +1,14 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
-import { sendCommand } from '../../dashboard/messages/send-command.ts'
+import { commandOfSend } from '../../dashboard/messages/send-command.ts'
 import { GetEmailResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 type Email = MessageInitShape<typeof GetEmailResponseSchema>
 
 const sent = (email: Email) =>
-  sendCommand(
+  commandOfSend(
     create(GetEmailResponseSchema, { from: 'a@example.com', to: ['b@example.com'], ...email }),
     'https://x.test',
   )

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { replyOf } from '../../bench/verdicts/labelled.ts'
 import {
-  type Outcome,
   piecesOf,
+  type SentenceFacts,
   sentenceOf,
   sentenceOfMessage,
   sentenceOfReports,
@@ -13,16 +13,20 @@ import { ruleFor } from '../../mail/smtp/classify.ts'
 const { DELIVERED, BOUNCED, REJECTED } = DeliveryStatus
 const LATER_REASON = 99 as Reason
 
-const outcome = (change: Partial<Outcome>): Outcome => ({ email: 'ann@example.com', status: BOUNCED, ...change })
+const outcome = (change: Partial<SentenceFacts>): SentenceFacts => ({
+  email: 'ann@example.com',
+  status: BOUNCED,
+  ...change,
+})
 
-function shown(recipients: Outcome[], sandbox = false): string {
+function shown(recipients: SentenceFacts[], sandbox = false): string {
   const { sentence, about } = sentenceOfMessage(recipients, sandbox)
   return piecesOf([sentence.what, sentence.advice].filter(Boolean).join(' '), about.email)
     .map(({ text }) => text)
     .join('')
 }
 
-test.for<[Partial<Outcome>, string]>([
+test.for<[Partial<SentenceFacts>, string]>([
   [{ status: DELIVERED }, 'the mail server of example.com accepted the message for ann@example.com.'],
   [{ reason: Reason.MAILBOX_FULL }, 'the mailbox of ann@example.com is full. You can send it again later.'],
   [{ reason: Reason.MAILBOX_DOES_NOT_EXIST }, 'ann@example.com has no mailbox. Check the spelling'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { factsOf, report, view } from '../../cli/domain-text.ts'
+import { domainFacts, report, view } from '../../cli/domain-text.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import { findDomain, findDomainById } from '../../server/domains/domains.ts'
 import type { DnsServerForTests } from '../harness/dns.ts'
@@ -76,6 +76,6 @@ test('text that was stored before texts were cleaned does not reach the terminal
     checked_at: '2026-01-01T00:00:00Z',
   }
   const stored = { ...domain, checks: { SPF: old, RETURN_PATH: old, DMARC: old } }
-  expect(report(factsOf(stored)).replaceAll('\n', '')).not.toMatch(HOSTILE)
+  expect(report(domainFacts(stored)).replaceAll('\n', '')).not.toMatch(HOSTILE)
   expect(view(stored).records).toHaveLength(4)
 })

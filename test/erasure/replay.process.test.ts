@@ -1,7 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { run as verdict } from '../../cli/run.ts'
+import { runCli as verdict } from '../../cli/run.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'

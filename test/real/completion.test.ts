@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { run } from '../../cli/run.ts'
+import { runCli } from '../../cli/run.ts'
 
 // The completion scripts in Debian's zsh and fish. bash is in test/cli/completion.process.test.ts.
 
@@ -13,13 +13,13 @@ function linesOf(shell: string, script: string, args: string[]): string[] {
 
 /** What zsh's `_describe` is given for the last word. */
 async function offeredByZsh(line: string): Promise<string[]> {
-  const { text } = await run(['completion', 'zsh'])
+  const { text } = await runCli(['completion', 'zsh'])
   const stubs = `compdef() { }; _files() { }; _describe() { print -rl -- "\${found[@]}" }`
   return linesOf('zsh', `${stubs}\n${text}\nwords=("$@"); CURRENT=$#; _verdict`, ['zsh', ...line.split(' ')])
 }
 
 async function offeredByFish(line: string): Promise<string[]> {
-  const { text } = await run(['completion', 'fish'])
+  const { text } = await runCli(['completion', 'fish'])
   return linesOf('fish', `${text}\ncomplete -C ${JSON.stringify(line)}`, [])
 }
 

@@ -13,7 +13,7 @@ import { OutsideText } from '../../outside-text/outside-text.tsx'
 import { Ago } from '../../time/ago.tsx'
 import { actionWords } from './actions.ts'
 import styles from './audit.module.css'
-import { Change } from './change.tsx'
+import { AuditedChange } from './change.tsx'
 
 /** Who changed what in the account, for all but readers. */
 export function AuditPage() {
@@ -73,8 +73,8 @@ function AuditLog() {
 
 const COLUMNS: Column<AuditEntry>[] = [
   { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
-  { head: 'Who', cell: (entry) => <Actor entry={entry} /> },
-  { head: 'Change', wide: true, cell: (entry) => <Change entry={entry} /> },
+  { head: 'Who', cell: (entry) => <ActorCell entry={entry} /> },
+  { head: 'Change', wide: true, cell: (entry) => <AuditedChange entry={entry} /> },
 ]
 
 const ACTOR_WORDS: Record<ActorKind, string> = {
@@ -85,7 +85,7 @@ const ACTOR_WORDS: Record<ActorKind, string> = {
   [ActorKind.STRANGER]: '',
 }
 
-function Actor({ entry }: { entry: AuditEntry }) {
+function ActorCell({ entry }: { entry: AuditEntry }) {
   return (
     <div>
       {entry.actorKind === ActorKind.STRANGER ? 'Not signed in' : <OutsideText text={entry.actorName} line />}

@@ -4,12 +4,12 @@ import { entryWords } from './actions.ts'
 import styles from './audit.module.css'
 import { type ChangedField, changedFields } from './field-words.ts'
 
-type Fields = Record<string, unknown>
+type ChangedFields = Record<string, unknown>
 
 /** What was done, and each changed field with its value before and after. */
-export function Change({ entry: { action, target, ...entry } }: { entry: AuditEntry }) {
-  const before = fieldsOf(entry.before)
-  const after = fieldsOf(entry.after)
+export function AuditedChange({ entry: { action, target, ...entry } }: { entry: AuditEntry }) {
+  const before = parsedFields(entry.before)
+  const after = parsedFields(entry.after)
   const fields = changedFields(action, before, after)
   return (
     <div>
@@ -43,7 +43,7 @@ function ChangedWords({ name, before, after }: ChangedField) {
   )
 }
 
-function fieldsOf(json: string | undefined): Fields {
+function parsedFields(json: string | undefined): ChangedFields {
   const value: unknown = json === undefined ? {} : JSON.parse(json)
-  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+  return typeof value === 'object' && value !== null ? (value as ChangedFields) : {}
 }

@@ -1,10 +1,10 @@
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { ROLE_WORDS } from '../../account/account.ts'
-import { EVENT_KINDS } from '../../events/event-kinds.ts'
+import { EVENT_KIND_NAMES } from '../../events/event-kinds.ts'
 import { countOf } from '../../numbers/quantities.ts'
 import { minuteOf } from '../../time/times.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+type ChangedFields = Readonly<Record<string, unknown>>
 
 /** Fields whose names are not words. Others are shown with spaces: `already_suppressed` is "already suppressed". */
 const NAMES: Record<string, string> = {
@@ -24,7 +24,7 @@ const NAMES: Record<string, string> = {
 /** Values that the pages name by other words. */
 const WORDS: Record<string, Record<string, string>> = {
   role: Object.fromEntries(Object.entries(Role).map(([name, role]) => [name.toLowerCase(), ROLE_WORDS[role]])),
-  events: Object.fromEntries(EVENT_KINDS.map(({ kind, events }) => [kind, events])),
+  events: Object.fromEntries(EVENT_KIND_NAMES.map(({ kind, events }) => [kind, events])),
 }
 
 /** The field of an action that the words of its entry already say. */
@@ -38,7 +38,7 @@ export interface ChangedField {
 }
 
 /** The fields of a change in words. A field that has no value before and after is left out. */
-export function changedFields(action: string, before: Fields, after: Fields): ChangedField[] {
+export function changedFields(action: string, before: ChangedFields, after: ChangedFields): ChangedField[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return names.flatMap((name) => {
     if (IN_ENTRY_WORDS[action] === name) return []
@@ -62,12 +62,12 @@ function valueWords(name: string, value: unknown): string | undefined {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'number') return countOf(value)
   if (Array.isArray(value)) return value.map((one) => valueWords(name, one)).join(', ') || undefined
-  if (typeof value === 'object') return fieldsInWords(value as Fields)
+  if (typeof value === 'object') return fieldsInWords(value as ChangedFields)
   const text = String(value)
   return name.endsWith('_at') && !Number.isNaN(Date.parse(text)) ? minuteOf(Date.parse(text)) : text
 }
 
-function fieldsInWords(fields: Fields): string | undefined {
+function fieldsInWords(fields: ChangedFields): string | undefined {
   const parts = Object.entries(fields).map(([name, value]) => [nameWords(name), valueWords(name, value)])
   return parts.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`])).join(', ') || undefined
 }

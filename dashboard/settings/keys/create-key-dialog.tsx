@@ -2,7 +2,7 @@ import { useState } from 'react'
 import type { CreateKeyResponse, ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { Dialog } from '../../dialog/dialog.tsx'
 import { CreateKeyForm } from './create-key-form.tsx'
-import { NewKey } from './new-key.tsx'
+import { CreatedKey } from './new-key.tsx'
 
 /** Creates a key, and then shows it once. */
 export function CreateKeyDialog({ list, onClose }: { list: ListKeysResponse; onClose(): void }) {
@@ -18,7 +18,7 @@ export function CreateKeyDialog({ list, onClose }: { list: ListKeysResponse; onC
       closeOnEscape={!created}
     >
       {created ? (
-        <NewKey created={created} onDone={onClose} />
+        <CreatedKey created={created} onDone={onClose} />
       ) : (
         <CreateKeyForm list={list} onCreated={setCreated} onCancel={onClose} />
       )}

@@ -8,7 +8,7 @@ import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
 import styles from './keys.module.css'
-import { ACCESSES, type Access, scopesOf, sentenceOf, USUAL_SCOPES } from './scopes.ts'
+import { ACCESSES, type Access, scopeSentence, scopesOf, USUAL_SCOPES } from './scopes.ts'
 
 const EXPIRIES = [
   { value: '', label: 'Never' },
@@ -104,7 +104,7 @@ export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps)
           <Checkbox.Group aria-label="Scopes" value={scopes} onChange={setChosen}>
             <div className={styles.scopeList}>
               {offered.map((scope) => (
-                <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={sentenceOf(scope)} />
+                <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={scopeSentence(scope)} />
               ))}
             </div>
           </Checkbox.Group>

@@ -2,7 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { ApiKey } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { Ago } from '../../time/ago.tsx'
 import styles from './keys.module.css'
-import { sentenceOf } from './scopes.ts'
+import { scopeSentence } from './scopes.ts'
 
 interface KeyProps {
   apiKey: ApiKey
@@ -13,7 +13,7 @@ export function isValid({ revokedAt, expiresAt }: ApiKey): boolean {
   return revokedAt === undefined && (expiresAt === undefined || timestampMs(expiresAt) > Date.now())
 }
 
-export function KeyKind({ test }: { test: boolean }) {
+export function KeyKindCell({ test }: { test: boolean }) {
   return (
     <span className={styles.kind} data-test={test || undefined}>
       {test ? 'Test' : 'Live'}
@@ -26,11 +26,11 @@ export function KeyName({ apiKey }: KeyProps) {
   return (
     <div className={styles.name}>
       <span className={styles.title}>
-        <bdi>{apiKey.name}</bdi> <KeyKind test={apiKey.test} />
+        <bdi>{apiKey.name}</bdi> <KeyKindCell test={apiKey.test} />
       </span>
       <span className={styles.scopes}>
         {apiKey.scopes.map((scope) => (
-          <code key={scope} title={sentenceOf(scope)}>
+          <code key={scope} title={scopeSentence(scope)}>
             {scope}
           </code>
         ))}

@@ -32,7 +32,7 @@ export function KeysPage() {
       {list.error && !list.data ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
       ) : list.data ? (
-        <Keys list={list.data} />
+        <ApiKeyList list={list.data} />
       ) : (
         <LoadingRows columns={COLUMNS} rows={3} />
       )}
@@ -41,7 +41,7 @@ export function KeysPage() {
   )
 }
 
-function Keys({ list }: { list: ListKeysResponse }) {
+function ApiKeyList({ list }: { list: ListKeysResponse }) {
   const [revoking, setRevoking] = useState<ApiKey>()
   const mayRevoke = useMay(Role.MEMBER)
   const valid = list.keys.filter(isValid)

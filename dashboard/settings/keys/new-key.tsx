@@ -7,7 +7,7 @@ import { firstCall } from './first-call.ts'
 import styles from './keys.module.css'
 
 /** A new key, shown once, with a command that uses it. */
-export function NewKey({ created, onDone }: { created: CreateKeyResponse; onDone(): void }) {
+export function CreatedKey({ created, onDone }: { created: CreateKeyResponse; onDone(): void }) {
   const setUp = useQuery(OverviewService.method.getSetUp)
   const scopes = created.apiKey?.scopes ?? []
   const command = firstCall({ key: created.key, scopes, origin: location.origin, domain: setUp.data?.verifiedDomain })

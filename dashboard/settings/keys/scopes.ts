@@ -13,7 +13,7 @@ const SENTENCES: Record<string, string> = {
   'webhooks.write': 'Sets, tests and deletes the endpoint, and replaces its secret.',
 }
 
-export const sentenceOf = (scope: string) => SENTENCES[scope] ?? ''
+export const scopeSentence = (scope: string) => SENTENCES[scope] ?? ''
 
 /** What a new key may do unless the person chooses otherwise. */
 export const USUAL_SCOPES = ['emails.send', 'emails.read']

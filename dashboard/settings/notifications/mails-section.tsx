@@ -7,10 +7,10 @@ import {
 } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import { useAccount } from '../../account/account.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
-import { Address } from '../../outside-text/address.tsx'
+import { EmailAddress } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
 import styles from '../settings.module.css'
-import { TROUBLES } from './words.ts'
+import { TROUBLE_WORDS } from './words.ts'
 
 /** The kinds of trouble that the person gets mail about. A choice is stored at once. */
 export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetNotificationSettingsResponse }) {
@@ -27,8 +27,8 @@ export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetN
       <h2>Mail to you</h2>
       {mailFrom ? (
         <p className="soft">
-          Sent to <Address email={person.email} /> when a trouble begins and when it ends, at most once an hour for the
-          same trouble. Each person of the account chooses separately.
+          Sent to <EmailAddress email={person.email} /> when a trouble begins and when it ends, at most once an hour for
+          the same trouble. Each person of the account chooses separately.
         </p>
       ) : (
         <p className="soft" role="note">
@@ -37,7 +37,7 @@ export function MailsSection({ settings: { mails, mailFrom } }: { settings: GetN
         </p>
       )}
       <Stack gap="sm">
-        {TROUBLES.map(([kind, name, sentence]) => (
+        {TROUBLE_WORDS.map(([kind, name, sentence]) => (
           <Checkbox
             key={kind}
             label={name}

@@ -45,16 +45,16 @@ export function SentSection() {
 const COLUMNS: Column<Notification>[] = [
   { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
   { head: 'Notification', wide: true, cell: (notification) => noticeWords(notification) },
-  { head: 'To', cell: (notification) => <Receiver {...notification} /> },
-  { head: 'Outcome', cell: (notification) => <Outcome {...notification} /> },
+  { head: 'To', cell: (notification) => <ReceiverCell {...notification} /> },
+  { head: 'Outcome', cell: (notification) => <OutcomeCell {...notification} /> },
 ]
 
-function Receiver({ channel, personName }: Notification) {
+function ReceiverCell({ channel, personName }: Notification) {
   if (channel === NotificationChannel.URL) return 'Notification URL'
   return personName === undefined ? <span className="faint">A person who left</span> : <bdi>{personName}</bdi>
 }
 
-function Outcome({ state, outcome, nextTryAt }: Notification) {
+function OutcomeCell({ state, outcome, nextTryAt }: Notification) {
   return (
     <div>
       <Pill {...STATES[state]!} />

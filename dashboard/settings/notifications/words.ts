@@ -2,7 +2,7 @@ import { type Notification, NotificationState, TroubleKind } from '../../../gen/
 import type { Tone } from '../../status/statuses.ts'
 
 /** The kinds of trouble that notifications are about. */
-export const TROUBLES: [kind: TroubleKind, name: string, sentence: string][] = [
+export const TROUBLE_WORDS: [kind: TroubleKind, name: string, sentence: string][] = [
   [
     TroubleKind.ENDPOINT_FAILING,
     'A webhook endpoint fails',

@@ -16,7 +16,7 @@ import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
 import { Page } from '../../frame/page.tsx'
 import { LoadingRows } from '../../lists/loading-rows.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
-import { Address } from '../../outside-text/address.tsx'
+import { EmailAddress } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
@@ -99,7 +99,7 @@ function PersonName({ person, you }: { person: Person; you: string }) {
     <div>
       <bdi>{person.name}</bdi> {person.personId === you && <span className="faint">(you)</span>}
       <div className="faint">
-        <Address email={person.email} />
+        <EmailAddress email={person.email} />
       </div>
     </div>
   )
@@ -137,7 +137,7 @@ function Invitations({ invitations }: { invitations: Invitation[] }) {
     onSuccess: () => refresh(PeopleService.method.listPeople),
   })
   const columns: Column<Invitation>[] = [
-    { head: 'Address', wide: true, cell: ({ email }) => <Address email={email} /> },
+    { head: 'Address', wide: true, cell: ({ email }) => <EmailAddress email={email} /> },
     { head: 'Role', cell: ({ role }) => ROLE_WORDS[role] },
     { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} /> },
   ]

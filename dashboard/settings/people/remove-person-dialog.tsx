@@ -9,7 +9,7 @@ import { LoadingBlock } from '../../feedback/loading.tsx'
 import { NameDialog } from '../../feedback/name-dialog.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Ago } from '../../time/ago.tsx'
-import { isValid, KeyKind } from '../keys/key-cells.tsx'
+import { isValid, KeyKindCell } from '../keys/key-cells.tsx'
 import styles from '../settings.module.css'
 
 export function RemovePersonDialog({ person, onClose }: { person: Person; onClose(): void }) {
@@ -39,7 +39,7 @@ export function RemovePersonDialog({ person, onClose }: { person: Person; onClos
         <p>
           <bdi>{person.name}</bdi> can no longer open {membership.name}. The invitations that they made no longer work.
         </p>
-        {keys && keys.length > 0 && <Keys keys={keys} revoke={revokeKeys} onRevoke={setRevokeKeys} />}
+        {keys && keys.length > 0 && <KeysOfPerson keys={keys} revoke={revokeKeys} onRevoke={setRevokeKeys} />}
         {!keys &&
           (list.error ? (
             <ErrorState error={list.error} retry={() => void list.refetch()} />
@@ -58,14 +58,14 @@ interface KeysProps {
 }
 
 /** The keys that the person created, and the choice to revoke them. */
-function Keys({ keys, revoke, onRevoke }: KeysProps) {
+function KeysOfPerson({ keys, revoke, onRevoke }: KeysProps) {
   return (
     <div>
       <p>They created these keys, and may have kept a copy:</p>
       <ul className={styles.keys}>
         {keys.map((key) => (
           <li key={key.keyId}>
-            <bdi>{key.name}</bdi> <KeyKind test={key.test} /> <code>{key.hint}…</code>,{' '}
+            <bdi>{key.name}</bdi> <KeyKindCell test={key.test} /> <code>{key.hint}…</code>,{' '}
             {key.lastUsedAt ? (
               <>
                 last used <Ago at={key.lastUsedAt} />

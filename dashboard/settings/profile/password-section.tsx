@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { useRefresh } from '../../refresh.ts'
-import { changePassword } from '../../session/auth-calls.ts'
+import { setNewPassword } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
 import { PasswordField } from '../../session/password-field.tsx'
 import styles from '../settings.module.css'
@@ -15,7 +15,7 @@ export function PasswordSection() {
   const [next, setNext] = useState('')
   const refresh = useRefresh()
   const change = useMutation({
-    mutationFn: () => changePassword(current, next),
+    mutationFn: () => setNewPassword(current, next),
     onSuccess() {
       setCurrent('')
       setNext('')

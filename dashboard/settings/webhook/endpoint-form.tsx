@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
-import { EVENT_KINDS } from '../../events/event-kinds.ts'
+import { EVENT_KIND_NAMES } from '../../events/event-kinds.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
@@ -82,7 +82,7 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
         />
         <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
           <Stack gap="xs" mt={8}>
-            {EVENT_KINDS.map(({ kind, label, sentence }) => (
+            {EVENT_KIND_NAMES.map(({ kind, label, sentence }) => (
               <Checkbox key={kind} value={kind} label={label} description={sentence} disabled={readOnly} />
             ))}
           </Stack>

@@ -26,7 +26,7 @@ export function TestSection({ endpoint: { endpointId } }: { endpoint: Endpoint }
       </Button>
       <div aria-live="polite" className={webhookStyles.exchange}>
         <CallFault error={test.error} />
-        {test.data && <Exchange response={test.data} />}
+        {test.data && <TestExchange response={test.data} />}
       </div>
     </section>
   )
@@ -40,7 +40,7 @@ const PHASES = [
   ['Body', 'bodyMs'],
 ] as const
 
-function Exchange({ response }: { response: TestWebhookResponse }) {
+function TestExchange({ response }: { response: TestWebhookResponse }) {
   const { statusCode, durationMs, phases, responseExcerpt, responseCut } = response
   const { tone, word, sentence } = shownAttempt(response)
   return (

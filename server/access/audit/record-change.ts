@@ -23,15 +23,15 @@ export interface Author {
   right?: undefined
 }
 
-type Fields = Readonly<Record<string, unknown>>
+type ChangedFields = Readonly<Record<string, unknown>>
 
 export interface Change extends Author {
   action: Action
   /** What was changed: a domain's name, a key's name, an address. */
   target: string
   /** The fields before and after, as JSON has them. Only those that differ are stored. */
-  before?: Fields
-  after?: Fields
+  before?: ChangedFields
+  after?: ChangedFields
 }
 
 /**
@@ -77,9 +77,9 @@ function nameOf(actor: Actor) {
 
 /** The fields that differ. A field that is absent counts as null. */
 function differing({ before, after }: Pick<Change, 'before' | 'after'>) {
-  const textOf = (fields: Fields | undefined, name: string) => JSON.stringify(fields?.[name] ?? null)
+  const textOf = (fields: ChangedFields | undefined, name: string) => JSON.stringify(fields?.[name] ?? null)
   const names = Object.keys({ ...before, ...after }).filter((name) => textOf(before, name) !== textOf(after, name))
-  const pick = (fields: Fields | undefined) =>
+  const pick = (fields: ChangedFields | undefined) =>
     fields && Object.fromEntries(names.map((name) => [name, fields[name] ?? null]))
   return { names, before: pick(before), after: pick(after) }
 }

@@ -31,7 +31,7 @@ export interface Acceptance {
   signedInAs?: string
 }
 
-interface Parts {
+interface AcceptParts {
   db: Database
   clock: DatabaseClock
   attempts: CredentialAttempts
@@ -46,7 +46,7 @@ interface Parts {
  * same moment. Without a name, only the right password tells whether the address has a person. The link of a mail
  * proves the address.
  */
-export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Promise<string> {
+export async function acceptInvitation(parts: AcceptParts, acceptance: Acceptance): Promise<string> {
   const { db, clock } = parts
   const invitation = await findInvitation(parts, acceptance.token)
   if (!invitation) throw noInvitation()
@@ -133,7 +133,7 @@ export function passwordFaults(password: string) {
 }
 
 async function checkPassword(
-  { db, attempts, noteFailedSignIn }: Parts,
+  { db, attempts, noteFailedSignIn }: AcceptParts,
   { password, remoteAddress }: Acceptance,
   personId: string | undefined,
   email: string,

@@ -33,7 +33,7 @@ const MAX_EMAIL = 254
 /** The errors that say that a password or a code was compared and is wrong. No other error counts as an attempt. */
 const WRONG_GUESSES: readonly (ErrorReason | undefined)[] = ['wrong_credentials', 'wrong_password', 'wrong_code']
 
-interface Parts {
+interface AuthenticateParts {
   db: Database
   clock: DatabaseClock
   log: Logger
@@ -47,7 +47,7 @@ interface Parts {
 }
 
 /** Responds to requests below /api/auth. Throws `invalid_address`, `rate_limit_exceeded` and faults of the service. */
-export function createAuthenticate(parts: Parts) {
+export function createAuthenticate(parts: AuthenticateParts) {
   const { attempts, cookie, publicUrl, oidc } = parts
   let loaded: ReturnType<typeof loadBetterAuth> | undefined
 

@@ -59,7 +59,7 @@ function signedCookie(name: string, keys: readonly string[]): Pick<SessionCookie
   return {
     isIn: (header) => pattern.test(header),
     read(header = '') {
-      const value = decoded(pattern.exec(header)?.[1] ?? '')
+      const value = decodedValue(pattern.exec(header)?.[1] ?? '')
       const dot = value.lastIndexOf('.')
       const [token, signed] = [value.slice(0, dot), Buffer.from(value.slice(dot + 1))]
       const isOurs = keys.some((key) => {
@@ -74,7 +74,7 @@ function signedCookie(name: string, keys: readonly string[]): Pick<SessionCookie
 
 const signature = (token: string, key: string) => createHmac('sha256', key).update(token).digest('base64')
 
-function decoded(text: string): string {
+function decodedValue(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

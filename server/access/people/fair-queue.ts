@@ -1,27 +1,27 @@
 /** The groups that an item belongs to, the widest first, such as the /48, the /56 and the /64 of an address. */
-export type Groups = readonly [string, ...string[]]
+export type GroupPath = readonly [string, ...string[]]
 
 /** Items that wait. At each level the groups take turns, however many items or smaller groups each of them has. */
 export interface FairQueue<Item> {
   size(): number
-  add(groups: Groups, item: Item): void
+  add(groups: GroupPath, item: Item): void
   /** Takes the next item; undefined when none waits. */
   take(): Item | undefined
   /** Takes the newest item of the group that has the most, and within it of the smaller group that has the most. */
   takeFromLargest(): Item | undefined
   /** Removes an item that may have been taken. */
-  remove(groups: Groups, item: Item): void
+  remove(groups: GroupPath, item: Item): void
 }
 
 /** A group has either smaller groups or items. None but the outermost is empty. */
-interface Group<Item> {
+interface QueueGroup<Item> {
   size: number
   /** In the order of their turns. */
-  groups: Map<string, Group<Item>>
+  groups: Map<string, QueueGroup<Item>>
   items: Item[]
 }
 
-const emptyGroup = <Item>(): Group<Item> => ({ size: 0, groups: new Map(), items: [] })
+const emptyGroup = <Item>(): QueueGroup<Item> => ({ size: 0, groups: new Map(), items: [] })
 
 /** All groups of one item must be equally deep: use names of different lengths where they are not. */
 export function createFairQueue<Item>(): FairQueue<Item> {
@@ -29,22 +29,22 @@ export function createFairQueue<Item>(): FairQueue<Item> {
 
   return {
     size: () => all.size,
-    add: (groups, item) => add(all, groups, item),
+    add: (groups, item) => enqueue(all, groups, item),
     take: () => take(all),
     takeFromLargest: () => takeFromLargest(all),
     remove: (groups, item) => void remove(all, groups, item),
   }
 }
 
-function add<Item>(group: Group<Item>, [name, ...inner]: readonly string[], item: Item): void {
+function enqueue<Item>(group: QueueGroup<Item>, [name, ...inner]: readonly string[], item: Item): void {
   group.size++
   if (name === undefined) return void group.items.push(item)
   const next = group.groups.get(name) ?? emptyGroup<Item>()
   group.groups.set(name, next)
-  add(next, inner, item)
+  enqueue(next, inner, item)
 }
 
-function take<Item>(group: Group<Item>): Item | undefined {
+function take<Item>(group: QueueGroup<Item>): Item | undefined {
   if (group.size === 0) return undefined
   group.size--
   for (const [name, next] of group.groups) {
@@ -57,7 +57,7 @@ function take<Item>(group: Group<Item>): Item | undefined {
   return group.items.shift()
 }
 
-function takeFromLargest<Item>(group: Group<Item>): Item | undefined {
+function takeFromLargest<Item>(group: QueueGroup<Item>): Item | undefined {
   if (group.size === 0) return undefined
   group.size--
   if (group.groups.size === 0) return group.items.pop()
@@ -68,7 +68,7 @@ function takeFromLargest<Item>(group: Group<Item>): Item | undefined {
 }
 
 /** Returns whether the item was there. */
-function remove<Item>(group: Group<Item>, [name, ...inner]: readonly string[], item: Item): boolean {
+function remove<Item>(group: QueueGroup<Item>, [name, ...inner]: readonly string[], item: Item): boolean {
   const next = name === undefined ? undefined : group.groups.get(name)
   const at = group.items.indexOf(item)
   const isRemoved = next ? remove(next, inner, item) : group.items.splice(at, at < 0 ? 0 : 1).length > 0

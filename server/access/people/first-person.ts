@@ -7,7 +7,7 @@ import { personEmail } from './email.ts'
 import { createPerson, join } from './join.ts'
 import { hashPassword } from './password.ts'
 
-interface Parts {
+interface FirstPersonParts {
   db: Database
   clock: DatabaseClock
   log: Logger
@@ -27,7 +27,10 @@ export async function hasPeople(db: Database): Promise<boolean> {
  * While there is no person: creates the one that the configuration names, as an owner of every account. Without one,
  * logs the command that creates a set-up link.
  */
-export async function prepareFirstPerson({ db, clock, log }: Parts, admin: Admin | undefined): Promise<void> {
+export async function prepareFirstPerson(
+  { db, clock, log }: FirstPersonParts,
+  admin: Admin | undefined,
+): Promise<void> {
   if (await hasPeople(db)) return
   if (!admin) {
     log.warn('no person can sign in to the dashboard yet: create a link with "npx verdict people set-up"')

@@ -1,8 +1,6 @@
+import type { Release } from '../../../net/fair-slots.ts'
 import { networksOf } from '../../../net/network.ts'
 import { createFairQueue } from './fair-queue.ts'
-
-/** Frees the slot. Call it once. */
-type Release = () => void
 
 interface HashingSlots {
   /** Waits for a slot. Resolves to undefined after `waitMs`, or when too many wait and its network has the most. */

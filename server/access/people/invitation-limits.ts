@@ -12,7 +12,7 @@ const MAX_MAILED = 50
 const MAX_BOUNCES = 3
 const DAY_SECONDS = 86_400
 
-interface Counts {
+interface InvitationCounts {
   open: number
   mailed: number
   bounced: number
@@ -51,7 +51,7 @@ export async function checkInvitations(
   await lockAccount(tx, accountId)
   const now = new Date(clock.now())
   const day = new Date(now).setUTCHours(0, 0, 0, 0)
-  const [counts] = await run<Counts>(tx, COUNT, [accountId, new Date(day).toISOString(), now.toISOString()])
+  const [counts] = await run<InvitationCounts>(tx, COUNT, [accountId, new Date(day).toISOString(), now.toISOString()])
   const { open, mailed, bounced, complained } = counts!
   const secondsLeft = Math.max(1, Math.ceil(DAY_SECONDS - (now.getTime() - day) / 1_000))
   if (open >= MAX_OPEN) {

@@ -10,7 +10,7 @@ import type { Role } from './access.ts'
 import { endInvitationsOf } from './invitations.ts'
 import { listMembers, type Member } from './members.ts'
 
-interface Parts {
+interface MemberChangeParts {
   db: Database
   clock: DatabaseClock
 }
@@ -20,7 +20,7 @@ interface Parts {
  * `not_found` and `last_owner`.
  */
 export async function changeRole(
-  { db, clock }: Parts,
+  { db, clock }: MemberChangeParts,
   requester: Requester,
   personId: string,
   role: Role,
@@ -40,7 +40,7 @@ export async function changeRole(
  * Returns the keys that worked until now. Throws `not_found`, and `last_owner` unless the operator asks.
  */
 export async function removeMember(
-  { db, clock }: Parts,
+  { db, clock }: MemberChangeParts,
   requester: Requester,
   { personId, revokeKeys }: { personId: string; revokeKeys: boolean },
 ): Promise<{ member: Member; keys: ApiKey[] }> {

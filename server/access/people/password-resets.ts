@@ -17,7 +17,7 @@ import { hashPassword } from './password.ts'
 
 const HOUR_MS = 3_600_000
 
-interface Parts {
+interface PasswordResetParts {
   db: Database
   clock: DatabaseClock
   attempts: CredentialAttempts
@@ -26,7 +26,7 @@ interface Parts {
 
 /** Throws `invalid_address` and `rate_limit_exceeded`. Every request counts as an attempt to sign in that failed. */
 export async function requestReset(
-  { db, clock, attempts }: Omit<Parts, 'links'>,
+  { db, clock, attempts }: Omit<PasswordResetParts, 'links'>,
   { email: text, remoteAddress }: { email: string; remoteAddress: string },
 ): Promise<void> {
   const email = readPersonEmail(text)
@@ -48,7 +48,7 @@ interface Reset {
 
 /** Finds the reset of a link that still works: it was not used, and no other one of the person was. */
 export async function findReset(
-  { db, clock, links }: Omit<Parts, 'attempts'>,
+  { db, clock, links }: Omit<PasswordResetParts, 'attempts'>,
   token: string,
 ): Promise<Reset | undefined> {
   const id = links.read(token)
@@ -67,7 +67,7 @@ export async function findReset(
  * in with. Throws `not_found`, `invalid_payload` and `rate_limit_exceeded`. Of two calls with one link, one succeeds.
  */
 export async function completeReset(
-  parts: Parts,
+  parts: PasswordResetParts,
   { token, password, remoteAddress }: { token: string; password: string; remoteAddress: string },
 ): Promise<string> {
   const { db, clock, attempts } = parts

@@ -15,7 +15,7 @@ import { createSessionGate } from './session-gate.ts'
 import { findSession } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
 
-interface Parts {
+interface PeopleParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
@@ -31,7 +31,7 @@ interface Parts {
 }
 
 /** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
-export function createPeople(parts: Parts) {
+export function createPeople(parts: PeopleParts) {
   const { db, clock, sealer, log, publicUrl } = parts
   const attempts = createCredentialAttempts()
   const noteFailedSignIn = createFailedSignIns(parts)

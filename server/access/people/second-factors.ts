@@ -6,7 +6,7 @@ import { versionedKeys } from './signing-keys.ts'
 // better-auth encrypts the second factors of people with a key of its own for each of ENCRYPTION_KEYS. When one of them
 // is replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
 
-interface Row {
+interface FactorRow {
   id: string
   secret: string
   codes: string
@@ -36,7 +36,7 @@ export async function reencryptSecondFactors(
   const anew = async (data: string) => symmetricEncrypt({ key, data: await symmetricDecrypt({ key, data }) })
   const faults: string[] = []
   let reencrypted = 0
-  const rows = await run<Row>(
+  const rows = await run<FactorRow>(
     db,
     `select id, secret, backup_codes as codes from second_factors where ${IS_OLDER} order by id`,
     [headOf(sealer)],

@@ -20,7 +20,7 @@ import {
   noSession,
 } from './sessions.ts'
 
-interface Parts {
+interface SessionGateParts {
   db: Database
   clock: DatabaseClock
   cookie(): SessionCookie
@@ -39,7 +39,7 @@ const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
  * method that is open to everybody. Throws `invalid_session`, `not_found` for an account that the person does not
  * belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
  */
-export function createSessionGate(parts: Parts): SessionGate {
+export function createSessionGate(parts: SessionGateParts): SessionGate {
   const { db, clock, cookie } = parts
   const stranger = createStrangers()
   const openCall = createStrangers()

@@ -2,7 +2,7 @@ import type { ConnectError } from '@connectrpc/connect'
 import { type ErrorReason, fail } from '../../errors.ts'
 import { PASSWORD } from './password.ts'
 
-type Row = [reason: ErrorReason, message: string]
+type SignInError = [reason: ErrorReason, message: string]
 
 const LOCKED_SECONDS = 15 * 60
 const FITTING_PASSWORD = `A password has ${PASSWORD.min} to ${PASSWORD.max} characters.`
@@ -10,7 +10,7 @@ const NO_SECOND_FACTOR = 'This person has no second factor. Set it up first.'
 const START_AGAIN = 'This sign-in has ended. Sign in again from the start.'
 
 /** Our errors for the codes of better-auth that the paths we serve return. */
-const BY_CODE: Record<string, Row> = {
+const BY_CODE: Record<string, SignInError> = {
   INVALID_EMAIL_OR_PASSWORD: ['wrong_credentials', 'The address or the password is wrong. Check both and try again.'],
   INVALID_EMAIL: ['invalid_address', 'The address is not an email address.'],
   INVALID_PASSWORD: ['wrong_password', 'This is not your password.'],
@@ -30,7 +30,7 @@ const BY_CODE: Record<string, Row> = {
 }
 
 /** For other codes. On the paths we serve, 403 is the check of the request's origin. */
-const BY_STATUS: Record<number, Row> = {
+const BY_STATUS: Record<number, SignInError> = {
   400: ['invalid_payload', 'The request is not valid.'],
   401: ['invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.'],
   403: [
@@ -45,16 +45,16 @@ const BY_STATUS: Record<number, Row> = {
   429: ['rate_limit_exceeded', 'Too many attempts that failed. Try again in 15 minutes.'],
 }
 
-const FAULT: Row = ['transient_failure', 'A fault of the service. It is safe to retry.']
+const FAULT: SignInError = ['transient_failure', 'A fault of the service. It is safe to retry.']
 
 /** Our error for an error response of better-auth. */
 export function signInError(status: number, body: string): ConnectError {
-  const { code = '' } = read(body)
+  const { code = '' } = readBody(body)
   const [reason, text] = (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : BY_STATUS[status]) ?? FAULT
   return fail(reason, text, reason === 'rate_limit_exceeded' ? { retryAfterSeconds: LOCKED_SECONDS } : {})
 }
 
-function read(body: string): { code?: string } {
+function readBody(body: string): { code?: string } {
   try {
     return JSON.parse(body) ?? {}
   } catch {

@@ -1,10 +1,10 @@
 import { type FieldFault, failFields } from '../../errors.ts'
 
 /** `ends others` is an old choice: a new password always ends every other session. */
-type Kind = 'text' | 'optional text' | 'ends others'
+type FieldKind = 'text' | 'optional text' | 'ends others'
 
 /** The paths that are served below /api/auth, all by POST, and the fields of each. */
-const FIELDS: Record<string, Record<string, Kind>> = {
+const FIELDS: Record<string, Record<string, FieldKind>> = {
   '/sign-in/email': { email: 'text', password: 'text' },
   '/sign-out': {},
   '/change-password': { currentPassword: 'text', newPassword: 'text', revokeOtherSessions: 'ends others' },
@@ -31,12 +31,12 @@ export function checkSignInFields(path: string, body: Record<string, unknown>): 
   const unknown = Object.keys(body).filter((name) => !Object.hasOwn(known, name))
   const faults = [
     ...unknown.map((name) => ({ field: name.slice(0, SHOWN_NAME), message: 'is not a known field' })),
-    ...Object.entries(known).flatMap(([field, kind]) => faultOf(field, kind, body[field])),
+    ...Object.entries(known).flatMap(([field, kind]) => valueFault(field, kind, body[field])),
   ]
   if (faults.length > 0) throw failFields('invalid_payload', faults)
 }
 
-function faultOf(field: string, kind: Kind, value: unknown): FieldFault[] {
+function valueFault(field: string, kind: FieldKind, value: unknown): FieldFault[] {
   if (kind === 'ends others') {
     const isFit = value === undefined || value === true
     return isFit ? [] : [{ field, message: 'must be true: a new password ends every other session' }]

@@ -14,24 +14,24 @@ import { spendCode } from './totp.ts'
 export const ADDRESS_HEADER = 'x-verdict-address'
 
 type Context = GenericEndpointContext
-type EndContext = Parameters<Parameters<Api['createAuthMiddleware']>[0]>[0]
+type EndContext = Parameters<Parameters<BetterAuthApi['createAuthMiddleware']>[0]>[0]
 type Person = Pick<typeof people.$inferSelect, 'id' | 'email'>
 
-type Api = Pick<
+type BetterAuthApi = Pick<
   typeof import('better-auth/api'),
   'APIError' | 'createAuthMiddleware' | 'getSessionFromCtx' | 'isAPIError'
 >
 
-interface Parts {
+interface SignInHookParts {
   db: Database
   noteFailedSignIn: NoteFailedSignIn
   /** The functions of better-auth, which is loaded late. */
-  api: Api
+  api: BetterAuthApi
   symmetricDecrypt: typeof import('better-auth/crypto').symmetricDecrypt
 }
 
 /** What happens before and after the requests of better-auth, and before its changes. */
-export function createSignInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks' | 'databaseHooks'> {
+export function createSignInHooks(parts: SignInHookParts): Pick<BetterAuthOptions, 'hooks' | 'databaseHooks'> {
   const { db, api } = parts
   return {
     hooks: {
@@ -80,7 +80,7 @@ const addressOf = ({ headers }: Context) => headers?.get(ADDRESS_HEADER) ?? unde
 const CODE_PATHS = ['/two-factor/verify-totp', '/two-factor/verify-backup-code']
 
 /** Uses a code of the app up. Returns whether it was good; better-auth decides about a backup code. */
-async function isFit(parts: Parts, context: Context): Promise<boolean> {
+async function isFit(parts: SignInHookParts, context: Context): Promise<boolean> {
   const signedIn = (await parts.api.getSessionFromCtx(context))?.user.id
   const personId = signedIn ?? (await personHalfway(context))
   if (personId === undefined) return false
@@ -105,7 +105,7 @@ const RECORDED: Record<string, Pick<Change, 'action'>> = {
   '/two-factor/verify-backup-code': { action: 'person.use_backup_code' },
 }
 
-async function recordEnd(parts: Parts, context: EndContext): Promise<void> {
+async function recordEnd(parts: SignInHookParts, context: EndContext): Promise<void> {
   const { returned, session } = context.context
   const remoteAddress = addressOf(context)
   if (parts.api.isAPIError(returned)) {

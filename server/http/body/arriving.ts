@@ -17,7 +17,7 @@ const PACE_EVERY_MS = 250
  */
 export async function* arriving(
   { raw, response }: Call,
-  { timeoutMs, pace, isPaced, until }: Arrival,
+  { timeoutMs, pace, isPaced, until }: ArrivalLimits,
 ): AsyncGenerator<Buffer> {
   const ends = new AbortController()
   let arrivedBytes = 0
@@ -56,7 +56,7 @@ export async function* arriving(
   }
 }
 
-interface Arrival {
+interface ArrivalLimits {
   timeoutMs?: number
   pace?: Pace
   /** Whether the pace counts at this moment. */

@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from '@buf
 import { shapeOf } from '../rest/json-shape.ts'
 import { blame, noFaults, putAside, type RequestFaults } from './faults.ts'
 
-type Check = (value: never, path: string, faults: RequestFaults) => void
+type CheckField = (value: never, path: string, faults: RequestFaults) => void
 
 /**
  * No text is longer but a message's bodies, which have a limit of their own. So its readers need not limit its length.
@@ -20,13 +20,13 @@ export function textFaults(desc: DescMessage, message: Message): RequestFaults {
   return faults
 }
 
-const messageChecks = new Map<DescMessage, Check>()
+const messageChecks = new Map<DescMessage, CheckField>()
 
-function messageCheck(desc: DescMessage): Check {
+function messageCheck(desc: DescMessage): CheckField {
   const existing = messageChecks.get(desc)
   if (existing) return existing
-  const fields: { localName: string; jsonName: string; check: Check }[] = []
-  const check: Check = (message: Record<string, never>, path, faults) => {
+  const fields: { localName: string; jsonName: string; check: CheckField }[] = []
+  const check: CheckField = (message: Record<string, never>, path, faults) => {
     for (const { localName, jsonName, check } of fields) {
       const value = message[localName]
       if (value !== undefined) check(value, path ? `${path}.${jsonName}` : jsonName, faults)
@@ -40,7 +40,7 @@ function messageCheck(desc: DescMessage): Check {
   return check
 }
 
-function fieldCheck(field: DescField): Check | undefined {
+function fieldCheck(field: DescField): CheckField | undefined {
   const one = field.message
     ? messageCheck(field.message)
     : field.scalar === ScalarType.STRING
@@ -54,7 +54,7 @@ function fieldCheck(field: DescField): Check | undefined {
   }
 }
 
-function aloneCheck(one: Check): Check {
+function aloneCheck(one: CheckField): CheckField {
   return (list: never[], path, faults) => {
     for (const [index, item] of list.entries()) {
       const own = noFaults()
@@ -64,7 +64,7 @@ function aloneCheck(one: Check): Check {
   }
 }
 
-function mapCheck(one: Check | undefined): Check {
+function mapCheck(one: CheckField | undefined): CheckField {
   return (map: Record<string, never>, path, faults) => {
     for (const key of Object.keys(map)) {
       checkShortText(key as never, path, faults)
@@ -74,11 +74,11 @@ function mapCheck(one: Check | undefined): Check {
 }
 
 /** Elements of a list are addresses. Their own parser refuses those that are too long, each by its index. */
-function textCheck({ name, fieldKind }: DescField): Check {
+function textCheck({ name, fieldKind }: DescField): CheckField {
   return BODIES.includes(name) || fieldKind === 'list' ? checkText : checkShortText
 }
 
-const checkShortText: Check = (text: string, path, faults) => {
+const checkShortText: CheckField = (text: string, path, faults) => {
   if (text.length <= MAX_TEXT_CHARACTERS) checkText(text as never, path, faults)
   else
     blame(
@@ -88,7 +88,7 @@ const checkShortText: Check = (text: string, path, faults) => {
     )
 }
 
-const checkText: Check = (text: string, path, faults) => {
+const checkText: CheckField = (text: string, path, faults) => {
   if (text.includes('\0')) blame(faults, path, 'must not contain NUL characters')
   else if (!text.isWellFormed()) blame(faults, path, 'must not contain half of a surrogate pair')
 }

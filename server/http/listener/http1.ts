@@ -19,7 +19,7 @@ const LINGER_MS = 5_000
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-interface Exchange {
+interface Http1Exchange {
   request: IncomingMessage
   response: ServerResponse
   /** The response to the request before it on the connection. */
@@ -39,7 +39,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   })
   // Not documented by Node: a caller that ends its side does not count as gone.
   Object.assign(server, { httpAllowHalfOpen: true })
-  const latest = new WeakMap<Socket, Exchange>()
+  const latest = new WeakMap<Socket, Http1Exchange>()
   const refused = new WeakSet<Socket>()
   const watchPieces = new WeakMap<Socket, (body: IncomingMessage) => void>()
   const waiting = new WeakMap<Socket, number>()
@@ -148,7 +148,7 @@ function stopParsing(socket: Socket): void {
  * interim response tells them apart. A waiting caller ignores it; the system of a caller that is gone resets the
  * connection.
  */
-function probe(socket: Socket, { request, response }: Exchange): void {
+function probe(socket: Socket, { request, response }: Http1Exchange): void {
   if (response.writableEnded) return
   if (request.httpVersionMinor === 0) return void socket.destroy()
   const timers = PROBES_MS.map((ms) => setTimeout(() => response.headersSent || response.writeProcessing(), ms))

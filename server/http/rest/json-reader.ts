@@ -211,11 +211,11 @@ function enumReader(numbers: Map<string, number>): Reader {
 
 function readBase64(json: unknown, path: string, faults: RequestFaults) {
   if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
-  const bytes = decoded(json, 0)
+  const bytes = decodedBase64(json, 0)
   if (bytes) return bytes
   const text = json.trimEnd()
   const breaks = lineBreaksIn(text)
-  const isWrapped = breaks > 0 && decoded(text, breaks)
+  const isWrapped = breaks > 0 && decodedBase64(text, breaks)
   return blame(faults, path, isWrapped ? 'holds line breaks. Send the base64 without them' : 'is not base64')
 }
 
@@ -231,7 +231,7 @@ function lineBreaksIn(text: string): number {
 const [LF, CR] = [0x0a, 0x0d]
 
 /** Standard or URL alphabet, padded or not (RFC 4648 4 and 5). `lineBreaks`: how many it has. */
-function decoded(json: string, lineBreaks: number): Buffer | undefined {
+function decodedBase64(json: string, lineBreaks: number): Buffer | undefined {
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
   const characters = json.length - padding - lineBreaks
   const bytes = Buffer.from(json, 'base64')

@@ -79,7 +79,7 @@ function requestReader(binding: Binding, { limits, onRefused }: Pick<ProtocolPar
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const parameters = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults, fault } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
+    const { message, faults, fault } = readMessage(binding, hasBody ? await readJson(call, limits) : parameters, params)
     if (fault) {
       onRefused?.(call.values, message)
       refuseContents(fault, method, call.values, call.raw.headers['idempotency-key'] !== undefined)
@@ -97,7 +97,7 @@ async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
 }
 
 /** The message of a request; with a fault, what of it could be read. */
-function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
+function readMessage({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
   const tree = bareList && Array.isArray(json) ? { [bareList]: json } : json
   if (!isObject(tree)) {
     const hint = Array.isArray(json) && getOption(method.input, list_hint)

@@ -16,7 +16,7 @@ interface WireField {
 type WireFields = Map<number, WireField>
 
 /** The position in a message, and the counts so far. */
-interface Reading {
+interface WireReading {
   bytes: Uint8Array
   at: number
   values: number
@@ -31,11 +31,11 @@ interface Reading {
  */
 export function checkProtobuf(desc: DescMessage, bytes: Uint8Array): { values: number; objects: number } {
   const reading = { bytes, at: 0, values: 0, objects: 0 }
-  checkMessage(reading, fieldsOf(desc), bytes.length, 0)
+  checkMessage(reading, wireFieldsOf(desc), bytes.length, 0)
   return reading
 }
 
-function checkMessage(reading: Reading, fields: WireFields, end: number, depth: number): void {
+function checkMessage(reading: WireReading, fields: WireFields, end: number, depth: number): void {
   if (depth > MAX_DEPTH) throw tooDeep()
   while (reading.at < end) {
     const tag = readUint32(reading)
@@ -51,7 +51,7 @@ function checkMessage(reading: Reading, fields: WireFields, end: number, depth: 
   }
 }
 
-function checkDelimited(reading: Reading, field: WireField | undefined, end: number, depth: number): void {
+function checkDelimited(reading: WireReading, field: WireField | undefined, end: number, depth: number): void {
   const length = readUint32(reading)
   const until = reading.at + length
   if (until > end) throw notProtobuf()
@@ -64,21 +64,21 @@ function checkDelimited(reading: Reading, field: WireField | undefined, end: num
   reading.at = until
 }
 
-function count(reading: Reading, values: number): void {
+function count(reading: WireReading, values: number): void {
   reading.values += values
   if (reading.values > MAX_VALUES) throw tooManyValues()
 }
 
 const MAX_VARINT_BYTES = 10
 
-function skipNumber(reading: Reading, type: WireType): void {
+function skipNumber(reading: WireReading, type: WireType): void {
   if (type === WireType.Bit64) reading.at += 8
   else if (type === WireType.Bit32) reading.at += 4
   else if (type === WireType.Varint) skipVarint(reading)
   else throw notProtobuf()
 }
 
-function skipVarint(reading: Reading): void {
+function skipVarint(reading: WireReading): void {
   const start = reading.at
   while (reading.bytes[reading.at++]! >= 0x80) {
     if (reading.at - start === MAX_VARINT_BYTES) throw notProtobuf()
@@ -86,7 +86,7 @@ function skipVarint(reading: Reading): void {
 }
 
 /** A tag or a length: a varint of at most 32 bits. */
-function readUint32(reading: Reading): number {
+function readUint32(reading: WireReading): number {
   let value = 0
   for (let shift = 0; shift < 35; shift += 7) {
     const byte = reading.bytes[reading.at++]
@@ -100,7 +100,7 @@ function readUint32(reading: Reading): number {
 const wireFields = new Map<DescMessage, WireFields>()
 
 /** Created once for each message, and stored before its fields are complete: a message may contain itself. */
-function fieldsOf(desc: DescMessage): WireFields {
+function wireFieldsOf(desc: DescMessage): WireFields {
   const existing = wireFields.get(desc)
   if (existing) return existing
   const fields: WireFields = new Map()
@@ -111,7 +111,7 @@ function fieldsOf(desc: DescMessage): WireFields {
 
 function wireFieldOf(field: DescField): WireField {
   if (field.fieldKind === 'map') {
-    const key = { type: typeOf(field.mapKey), isPackable: false }
+    const key = { type: wireTypeOf(field.mapKey), isPackable: false }
     const value = wireValueOf(field)
     const fields: WireFields = new Map([
       [1, key],
@@ -125,12 +125,12 @@ function wireFieldOf(field: DescField): WireField {
 
 /** One value: the field's own, an element of its list, or a value of its map. */
 function wireValueOf({ message, scalar }: DescField): WireField {
-  if (message) return { type: WireType.LengthDelimited, isPackable: false, fields: fieldsOf(message) }
-  return { type: typeOf(scalar), isPackable: false }
+  if (message) return { type: WireType.LengthDelimited, isPackable: false, fields: wireFieldsOf(message) }
+  return { type: wireTypeOf(scalar), isPackable: false }
 }
 
 /** A field without a scalar type is an enum. */
-function typeOf(scalar: ScalarType | undefined): WireType {
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
   return (scalar && WIRE_TYPES[scalar]) ?? WireType.Varint
 }
 

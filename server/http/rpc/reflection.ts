@@ -14,7 +14,7 @@ import { ServerReflection as V1Alpha } from '../../../gen/grpc/reflection/v1alph
 import { createPauseQueue } from '../../async/pause-queue.ts'
 import { fail } from '../../errors.ts'
 
-type Question = ServerReflectionRequest['messageRequest']
+type ReflectionQuery = ServerReflectionRequest['messageRequest']
 
 /** Errors carry these inside `Any`. No method names them, but a client that reads an error requests them. */
 const ERROR_DETAILS = [file_google_rpc_error_details]
@@ -94,7 +94,7 @@ function responders(services: DescService[]) {
       return response('fileDescriptorResponse', { fileDescriptorProto })
     }
 
-    return (question: Question) => {
+    return (question: ReflectionQuery) => {
       switch (question.case) {
         case 'listServices':
           return response('listServicesResponse', { service: services.map(({ typeName }) => ({ name: typeName })) })

@@ -42,7 +42,7 @@ const POLL_MS = 500
  */
 export function shareReadiness({ check, draining }: ReadinessParts): SharedReadiness {
   const checks = atMostOnceIn(KEEP_MS, check)
-  const followers = new Set<Follower>()
+  const followers = new Set<ReadinessFollower>()
   let polling = false
   let ready: boolean | undefined
 
@@ -89,7 +89,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
   return { read, follow }
 }
 
-type Follower = ReturnType<typeof createFollower>
+type ReadinessFollower = ReturnType<typeof createFollower>
 
 /** Sleeps until it is woken or a signal is aborted. A wake while it is awake ends its next sleep at once. */
 function createFollower(signals: AbortSignal[]) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createFairQueue, type Groups } from '../../../server/access/people/fair-queue.ts'
+import { createFairQueue, type GroupPath } from '../../../server/access/people/fair-queue.ts'
 
-function queueOf(...items: [groups: Groups, item: string][]) {
+function queueOf(...items: [groups: GroupPath, item: string][]) {
   const queue = createFairQueue<string>()
   for (const [groups, item] of items) queue.add(groups, item)
   return queue
@@ -17,7 +17,7 @@ test('groups take turns, and the items of a group come in order', () => {
 })
 
 test('many small groups of one large group have together the turns of one', () => {
-  const many = Array.from({ length: 9 }, (_, i): [Groups, string] => [['48', `56-${i % 3}`, `64-${i}`], `m${i}`])
+  const many = Array.from({ length: 9 }, (_, i): [GroupPath, string] => [['48', `56-${i % 3}`, `64-${i}`], `m${i}`])
   const queue = queueOf(...many, [['other'], 'o1'], [['other'], 'o2'])
   expect(takeAll(queue).slice(0, 4)).toEqual(['m0', 'o1', 'm1', 'o2'])
 })
@@ -45,7 +45,7 @@ test('whatever happens, no item is lost or taken twice, and a group waits for on
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const queue = createFairQueue<number>()
-      const waiting = new Map<number, Groups>()
+      const waiting = new Map<number, GroupPath>()
       const turnsSince = new Map<string, number>()
       steps.forEach((step, item) => {
         if (step.kind === 'add') {

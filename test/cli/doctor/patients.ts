@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Finding } from '../../../cli/doctor/check.ts'
+import type { CheckFinding } from '../../../cli/doctor/check.ts'
 import { findingOf, GROUPS } from '../../../cli/doctor/examine.ts'
 import { createPatient } from '../../../cli/doctor/patient.ts'
 
@@ -14,7 +14,7 @@ export const PRODUCTION = {
 }
 
 /** The result of one check in an environment. No other check is made. */
-export async function diagnose(name: string, env: Record<string, string>, probe = 'probe.test'): Promise<Finding> {
+export async function diagnose(name: string, env: Record<string, string>, probe = 'probe.test'): Promise<CheckFinding> {
   const check = GROUPS.flatMap(({ checks }) => checks).find((each) => each.name === name)!
   const patient = createPatient({ DATABASE_URL: 'postgres://127.0.0.1:1/none', ENCRYPTION_KEYS, ...env }, probe)
   try {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificateFinding } from '../../../cli/doctor/certificate.ts'
 import { worstOf } from '../../../cli/doctor/check.ts'
 import { clockFinding, versionFinding } from '../../../cli/doctor/database.ts'
-import { type Result, stateOf } from '../../../cli/doctor/examine.ts'
+import { type CheckResult, stateOf } from '../../../cli/doctor/examine.ts'
 import { reverseName } from '../../../cli/doctor/internet.ts'
 import { spaceFinding } from '../../../cli/doctor/machine.ts'
 import { inColour, reportText } from '../../../cli/doctor/report.ts'
@@ -310,7 +310,7 @@ test('an old PostgreSQL fails, and a clock that is off is a warning or fails', (
 
 test('the report has at most 80 columns, and its colours mark states only', () => {
   const words = 'the quick brown fox jumps over the lazy dog and runs away from it at once'
-  const results: Result[] = [
+  const results: CheckResult[] = [
     { group: 'One', name: 'first', state: 'ok', seen: words },
     { group: 'One', name: 'second_check', state: 'failed', seen: `${words} ${words}`, wayOut: words },
     { group: 'Two', name: 'third', state: 'warning', seen: 'failed is a word here', wayOut: words },

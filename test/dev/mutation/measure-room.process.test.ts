@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
-import type { Report } from '../../../dev/mutation/report.ts'
+import type { MutationReport } from '../../../dev/mutation/report.ts'
 
-async function measure(tests: string): Promise<Report & { text: string }> {
+async function measure(tests: string): Promise<MutationReport & { text: string }> {
   const { stdout } = await promisify(execFile)(process.execPath, ['test/dev/mutation/sample/measure.ts', tests], {
     env: { ...process.env, TEST_DATABASE_URL: inject('postgresUrl') },
   })

@@ -11,13 +11,13 @@ import type { LinkTokens } from '../mail-links.ts'
 import { type PersonOfIdentity, storeIdentity } from './identities.ts'
 import type { Identity } from './issuer.ts'
 
-interface Parts {
+interface AcceptInvitationsParts {
   db: Database
   clock: DatabaseClock
   invitationLinks: LinkTokens
 }
 
-interface Acceptance {
+interface OidcAcceptance {
   identity: Identity
   /** For people. */
   host: string
@@ -33,7 +33,10 @@ interface Acceptance {
  * person of a new identity. Never links the identity to a person who has the address: they link it themselves. Throws
  * `not_found`, `own_invitation`, `not_invited` and `wrong_state`, and then nothing is created.
  */
-export async function acceptInvitations(parts: Parts, acceptance: Acceptance): Promise<PersonOfIdentity> {
+export async function acceptInvitations(
+  parts: AcceptInvitationsParts,
+  acceptance: OidcAcceptance,
+): Promise<PersonOfIdentity> {
   const { db, clock } = parts
   const { identity, host, token, remoteAddress } = acceptance
   const { email, name } = await verifiedProfile(acceptance)
@@ -65,7 +68,10 @@ export async function acceptInvitations(parts: Parts, acceptance: Acceptance): P
   })
 }
 
-async function verifiedProfile({ identity, host }: Acceptance): Promise<{ email: string; name: string | undefined }> {
+async function verifiedProfile({
+  identity,
+  host,
+}: OidcAcceptance): Promise<{ email: string; name: string | undefined }> {
   const { email: given = '', isEmailVerified, name: ownName = '' } = await identity.profile()
   const email = personEmail(given)
   if (email === undefined || !isEmailVerified) {
@@ -75,7 +81,7 @@ async function verifiedProfile({ identity, host }: Acceptance): Promise<{ email:
   return { email, name: nameFault(name, NAME_CHARACTERS) === undefined ? name : undefined }
 }
 
-function fitting(invitation: Invitation, email: string, { host, person }: Acceptance): Invitation {
+function fitting(invitation: Invitation, email: string, { host, person }: OidcAcceptance): Invitation {
   if (invitation.email === null) {
     throw fail('not_invited', 'The set-up link needs a password. You can link your identity when you are signed in.')
   }

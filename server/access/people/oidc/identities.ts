@@ -21,7 +21,7 @@ interface Who {
   remoteAddress: string | undefined
 }
 
-interface Subject {
+interface OidcSubject {
   issuer: string
   subject: string
 }
@@ -29,7 +29,7 @@ interface Subject {
 /** Finds the person whom an identity is linked to. */
 export async function findPersonOf(
   db: Database | Transaction,
-  { issuer, subject }: Subject,
+  { issuer, subject }: OidcSubject,
 ): Promise<PersonOfIdentity | undefined> {
   const [row] = await db
     .select({ personId: people.id, email: people.email, twoFactorEnabled: people.twoFactorEnabled })
@@ -43,7 +43,7 @@ export async function findPersonOf(
 export async function storeIdentity(
   tx: Transaction,
   clock: DatabaseClock,
-  { issuer, subject }: Subject,
+  { issuer, subject }: OidcSubject,
   personId: string,
 ): Promise<boolean> {
   const row = { id: newId(clock.now()), userId: personId, providerId: issuer, accountId: subject }
@@ -55,7 +55,7 @@ export async function storeIdentity(
 export async function linkIdentity(
   tx: Transaction,
   clock: DatabaseClock,
-  identity: Subject,
+  identity: OidcSubject,
   { personId, email, remoteAddress }: Who,
 ): Promise<void> {
   await lockPerson(tx, personId)

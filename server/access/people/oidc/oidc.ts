@@ -21,7 +21,7 @@ import { findPersonOf, linkIdentity, type PersonOfIdentity } from './identities.
 import type { Identity, Issuer } from './issuer.ts'
 import { type BegunRequest, PURPOSES, type Purpose, type RequestCookie } from './request-cookie.ts'
 
-interface Parts {
+interface OidcParts {
   db: Database
   clock: DatabaseClock
   /** The links of invitations that were mailed. */
@@ -43,7 +43,7 @@ const LONGEST = { response: 8_192, back: 1_024, invitation: 100 }
  * Signing in by OpenID Connect. A page starts, sends the browser to the issuer, and gets it back at /dashboard/oidc,
  * which ends what was started. Throws errors made by `fail`.
  */
-export function createOidc(parts: Parts) {
+export function createOidc(parts: OidcParts) {
   const { db, clock, cookie, requestCookie } = parts
   const redirectUri = () => `${parts.publicUrl()}/dashboard/oidc`
 
