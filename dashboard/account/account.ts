@@ -1,6 +1,7 @@
 import { createContext, useContext } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { GetPersonResponse, Membership } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { present } from '../present.ts'
 
 export interface AccountView {
   person: GetPersonResponse
@@ -12,7 +13,7 @@ export const AccountContext = createContext<AccountView | undefined>(undefined)
 
 /** The account of the page and the person who looks at it. */
 export function useAccount(): AccountView {
-  return useContext(AccountContext)!
+  return present(useContext(AccountContext))
 }
 
 /** Whether the person has at least a role in the account. The server decides; the pages hide what it would refuse. */

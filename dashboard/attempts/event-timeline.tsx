@@ -51,7 +51,7 @@ const isWaiting = (event: GetEventResponse | undefined) =>
   event?.dispatches.some(({ state }) => state === DispatchState.WAITING) ?? false
 
 function Timeline({ event }: { event: GetEventResponse }) {
-  const entries = timelineOf(event.timestamp!, event.dispatches)
+  const entries = timelineOf(event.timestamp, event.dispatches)
   const nameOf = useEndpointNames(event.dispatches)
   return (
     <EndpointName value={nameOf}>
@@ -91,7 +91,7 @@ function To({ dispatch: { endpointId } }: { dispatch: Dispatch }) {
 function keyOf(entry: TimelineEntry): string {
   if (entry.kind === 'recorded') return entry.kind
   const id = `${entry.kind} ${entry.dispatch.dispatchId}`
-  if (entry.kind === 'attempt') return `${id} ${entry.attempt.number} ${entry.at.seconds}`
+  if (entry.kind === 'attempt') return `${id} ${entry.attempt.number} ${entry.at?.seconds}`
   return entry.kind === 'next' ? `${id} ${entry.dispatch.attempts.length}` : id
 }
 
@@ -141,7 +141,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
   const isLatest = attempt === dispatch.attempts.at(-1)
   return (
-    <TimelinePoint tone={tone} at={<Ago at={startedAt!} />}>
+    <TimelinePoint tone={tone} at={<Ago at={startedAt} />}>
       <p className={styles.line}>
         <span className={styles.attempt}>
           Attempt {number}

@@ -1,9 +1,8 @@
 import { type Attempt, AttemptOutcome } from '../../gen/verdict/v1/events_pb.ts'
-import type { Tone } from '../status/statuses.ts'
+import { shownIn } from '../status/shown-in.ts'
+import type { ShownState } from '../status/statuses.ts'
 
-interface ShownAttempt {
-  tone: Tone
-  word: string
+interface ShownAttempt extends ShownState {
   /** What happened, and what to do. */
   sentence: string
 }
@@ -81,7 +80,7 @@ const isExplained = ({ outcome, statusCode = 0 }: Attempted) =>
 /** How an attempt is shown. */
 export function shownAttempt(attempt: Attempted): ShownAttempt {
   const { outcome, statusCode, detail } = attempt
-  const shown = OUTCOMES[outcome]!
+  const shown = shownIn(OUTCOMES, outcome)
   if (detail && isExplained(attempt)) return { ...shown, sentence: detail }
   if (outcome !== AttemptOutcome.NOT_200 || statusCode === undefined) return shown
   const ofStatus = STATUS_SENTENCES.find(([from, to]) => statusCode >= from && statusCode <= to)

@@ -1,11 +1,12 @@
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { type Attempt, type Dispatch, DispatchKind, DispatchState } from '../../gen/verdict/v1/events_pb.ts'
+import { msOf } from '../time/ms-of.ts'
 
 /** What happened to an event on its way to the endpoint, or will happen. */
 export type TimelineEntry =
-  | { kind: 'recorded'; at: Timestamp }
-  | { kind: 'replayed'; at: Timestamp; dispatch: Dispatch }
-  | { kind: 'attempt'; at: Timestamp; dispatch: Dispatch; attempt: Attempt }
+  | { kind: 'recorded'; at: Timestamp | undefined }
+  | { kind: 'replayed'; at: Timestamp | undefined; dispatch: Dispatch }
+  | { kind: 'attempt'; at: Timestamp | undefined; dispatch: Dispatch; attempt: Attempt }
   | { kind: 'ended'; at: Timestamp; dispatch: Dispatch; words: string }
   /** `at` is absent while the attempt runs. */
   | { kind: 'next'; at: Timestamp | undefined; dispatch: Dispatch }
@@ -17,12 +18,12 @@ const ENDS: Partial<Record<DispatchState, string>> = {
 }
 
 /** The time line of an event: what has happened, oldest first, and then what comes next. */
-export function timelineOf(recordedAt: Timestamp, dispatches: Dispatch[]): TimelineEntry[] {
+export function timelineOf(recordedAt: Timestamp | undefined, dispatches: Dispatch[]): TimelineEntry[] {
   const past = dispatches.flatMap(pastOf)
   const next = dispatches.flatMap((dispatch): TimelineEntry[] =>
     dispatch.state === DispatchState.WAITING ? [{ kind: 'next', at: dispatch.nextAttemptAt, dispatch }] : [],
   )
-  past.sort((a, b) => timestampMs(a.at!) - timestampMs(b.at!))
+  past.sort((a, b) => msOf(a.at) - msOf(b.at))
   return [{ kind: 'recorded', at: recordedAt }, ...past, ...next]
 }
 
@@ -30,8 +31,8 @@ function pastOf(dispatch: Dispatch): TimelineEntry[] {
   const { kind, createdAt, state, endedAt, attempts } = dispatch
   const end = ENDS[state]
   return [
-    ...(kind === DispatchKind.REPLAY ? [{ kind: 'replayed' as const, at: createdAt!, dispatch }] : []),
-    ...attempts.map((attempt) => ({ kind: 'attempt' as const, at: attempt.startedAt!, dispatch, attempt })),
+    ...(kind === DispatchKind.REPLAY ? [{ kind: 'replayed' as const, at: createdAt, dispatch }] : []),
+    ...attempts.map((attempt) => ({ kind: 'attempt' as const, at: attempt.startedAt, dispatch, attempt })),
     ...(end && endedAt ? [{ kind: 'ended' as const, at: endedAt, dispatch, words: end }] : []),
   ]
 }

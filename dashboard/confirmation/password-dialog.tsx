@@ -5,6 +5,7 @@ import { type GetPersonResponse, PersonService } from '../../gen/verdict/admin/v
 import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import type { Question } from '../question/question.ts'
 import { currentPath, IssuerButton } from '../session/issuer-button.tsx'
 import { hostOf } from '../session/issuer-host.ts'
@@ -55,25 +56,18 @@ function ConfirmPasswordForm({ confirmation }: { confirmation: Question }) {
   const [password, setPassword] = useState('')
   const check = useMutation(PersonService.method.confirmPassword, { onSuccess: () => confirmation.answer(true) })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        check.mutate({ password })
-      }}
-    >
-      <Stack gap="md">
-        <p className="soft">
-          This change needs your password. Other changes in the next ten minutes do not, except to how you sign in.
-        </p>
-        <PasswordField value={password} onChange={setPassword} data-autofocus />
-        <CallFault error={check.error} />
-        <DialogButtons
-          verb="Continue"
-          onClose={() => confirmation.answer(false)}
-          pending={check.isPending}
-          disabled={password === ''}
-        />
-      </Stack>
-    </form>
+    <Form onSubmit={() => check.mutate({ password })}>
+      <p className="soft">
+        This change needs your password. Other changes in the next ten minutes do not, except to how you sign in.
+      </p>
+      <PasswordField value={password} onChange={setPassword} data-autofocus />
+      <CallFault error={check.error} />
+      <DialogButtons
+        verb="Continue"
+        onClose={() => confirmation.answer(false)}
+        pending={check.isPending}
+        disabled={password === ''}
+      />
+    </Form>
   )
 }

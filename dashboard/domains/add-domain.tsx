@@ -1,5 +1,5 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Checkbox, Stack, TextInput } from '@mantine/core'
+import { Checkbox, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
@@ -8,6 +8,7 @@ import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
 import { useRefresh } from '../refresh.ts'
 
@@ -40,35 +41,28 @@ function AddForm({ onClose }: { onClose(): void }) {
   })
   const fault = fieldFaults(add.error).get('domain')
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        add.mutate({ domain: name.trim(), requireTls })
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Domain"
-          description="The part after @ in From. A subdomain is a domain of its own."
-          placeholder="example.com"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={fault}
-          required
-          withAsterisk={false}
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
-        />
-        <Checkbox
-          label="Send only over TLS with a valid certificate"
-          description="Mail to servers without one then bounces. You can change this later."
-          checked={requireTls}
-          onChange={(event) => setRequireTls(event.currentTarget.checked)}
-        />
-        {!fault && <CallFault error={add.error} />}
-        <DialogButtons verb="Add domain" onClose={onClose} pending={add.isPending} />
-      </Stack>
-    </form>
+    <Form onSubmit={() => add.mutate({ domain: name.trim(), requireTls })}>
+      <TextInput
+        label="Domain"
+        description="The part after @ in From. A subdomain is a domain of its own."
+        placeholder="example.com"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        error={fault}
+        required
+        withAsterisk={false}
+        autoComplete="off"
+        spellCheck={false}
+        data-autofocus
+      />
+      <Checkbox
+        label="Send only over TLS with a valid certificate"
+        description="Mail to servers without one then bounces. You can change this later."
+        checked={requireTls}
+        onChange={(event) => setRequireTls(event.currentTarget.checked)}
+      />
+      {!fault && <CallFault error={add.error} />}
+      <DialogButtons verb="Add domain" onClose={onClose} pending={add.isPending} />
+    </Form>
   )
 }

@@ -1,16 +1,15 @@
 import { type Domain, type DomainRecord, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
-import type { Tone } from '../status/statuses.ts'
+import { shownIn } from '../status/shown-in.ts'
+import type { ShownState } from '../status/statuses.ts'
 
-interface ShownState {
-  tone: Tone
-  word: string
+interface ExplainedState extends ShownState {
   /** What it means for mail, and what to do. */
   sentence: string
 }
 
 /** How each state of a domain is shown. */
-export const DOMAIN_STATES: Record<DomainStatus, ShownState> = {
+export const DOMAIN_STATES: Record<DomainStatus, ExplainedState> = {
   [DomainStatus.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown', sentence: '' },
   [DomainStatus.PENDING]: {
     tone: 'waiting',
@@ -41,16 +40,16 @@ export const isVouchedForByOperator = ({ status, records }: Pick<Domain, 'status
   status === DomainStatus.VERIFIED && !records.some(({ lastCheckedAt }) => lastCheckedAt)
 
 /** How a domain is shown. */
-export const shownDomain = (domain: Domain): ShownState =>
+export const shownDomain = (domain: Domain): ExplainedState =>
   isVouchedForByOperator(domain)
     ? {
-        ...DOMAIN_STATES[domain.status]!,
+        ...shownIn(DOMAIN_STATES, domain.status),
         sentence: 'You can send from this domain: the operator of this installation vouches for it.',
       }
-    : DOMAIN_STATES[domain.status]!
+    : shownIn(DOMAIN_STATES, domain.status)
 
 /** How each state of a record is shown. */
-export const RECORD_STATES: Record<RecordStatus, Omit<ShownState, 'sentence'>> = {
+export const RECORD_STATES: Record<RecordStatus, ShownState> = {
   [RecordStatus.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
   [RecordStatus.PENDING]: { tone: 'waiting', word: 'Not checked yet' },
   [RecordStatus.VERIFIED]: { tone: 'delivered', word: 'Found' },
@@ -64,11 +63,11 @@ export function stateOfRecord(
 ) {
   if (isVouchedForByOperator(domain)) return { tone: 'neutral', word: 'Not needed' } as const
   const isAwaited = domain.status === DomainStatus.PENDING && status === RecordStatus.FAILED && observed.length === 0
-  return isAwaited ? ({ tone: 'waiting', word: 'Not there yet' } as const) : RECORD_STATES[status]!
+  return isAwaited ? ({ tone: 'waiting', word: 'Not there yet' } as const) : shownIn(RECORD_STATES, status)
 }
 
 /** What the circuit breaker does to a domain's mail. An active domain needs no words. */
-export const BREAKER_WORDS: Partial<Record<SendingState, ShownState>> = {
+export const BREAKER_WORDS: Partial<Record<SendingState, ExplainedState>> = {
   [SendingState.THROTTLED]: {
     tone: 'warning',
     word: 'At risk',

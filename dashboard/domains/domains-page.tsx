@@ -1,4 +1,3 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
@@ -12,8 +11,10 @@ import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
 import { LoadingRows } from '../lists/loading-rows.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
+import { shownIn } from '../status/shown-in.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { AddDomain } from './add-domain.tsx'
 import { BREAKER_WORDS, DOMAIN_STATES, isVouchedForByOperator } from './domain-states.ts'
 
@@ -49,7 +50,7 @@ export function DomainsPage() {
 
 const COLUMNS: Column<Domain>[] = [
   { head: 'Domain', bare: true, wide: true, cell: (domain) => <DomainLink {...domain} /> },
-  { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
+  { head: 'State', cell: ({ status }) => <Pill {...shownIn(DOMAIN_STATES, status)} /> },
   { head: 'Records found', numbers: true, cell: foundOf },
   { head: 'Sending', cell: (domain) => <SendingCell {...domain} /> },
   { head: 'Added', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
@@ -76,6 +77,6 @@ function SendingCell({ sending, status, warmup }: Domain) {
   if (status !== DomainStatus.VERIFIED) return <span className="faint">Rejected</span>
   const breaker = BREAKER_WORDS[sending]
   if (breaker) return <Pill {...breaker} />
-  if (warmup && timestampMs(warmup.completesAt!) > Date.now()) return <>Warm-up, day {warmup.day}</>
+  if (warmup && msOf(warmup.completesAt) > Date.now()) return <>Warm-up, day {warmup.day}</>
   return <span className="faint">Not limited</span>
 }

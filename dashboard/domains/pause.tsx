@@ -1,6 +1,6 @@
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -13,11 +13,13 @@ import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { countOf, percentOf } from '../numbers/quantities.ts'
 import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago, Moment } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { BREAKER_WORDS } from './domain-states.ts'
 import styles from './domains.module.css'
 
@@ -51,12 +53,12 @@ function Times({ pause: { refusesAll, since, until } }: { pause: Pause }) {
     return (
       <>
         After a pause, ten emails a minute are sent until a hundred have neither bounced nor led to complaints. Since{' '}
-        <Moment at={since!} />.
+        <Moment at={since} />.
       </>
     )
   return (
     <>
-      Every send has been refused since <Moment at={since!} /> (<Ago at={since!} />
+      Every send has been refused since <Moment at={since} /> (<Ago at={since} />
       ). Sending resumes slowly at <Moment at={until} /> (<Ago at={until} />
       ).
     </>
@@ -69,7 +71,7 @@ function Causes({ domain, pause }: { domain: Domain; pause: Pause }) {
   const mayResume = useMay(Role.OWNER)
   const [opened, { open, close }] = useDisclosure()
   const caused = byComplaints ? complaints : bounces
-  const before = { from: timeText(since!, -DAY_MS), to: timeText(since!, 0), domain: domain.domain }
+  const before = { from: timeText(since, -DAY_MS), to: timeText(since, 0), domain: domain.domain }
   return (
     <div className={styles.pause}>
       {refusesAll && (
@@ -97,7 +99,7 @@ function Causes({ domain, pause }: { domain: Domain; pause: Pause }) {
           <Link
             to="/$account/refused-sends"
             params={{ account: membership.accountId }}
-            search={{ error: 'rate_limit_exceeded', from: timeText(since!, 0), to: timeText(since!, 7 * DAY_MS) }}
+            search={{ error: 'rate_limit_exceeded', from: timeText(since, 0), to: timeText(since, 7 * DAY_MS) }}
             className="text-link"
           >
             {countOf(refusedSends)} {refusedSends === 1 ? 'send was' : 'sends were'} refused
@@ -124,7 +126,7 @@ function Causes({ domain, pause }: { domain: Domain; pause: Pause }) {
   )
 }
 
-const timeText = (at: Timestamp, laterMs: number) => new Date(timestampMs(at) + laterMs).toISOString()
+const timeText = (at: Timestamp | undefined, laterMs: number) => new Date(msOf(at) + laterMs).toISOString()
 
 function ResumeForm({ domain: { domainId }, onClose }: { domain: Domain; onClose(): void }) {
   const [reason, setReason] = useState('')
@@ -138,35 +140,28 @@ function ResumeForm({ domain: { domainId }, onClose }: { domain: Domain; onClose
   })
   const fault = fieldFaults(resume.error).get('reason')
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        resume.mutate({ domainId, reason })
-      }}
-    >
-      <Stack gap="md">
-        <div>
-          Ten emails a minute are sent, and all of them after a hundred that neither bounced nor led to complaints. When
-          as many bounce as before, sending is paused again. You can do this once in 24 hours.
-        </div>
-        <TextInput
-          label="What has changed"
-          description="The audit log shows it."
-          placeholder="We removed the addresses that bounced"
-          value={reason}
-          error={fault}
-          maxLength={200}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          data-autofocus
-        />
-        {!fault && <CallFault error={resume.error} />}
-        <DialogButtons
-          verb="Resume sending"
-          onClose={onClose}
-          pending={resume.isPending}
-          disabled={reason.trim() === ''}
-        />
-      </Stack>
-    </form>
+    <Form onSubmit={() => resume.mutate({ domainId, reason })}>
+      <div>
+        Ten emails a minute are sent, and all of them after a hundred that neither bounced nor led to complaints. When
+        as many bounce as before, sending is paused again. You can do this once in 24 hours.
+      </div>
+      <TextInput
+        label="What has changed"
+        description="The audit log shows it."
+        placeholder="We removed the addresses that bounced"
+        value={reason}
+        error={fault}
+        maxLength={200}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        data-autofocus
+      />
+      {!fault && <CallFault error={resume.error} />}
+      <DialogButtons
+        verb="Resume sending"
+        onClose={onClose}
+        pending={resume.isPending}
+        disabled={reason.trim() === ''}
+      />
+    </Form>
   )
 }

@@ -6,6 +6,7 @@ import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { endpointName } from '../attempts/endpoint-name.ts'
 import { requestTime, timeOf } from '../lists/read-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
+import { present } from '../present.ts'
 import { PRESETS, type RangeSearch, withTimes } from '../range/presets.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -41,7 +42,7 @@ export function EndpointState(props: EndpointStateProps) {
   }
   const endpoint = data && worstOf(data.endpoints)
   if (!endpoint) return <div className={styles.endpoint} />
-  const health = endpoint.health!
+  const health = present(endpoint.health)
   const name = data.endpoints.length === 1 ? '' : ` ${endpointName(endpoint)}`
   const { waiting, oldestWaitingAt, consecutiveFailures, lastSuccessAt, acknowledged, failed } = health
   const failure = failureToneOf({ failedSince: consecutiveFailures, hasAcknowledged: lastSuccessAt !== undefined })
@@ -82,7 +83,7 @@ export function EndpointState(props: EndpointStateProps) {
 
 /** The endpoint that needs attention first: the one that has failed most often, else the one that most waits for. */
 function worstOf(endpoints: readonly Endpoint[]): Endpoint {
-  const weight = ({ health }: Endpoint) => [health!.consecutiveFailures, health!.waiting] as const
+  const weight = ({ health }: Endpoint) => [health?.consecutiveFailures ?? 0, health?.waiting ?? 0] as const
   return endpoints.reduce((worst, endpoint) => {
     const [[failures, waiting], [worstFailures, worstWaiting]] = [weight(endpoint), weight(worst)]
     return failures > worstFailures || (failures === worstFailures && waiting > worstWaiting) ? endpoint : worst

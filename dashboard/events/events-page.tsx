@@ -101,7 +101,7 @@ const COLUMNS: Column<Event>[] = [
   { head: 'Message', bare: true, wide: true, cell: (row) => <MessageCell {...row} /> },
   { head: 'Reply', cell: ({ smtp }) => smtp?.code && <code>{[smtp.code, smtp.enhanced].join(' ')}</code> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
-  { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
+  { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp} /> },
 ]
 
 function OutcomeCell({ sandbox, ...event }: Event) {

@@ -13,6 +13,7 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { EmailAddress } from '../outside-text/address.tsx'
+import { present } from '../present.ts'
 import { withTimes } from '../range/presets.ts'
 import { RangePicker } from '../range/range-picker.tsx'
 import { useRefresh } from '../refresh.ts'
@@ -43,7 +44,7 @@ export function ReplayPage() {
   const start = useMutation(ReplayService.method.startReplay, {
     onSuccess({ replay }) {
       void refresh(ReplayService.method.listReplays)
-      void navigate({ to: '/$account/events/replays/$replay', params: { ...params, replay: replay!.replayId } })
+      void navigate({ to: '/$account/events/replays/$replay', params: { ...params, replay: present(replay).replayId } })
     },
   })
   const setSearch = (next: ReplaySearch) =>
@@ -150,7 +151,7 @@ function Started({ replayId, createdAt }: Replay) {
   const { membership } = useAccount()
   return (
     <RowLink to="/$account/events/replays/$replay" params={{ account: membership.accountId, replay: replayId }}>
-      <Ago at={createdAt!} />
+      <Ago at={createdAt} />
     </RowLink>
   )
 }

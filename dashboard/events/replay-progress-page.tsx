@@ -69,7 +69,7 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
         <Progress.Section value={share(waiting)} color="var(--neutral)" aria-label="Waiting for an attempt" />
       </Progress.Root>
       <p className="soft">
-        Started <Ago at={createdAt!} /> by {createdBy}, at most {countOf(perSecond)}{' '}
+        Started <Ago at={createdAt} /> by {createdBy}, at most {countOf(perSecond)}{' '}
         {perSecond === 1 ? 'event' : 'events'} per second.
         {endedAt && (
           <>

@@ -1,10 +1,5 @@
 import { type Replay, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import type { Tone } from '../status/statuses.ts'
-
-interface ShownState {
-  tone: Tone
-  word: string
-}
+import type { ShownState } from '../status/statuses.ts'
 
 /** How each state of a replay is shown that says all about it. */
 const STATES: Partial<Record<ReplayState, ShownState>> = {

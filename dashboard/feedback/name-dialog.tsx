@@ -1,8 +1,9 @@
-import { Stack, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from './dialog-buttons.tsx'
 import { CallFault } from './error-state.tsx'
+import { Form } from './form.tsx'
 
 interface NameDialogProps {
   opened: boolean
@@ -33,29 +34,26 @@ function NameForm(props: Omit<NameDialogProps, 'opened' | 'title'>) {
   const [typed, setTyped] = useState('')
   const matches = typed.trim() === name
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         if (matches) onConfirm()
       }}
     >
-      <Stack gap="md">
-        <div>{children}</div>
-        <TextInput
-          label={
-            <>
-              Type <code>{name}</code> to confirm
-            </>
-          }
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
-        />
-        <CallFault error={error} />
-        <DialogButtons verb={verb} onClose={onClose} color="red" pending={pending} disabled={!matches} />
-      </Stack>
-    </form>
+      <div>{children}</div>
+      <TextInput
+        label={
+          <>
+            Type <code>{name}</code> to confirm
+          </>
+        }
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        autoComplete="off"
+        spellCheck={false}
+        data-autofocus
+      />
+      <CallFault error={error} />
+      <DialogButtons verb={verb} onClose={onClose} color="red" pending={pending} disabled={!matches} />
+    </Form>
   )
 }

@@ -1,7 +1,7 @@
 /** The product's sign. */
-export function BrandMark({ size = 24 }: { size?: number }) {
+export function BrandMark() {
   return (
-    <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">
+    <svg width={24} height={24} viewBox="0 0 32 32" aria-hidden="true">
       <rect width="32" height="32" rx="8" fill="var(--ink)" />
       <path
         d="m9 16.5 4.6 4.6L23.5 11"

@@ -24,7 +24,7 @@ export function useSearch(readings: Reading[], isOpen: boolean) {
   const found = useQueries({
     queries: readings.map((reading) => ({ ...optionsOf(reading, calls), enabled: isOpen && isPause })),
   })
-  const shown = readings.map((reading, i) => ({ ...reading, found: found[i]!.data ?? undefined }))
+  const shown = readings.map((reading, i) => ({ ...reading, found: found[i]?.data ?? undefined }))
   const client = useQueryClient()
   return {
     readings: found.every(({ isSuccess }) => isSuccess) ? byFound(shown) : shown,

@@ -101,7 +101,7 @@ const PROVIDERS: Record<string, string> = {
  * domain may be that of a mail server.
  */
 function bouncedBy(value: string, isDomain: boolean): Reading[] {
-  const name = value.toLowerCase().split('.')[0]!
+  const [name = ''] = value.toLowerCase().split('.')
   const provider = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined
   if (provider) return [messagesBy('Messages bounced by', { bounced_by: provider }, providerName(provider))]
   return isDomain ? [messagesBy('Messages bounced by', { bounced_by: value })] : []
@@ -121,7 +121,7 @@ const suppressionsOf = (email: string): Reading => ({
   finds: { suppressions: email },
 })
 
-function messagesBy(label: string, search: MessageSearch, value: string = Object.values(search)[0]!): Reading {
+function messagesBy(label: string, search: MessageSearch, value = Object.values(search).join()): Reading {
   return { label, value, place: `messages?${new URLSearchParams({ ...search })}`, finds: { messages: search } }
 }
 

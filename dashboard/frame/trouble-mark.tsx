@@ -1,5 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { NotificationService, TroubleKind } from '../../gen/verdict/admin/v1/notifications_pb.ts'
+import { shownIn } from '../status/shown-in.ts'
 import styles from './trouble-mark.module.css'
 
 /** The pages that show each kind of trouble. */
@@ -18,7 +19,7 @@ const EVERY_MS = 10_000
 export function TroubleMark({ page }: { page: string }) {
   const { data } = useQuery(NotificationService.method.listTroubles, {}, { refetchInterval: EVERY_MS })
   const subjects =
-    data?.troubles.filter(({ kind }) => PAGES_OF[kind]!.includes(page)).map(({ subject }) => subject) ?? []
+    data?.troubles.filter(({ kind }) => shownIn(PAGES_OF, kind).includes(page)).map(({ subject }) => subject) ?? []
   if (subjects.length === 0) return null
   const words = `Something is wrong with ${[...new Set(subjects)].join(', ')}`
   return <i className={styles.mark} role="img" aria-label={words} title={words} />

@@ -2,17 +2,11 @@ import { Button } from '@mantine/core'
 import { useState } from 'react'
 import styles from './html-frame.module.css'
 
-interface HtmlFrameProps {
-  /** A path under `/dashboard/frame`, whose response has a policy of its own. */
-  path: string
-  title: string
-}
-
 /**
- * The HTML of a message. It runs no script and opens no link: both the frame and the policy of its path put it into a
- * sandbox. Remote images load only when the person asks.
+ * The HTML of a message, at a path under `/dashboard/frame`. It runs no script and opens no link: both the frame and
+ * the policy of its path put it into a sandbox. Remote images load only when the person asks.
  */
-export function HtmlFrame({ path, title }: HtmlFrameProps) {
+export function HtmlFrame({ path }: { path: string }) {
   const [remoteImages, setRemoteImages] = useState(false)
   return (
     <div className={styles.block}>
@@ -31,7 +25,7 @@ export function HtmlFrame({ path, title }: HtmlFrameProps) {
       <iframe
         className={styles.frame}
         src={remoteImages ? `${path}?images=remote` : path}
-        title={title}
+        title="HTML of the message"
         sandbox=""
         referrerPolicy="no-referrer"
       />

@@ -9,6 +9,7 @@ import { Page } from '../frame/page.tsx'
 import { HtmlFrame } from '../html-frame/html-frame.tsx'
 import { sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { present } from '../present.ts'
 import tabStyles from '../tabs/tabs.module.css'
 import { Ago } from '../time/ago.tsx'
 import styles from './inbox.module.css'
@@ -33,7 +34,7 @@ export function InboxMessagePage() {
 
 function MessageView({ message }: { message: GetInboxMessageResponse }) {
   const { membership } = useAccount()
-  const { subject, from, recipients, receivedAt, sizeBytes, messageId, inboxId } = message.entry!
+  const { subject, from, recipients, receivedAt, sizeBytes, messageId, inboxId } = present(message.entry)
   const path = `/dashboard/frame/inbox/${membership.accountId}/${inboxId}`
   return (
     <Page title="Message" heading={subject ? <OutsideText text={subject} /> : 'No subject'}>
@@ -76,7 +77,7 @@ function MessageTabs({ message, path }: PartsProps) {
   const { tab } = useSearch({ from: '/$account/inbox/$message' })
   const navigate = useNavigate({ from: '/$account/inbox/$message' })
   const tabs = tabsOf({ message, path })
-  const shown = tabs.find(({ value }) => value === tab) ?? tabs[0]!
+  const shown = tabs.find(({ value }) => value === tab) ?? present(tabs[0])
   return (
     <Tabs
       value={shown.value}
@@ -107,7 +108,7 @@ interface Tab {
 /** The tabs of what the message has; the first one is open. */
 function tabsOf({ message: { hasHtml, text, headers, attachments, source, entry }, path }: PartsProps): Tab[] {
   const tabs: (Tab | false)[] = [
-    hasHtml && { value: 'html', word: 'HTML', panel: <HtmlFrame path={path} title="HTML of the message" /> },
+    hasHtml && { value: 'html', word: 'HTML', panel: <HtmlFrame path={path} /> },
     text !== undefined && { value: 'text', word: 'Text', panel: <Text text={text} /> },
     { value: 'headers', word: 'Headers', panel: <HeaderList headers={headers} /> },
     attachments.length > 0 && {
@@ -122,7 +123,7 @@ function tabsOf({ message: { hasHtml, text, headers, attachments, source, entry 
         <>
           <p className={styles.sourceBar}>
             <DownloadLink href={`${path}/source.eml`}>Download as .eml</DownloadLink>
-            {entry!.sizeBytes > source.length && <span className="soft">The first 1 MiB is shown.</span>}
+            {present(entry).sizeBytes > source.length && <span className="soft">The first 1 MiB is shown.</span>}
           </p>
           <Text text={source} />
         </>

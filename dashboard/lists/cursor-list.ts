@@ -89,8 +89,9 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     moreNewRows: found.gap,
     showNew() {
       client.setQueryData<Pages<Row>>(queryKey, (all) => {
-        const pages = withNewRows(all!.pages, found, idOf)
-        return { pages, pageParams: all!.pageParams.slice(0, pages.length) }
+        if (!all) return undefined
+        const pages = withNewRows(all.pages, found, idOf)
+        return { pages, pageParams: all.pageParams.slice(0, pages.length) }
       })
       if (found.gap) void pages.refetch()
     },

@@ -38,10 +38,10 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
           key={filter.name}
           type="button"
           className={styles.chip}
-          aria-label={`${filter.label} ${wordOf(filter, values[filter.name]!)}: remove the filter`}
+          aria-label={`${filter.label} ${wordOf(filter, values)}: remove the filter`}
           onClick={() => onChange(filter.name, undefined)}
         >
-          <span className="soft">{filter.label}</span> <bdi>{wordOf(filter, values[filter.name]!)}</bdi>
+          <span className="soft">{filter.label}</span> <bdi>{wordOf(filter, values)}</bdi>
           <IconX size={12} aria-hidden />
         </button>
       ))}
@@ -61,7 +61,7 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
   )
 }
 
-function wordOf({ choices, nameOf }: Filter, value: string): string {
+function wordOf({ name, choices, nameOf }: Filter, { [name]: value = '' }: FilterChipsProps['values']): string {
   return choices?.find(([choice]) => choice === value)?.[1] ?? nameOf?.(value) ?? value
 }
 

@@ -31,10 +31,8 @@ export function newRowsOf<Row>(newest: ListPage<Row>, shown: ShownRows, idOf: (r
 
 /** The pages with new rows on top. With a gap only the first page is kept: it has to be loaded again. */
 export function withNewRows<Row>(pages: ListPage<Row>[], { rows, gap }: NewRows<Row>, idOf: (row: Row) => string) {
-  const [first, ...others] = pages
-  if (gap) return [first!]
+  if (gap) return pages.slice(0, 1)
   const known = new Set(rows.map(idOf))
   const older = (page: ListPage<Row>) => ({ ...page, rows: page.rows.filter((row) => !known.has(idOf(row))) })
-  const rest = older(first!)
-  return [{ ...rest, rows: [...rows, ...rest.rows] }, ...others.map(older)]
+  return pages.map(older).map((page, i) => (i === 0 ? { ...page, rows: [...rows, ...page.rows] } : page))
 }

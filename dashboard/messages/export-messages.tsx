@@ -1,10 +1,10 @@
-import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Cell } from '../../address-files/csv-line.ts'
 import { EmailService, type ListedEmail, type ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
 import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { ExportList } from '../export/export-list.tsx'
 import { apiName, kindCell, OUTCOME_HEAD, outcomeCells } from '../export/outcome-cells.ts'
 import { comparable, isSought } from '../outside-text/comparable.ts'
+import { msOf } from '../time/ms-of.ts'
 import type { messagesRequest } from './message-filters.ts'
 
 const HEAD = [
@@ -25,7 +25,7 @@ const HEAD = [
 function reportsCell({ feedback }: ListedEmail, { email }: ListedRecipient): Cell {
   const reports = feedback.filter(({ recipient }) => comparable(recipient) === comparable(email))
   const words = reports.map(
-    ({ kind, reportedAt }) => `${apiName(FeedbackKind, kind)} ${timestampDate(reportedAt!).toISOString()}`,
+    ({ kind, reportedAt }) => `${apiName(FeedbackKind, kind)} ${new Date(msOf(reportedAt)).toISOString()}`,
   )
   return words.join(', ') || undefined
 }

@@ -10,6 +10,7 @@ import { errorCodeOf } from '../feedback/call-error.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { SlowNote } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
+import { present } from '../present.ts'
 
 /** Opens a message whose address does not name its account, as the command line prints it. */
 export function FindMessage() {
@@ -19,7 +20,7 @@ export function FindMessage() {
   const ids = person.data?.accounts.map(({ accountId }) => accountId)
   const account = useQuery({
     queryKey: ['account of message', message, ids],
-    queryFn: () => accountOf(message, ids!, transports),
+    queryFn: () => accountOf(message, present(ids), transports),
     enabled: ids !== undefined,
     retry: false,
   })

@@ -39,7 +39,7 @@ export function LaterMessage({ email, recipient }: LaterMessageProps) {
       >
         A newer message with this subject
       </Link>{' '}
-      to the same address: {shownOutcome(status, inDoubt).word}, <Ago at={later.createdAt!} />
+      to the same address: {shownOutcome(status, inDoubt).word}, <Ago at={later.createdAt} />
     </p>
   )
 }

@@ -80,7 +80,7 @@ function EventEntry({ event, isNamed, startsOpen }: EventEntryProps) {
   const element = useRef<HTMLElement>(null)
   const id = useId()
   useEffect(() => {
-    if (isNamed) element.current!.scrollIntoView({ block: 'start' })
+    if (isNamed) element.current?.scrollIntoView({ block: 'start' })
   }, [isNamed])
   return (
     <article ref={element} className={styles.event} aria-label={`Event of ${event.recipient}`}>

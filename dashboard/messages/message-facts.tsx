@@ -1,13 +1,14 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { CodeBlock } from '../copy/code-block.tsx'
 import { shortened } from '../copy/shortened.ts'
+import { FactList } from '../lists/fact-list.tsx'
 import { sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Moment } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { lengthOf } from '../time/times.ts'
 import { FEW } from './folded-recipients.ts'
 import styles from './message.module.css'
@@ -19,7 +20,7 @@ import { commandOfSend } from './send-command.ts'
 export function MessageFacts({ email }: { email: GetEmailResponse }) {
   return (
     <aside className={styles.side} aria-label="About the message">
-      <FactList facts={factsOf(email)} />
+      <FactList className={styles.facts} facts={factsOf(email)} />
       <Pairs title="Metadata" pairs={email.metadata} by={(pair) => ({ metadata: pair })} />
       <Pairs title="Headers" pairs={email.headers} />
       <Attachments email={email} />
@@ -44,10 +45,10 @@ function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
     ['Tenant', tenantId && <Filtered key="tenant" by={{ tenant: tenantId }} text={tenantId} />],
     ['Retry of', retryOf && <Messages key="retry-of" ids={[retryOf]} />],
     ['Retried by', retriedBy.length > 0 && <Messages key="retried-by" ids={retriedBy} />],
-    ['Sent', <Moment key="sent" at={createdAt!} />],
+    ['Sent', <Moment key="sent" at={createdAt} />],
     ['Answered after', lengthOf(responseMs(email))],
     ['Size', sizeBytes > 0 ? sizeOf(sizeBytes) : 'No message was built'],
-    ['Kept until', <Moment key="kept" at={expiresAt!} />],
+    ['Kept until', <Moment key="kept" at={expiresAt} />],
   ]
 }
 
@@ -97,23 +98,7 @@ function Messages({ ids }: { ids: string[] }) {
 /** The checks before a message is stored count for its recipients, too: the whole is never shorter than a part. */
 function responseMs({ createdAt, completedAt, recipients }: GetEmailResponse): number {
   const parts = recipients.map(({ smtp }) => smtp?.durationMs ?? 0)
-  return Math.max(timestampMs(completedAt!) - timestampMs(createdAt!), ...parts)
-}
-
-function FactList({ facts }: { facts: [term: string, value: ReactNode][] }) {
-  return (
-    <dl className={styles.facts}>
-      {facts.map(
-        ([term, value]) =>
-          value && (
-            <div key={term}>
-              <dt>{term}</dt>
-              <dd>{value}</dd>
-            </div>
-          ),
-      )}
-    </dl>
-  )
+  return Math.max(msOf(completedAt) - msOf(createdAt), ...parts)
 }
 
 interface PairsProps {
@@ -131,7 +116,7 @@ function Pairs({ title, pairs, by }: PairsProps) {
   return (
     <section>
       <h3>{title}</h3>
-      <FactList facts={entries.map(([name, value]) => [name, shown(name, value)])} />
+      <FactList className={styles.facts} facts={entries.map(([name, value]) => [name, shown(name, value)])} />
     </section>
   )
 }

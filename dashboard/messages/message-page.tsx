@@ -75,7 +75,7 @@ function VerdictSection({ email }: { email: GetEmailResponse }) {
         <StatusPill status={status} inDoubt={inDoubt} large={!isReported} />
         {sandbox && <span className={styles.dryRun}>Dry run</span>}
         <span className="soft">
-          <Ago at={completedAt!} />
+          <Ago at={completedAt} />
         </span>
       </div>
       <p className={isReported ? undefined : styles.sentence}>
@@ -123,12 +123,13 @@ function LaterReports({ reports }: { reports: ReturnType<typeof useReports> }) {
   const found = sentenceOfReports(reports)
   if (!latest || !found) return null
   const { sentence, about } = found
+  const all = ALL_OF[latest.feedback]
   return (
     <>
       <div className={styles.verdictHead}>
         <ReportPill kind={latest.feedback} member={latest.member} large />
         <span className="soft">
-          <Ago at={latest.timestamp!} />
+          <Ago at={latest.timestamp} />
         </span>
       </div>
       <p className={styles.sentence}>
@@ -140,14 +141,16 @@ function LaterReports({ reports }: { reports: ReturnType<typeof useReports> }) {
         </p>
       )}
       {sentence.advice && <p className="soft">{sentence.advice}</p>}
-      <Link
-        to="/$account/events"
-        params={{ account: membership.accountId }}
-        search={{ feedback: ALL_OF[latest.feedback]!.filter }}
-        className="text-link"
-      >
-        {ALL_OF[latest.feedback]!.words}
-      </Link>
+      {all && (
+        <Link
+          to="/$account/events"
+          params={{ account: membership.accountId }}
+          search={{ feedback: all.filter }}
+          className="text-link"
+        >
+          {all.words}
+        </Link>
+      )}
     </>
   )
 }

@@ -18,7 +18,7 @@ export function MessagePreview({ messageId }: { messageId: string }) {
           </Button>
         )}
       </div>
-      {shown && <HtmlFrame path={storedHtmlPath(membership.accountId, messageId)} title="HTML of the message" />}
+      {shown && <HtmlFrame path={storedHtmlPath(membership.accountId, messageId)} />}
     </section>
   )
 }

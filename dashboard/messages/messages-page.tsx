@@ -27,6 +27,7 @@ import { REASON_WORDS } from '../status/reasons.ts'
 import { ReportPills } from '../status/report-pill.tsx'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { lengthOf } from '../time/times.ts'
 import { ExportMessages } from './export-messages.tsx'
 import { MESSAGE_FILTERS, type MessageSearch, messagesRequest } from './message-filters.ts'
@@ -114,7 +115,7 @@ const pageOf = ({ emails, nextCursor }: ListEmailsResponse) => ({ rows: emails, 
 /** Outcomes never change, so nothing older than the newest row is asked for again. */
 function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof messagesRequest>) {
   if (!newest) return {}
-  const since = timestampMs(newest.createdAt!) - LONGEST_SEND_MS
+  const since = msOf(newest.createdAt) - LONGEST_SEND_MS
   return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
 }
 
@@ -124,8 +125,8 @@ function columnsFor(filters: ReturnType<typeof messagesRequest>, chosen: readonl
     { head: 'Status', bare: true, cell: (row) => <Status {...shown(row)} /> },
     { head: 'To', bare: true, cell: (row) => <RecipientsCell {...shown(row)} /> },
     { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
-    ...chosen.map((name) => FURTHER_COLUMNS[name]!),
-    { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
+    ...chosen.flatMap((name) => FURTHER_COLUMNS[name] ?? []),
+    { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt} /> },
   ]
 }
 
@@ -139,7 +140,7 @@ const FURTHER_COLUMNS: Record<string, Column<ListedEmail>> = {
     head: 'Time taken',
     capped: true,
     numbers: true,
-    cell: ({ createdAt, completedAt }) => lengthOf(timestampMs(completedAt!) - timestampMs(createdAt!)),
+    cell: ({ createdAt, completedAt }) => lengthOf(msOf(completedAt) - msOf(createdAt)),
   },
 }
 const COLUMN_CHOICES = Object.entries(FURTHER_COLUMNS).map(([name, { head }]): ColumnChoice => [name, head])

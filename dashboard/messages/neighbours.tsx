@@ -26,13 +26,18 @@ export function Neighbours({ messageId }: { messageId: string }) {
   const account = membership.accountId
   const list = shown?.account === account ? shown : undefined
   const at = list?.ids.indexOf(messageId) ?? -1
-  const [newer, older] = at < 0 ? [] : [list!.ids[at - 1], list!.ids[at + 1]]
+  const [newer, older] = at < 0 ? [] : [list?.ids[at - 1], list?.ids[at + 1]]
   const { event } = useSearch({ from: '/$account/messages/$message' })
   const isOfList = event === undefined
   return (
     <nav className={styles.neighbours} aria-label="Messages around this one">
       {isOfList ? (
-        <Link to="/$account/messages" params={{ account }} search={at < 0 ? {} : list!.search} className="text-link">
+        <Link
+          to="/$account/messages"
+          params={{ account }}
+          search={(at >= 0 && list?.search) || {}}
+          className="text-link"
+        >
           Messages
         </Link>
       ) : (

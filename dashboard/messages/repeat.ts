@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetEmailResponse, SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { msOf } from '../time/ms-of.ts'
 import { CHAIN_MS, isMailboxOf, mailboxesOf } from './send-command.ts'
 
 // Sending a stored message again, from the dashboard: what is possible, and to whom.
@@ -44,7 +44,7 @@ export function repeatOf(
   const first = [to, cc, bcc].find(({ length }) => length > 0)
   if (!first) return { fault: 'Choose who gets it.' }
   const outcomes = email.recipients.filter((recipient) => chosen.includes(recipient.email))
-  const isOver = nowMs - timestampMs(email.createdAt!) > CHAIN_MS
+  const isOver = nowMs - msOf(email.createdAt) > CHAIN_MS
   const isRetry = !isOver && outcomes.every(({ retryable }) => retryable)
   const { from, subject, headers, tenantId, metadata, tag, html, text, autoText, replyTo } = email
   return {

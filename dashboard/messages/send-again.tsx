@@ -1,5 +1,5 @@
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query'
-import { Button, Checkbox, Stack, TextInput } from '@mantine/core'
+import { Button, Checkbox, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconSend } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
@@ -12,6 +12,7 @@ import { useAccount, useMay } from '../account/account.ts'
 import { Dialog } from '../dialog/dialog.tsx'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { EmailAddress } from '../outside-text/address.tsx'
 import { useRefresh } from '../refresh.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
@@ -49,13 +50,13 @@ export function SendAgain({ email }: { email: GetEmailResponse }) {
         Send again
       </Button>
       <Dialog opened={opened} onClose={close} title="Send again">
-        <Form email={email} onClose={close} />
+        <SendAgainForm email={email} onClose={close} />
       </Dialog>
     </div>
   )
 }
 
-function Form({ email, onClose }: { email: GetEmailResponse; onClose(): void }) {
+function SendAgainForm({ email, onClose }: { email: GetEmailResponse; onClose(): void }) {
   const { membership } = useAccount()
   const transport = useTransport()
   const navigate = useNavigate()
@@ -83,46 +84,39 @@ function Form({ email, onClose }: { email: GetEmailResponse; onClose(): void }) 
   const toggle = (address: string, isOn: boolean) =>
     setChosen((now) => [...now.filter((one) => one !== address), ...(isOn ? [address] : [])])
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        send.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <div>
-          {'fault' in repeat
-            ? repeat.fault
-            : repeat.isRetry
-              ? 'The same message is tried again. Each recipient can be retried once.'
-              : 'A new message with the same content, metadata, tag and tenant is sent.'}
-        </div>
-        {open.map((recipient) => (
-          <Checkbox
-            key={recipient.email}
-            checked={chosen.includes(recipient.email)}
-            onChange={({ currentTarget: { checked } }) => toggle(recipient.email, checked)}
-            label={<RecipientLabel {...recipient} />}
-          />
-        ))}
-        {doubtful.map(({ email }) => (
-          <TextInput
-            key={email}
-            label={
-              <>
-                <EmailAddress email={email} wrap /> may have it already
-              </>
-            }
-            description="Type the address to send it all the same."
-            onChange={({ currentTarget: { value } }) => toggle(email, value.trim() === email)}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        ))}
-        <CallFault error={send.error} />
-        <DialogButtons verb="Send again" onClose={onClose} pending={send.isPending} disabled={'fault' in repeat} />
-      </Stack>
-    </form>
+    <Form onSubmit={() => send.mutate()}>
+      <div>
+        {'fault' in repeat
+          ? repeat.fault
+          : repeat.isRetry
+            ? 'The same message is tried again. Each recipient can be retried once.'
+            : 'A new message with the same content, metadata, tag and tenant is sent.'}
+      </div>
+      {open.map((recipient) => (
+        <Checkbox
+          key={recipient.email}
+          checked={chosen.includes(recipient.email)}
+          onChange={({ currentTarget: { checked } }) => toggle(recipient.email, checked)}
+          label={<RecipientLabel {...recipient} />}
+        />
+      ))}
+      {doubtful.map(({ email }) => (
+        <TextInput
+          key={email}
+          label={
+            <>
+              <EmailAddress email={email} wrap /> may have it already
+            </>
+          }
+          description="Type the address to send it all the same."
+          onChange={({ currentTarget: { value } }) => toggle(email, value.trim() === email)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+      ))}
+      <CallFault error={send.error} />
+      <DialogButtons verb="Send again" onClose={onClose} pending={send.isPending} disabled={'fault' in repeat} />
+    </Form>
   )
 }
 

@@ -107,7 +107,7 @@ export function sentenceOf({
   if (status === DeliveryStatus.BOUNCED && detail) return OURS
   if (reason === Reason.TEMPORARY_FAILURE && smtp?.readAs?.includes('greylisting')) return GREYLISTED
   const known = reason === undefined ? undefined : REASONS[reason]
-  const sentence = known ?? OF_STATUS[status]!
+  const sentence = known ?? OF_STATUS[status] ?? OF_STATUS[DeliveryStatus.UNSPECIFIED]
   return retryable && !sentence.advice ? { ...sentence, advice: RETRYABLE } : sentence
 }
 
@@ -192,7 +192,7 @@ export function sentenceOfReports(reports: LateReport[]): { sentence: Sentence; 
 }
 
 function dryRun({ status }: SentenceFacts, alone: Sentence): Sentence {
-  const what = DRY_RUN[status]!
+  const what = DRY_RUN[status] ?? DRY_RUN[DeliveryStatus.UNSPECIFIED]
   if (!what.endsWith(' ')) return { what }
   return { what: what + alone.what.replace(', so nothing was sent', ''), advice: alone.advice }
 }

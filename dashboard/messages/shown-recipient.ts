@@ -1,6 +1,7 @@
 import type { ListedEmail, ListedRecipient } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { comparable, isSought } from '../outside-text/comparable.ts'
+import { present } from '../present.ts'
 import { shownOutcome } from '../status/statuses.ts'
 
 /** What the list is filtered by, as far as it speaks of one recipient. */
@@ -26,7 +27,7 @@ export function shownRecipient(email: ListedEmail, { recipient, inDoubt, feedbac
     recipients.find((one) => inDoubt && one.inDoubt) ??
     recipients.find((one) => isReported && reported.includes(comparable(one.email))) ??
     recipients.find((one) => one.status === status && one.reason === reason) ??
-    recipients[0]!
+    present(recipients[0])
   )
 }
 
@@ -40,7 +41,8 @@ export function countsByOutcome(recipients: readonly Pick<ListedRecipient, 'stat
 export function differenceOf(recipients: readonly ListedRecipient[]): string | undefined {
   const counts = countsByOutcome(recipients)
   if (counts.length === 1) return undefined
-  const [first, ...others] = counts.filter(({ word }) => word !== 'delivered')
-  const total = `${first!.length} of ${recipients.length} ${first!.word}`
-  return [total, ...others.map(({ word, length }) => `${length} ${word}`)].join(', ')
+  return counts
+    .filter(({ word }) => word !== 'delivered')
+    .map(({ word, length }, i) => (i === 0 ? `${length} of ${recipients.length} ${word}` : `${length} ${word}`))
+    .join(', ')
 }

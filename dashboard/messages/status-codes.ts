@@ -69,16 +69,6 @@ const DETAILS: Record<string, CodeRow> = {
   '7.27': { meaning: "the sender's domain takes no mail (null MX)", rfc: 7505, section: '4' },
 }
 
-const SUBJECTS: Record<string, CodeRow> = {
-  1: DETAILS['1.0']!,
-  2: DETAILS['2.0']!,
-  3: DETAILS['3.0']!,
-  4: DETAILS['4.0']!,
-  5: DETAILS['5.0']!,
-  6: DETAILS['6.0']!,
-  7: DETAILS['7.0']!,
-}
-
 const CLASSES: Record<string, string> = { 2: 'Accepted', 4: 'Not now', 5: 'Refused for good' }
 
 /** Reply codes of servers that send no enhanced one (RFC 5321 4.2.3). */
@@ -102,16 +92,15 @@ const REPLIES: Record<string, string> = {
  * one, which may have any meaning.
  */
 export function meaningOf(code: number | undefined, enhanced: string | undefined): CodeMeaning | undefined {
-  const [, digit, subject, detail] = /^([245])\.(\d{1,3})\.(\d{1,3})$/.exec(enhanced ?? '') ?? []
-  const row = digit && (DETAILS[`${subject}.${detail}`] ?? SUBJECTS[subject!])
-  if (row) return shownMeaning(enhanced!, CLASSES[digit]!, row)
+  const [, subject, detail] = /^[245]\.(\d{1,3})\.(\d{1,3})$/.exec(enhanced ?? '') ?? []
+  const row = DETAILS[`${subject}.${detail}`] ?? (subject === '0' ? undefined : DETAILS[`${subject}.0`])
+  if (enhanced && row) return shownMeaning(enhanced, row)
   const meaning = code === undefined ? undefined : REPLIES[code]
-  const word = CLASSES[String(code)[0]!]
-  if (!meaning || !word) return undefined
-  return shownMeaning(String(code), word, { meaning, rfc: 5321, section: '4.2.3' })
+  return meaning === undefined ? undefined : shownMeaning(String(code), { meaning, rfc: 5321, section: '4.2.3' })
 }
 
-function shownMeaning(code: string, word: string, { meaning, rfc, section }: CodeRow): CodeMeaning {
+function shownMeaning(code: string, { meaning, rfc, section }: CodeRow): CodeMeaning {
+  const word = CLASSES[code.charAt(0)]
   const url = `https://www.rfc-editor.org/rfc/rfc${rfc}#section-${section}`
   return { code, meaning: `${word}: ${meaning}.`, source: `RFC ${rfc}, ${section}`, url }
 }

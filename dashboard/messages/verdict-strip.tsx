@@ -1,9 +1,10 @@
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import type { ReactNode } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { shownOutcome, type Tone } from '../status/statuses.ts'
 import { Moment } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { lengthOf } from '../time/times.ts'
 import styles from './message.module.css'
 
@@ -27,19 +28,19 @@ const REPORTED: Partial<Record<FeedbackKind, [word: string, tone: Tone]>> = {
 export function VerdictStrip({ email, reports }: StripProps) {
   const { createdAt, completedAt, status, inDoubt, recipients } = email
   const isAnswered = recipients.some(({ smtp }) => smtp?.code !== undefined)
-  const [askedMs, answeredMs] = [timestampMs(createdAt!), timestampMs(completedAt!)]
-  const newest = [...Map.groupBy(reports, ({ feedback }) => feedback).values()].map(([report]) => report!)
+  const [askedMs, answeredMs] = [msOf(createdAt), msOf(completedAt)]
+  const newest = [...Map.groupBy(reports, ({ feedback }) => feedback).values()].flatMap(([report]) => report ?? [])
   return (
     <ol className={styles.strip} aria-label="What happened when">
-      <StripStep word="Asked" tone="neutral" at={createdAt!} />
-      <StripStep word={isAnswered ? 'Answered' : 'Ended'} tone={shownOutcome(status, inDoubt).tone} at={completedAt!}>
+      <StripStep word="Asked" tone="neutral" at={createdAt} />
+      <StripStep word={isAnswered ? 'Answered' : 'Ended'} tone={shownOutcome(status, inDoubt).tone} at={completedAt}>
         after {lengthOf(answeredMs - askedMs)}
       </StripStep>
       {newest.toReversed().map(({ feedback, timestamp }) => {
         const [word, tone] = REPORTED[feedback] ?? ['Reported', 'neutral']
         return (
-          <StripStep key={feedback} word={word} tone={tone} at={timestamp!}>
-            {lengthOf(Math.max(0, timestampMs(timestamp!) - answeredMs))} later
+          <StripStep key={feedback} word={word} tone={tone} at={timestamp}>
+            {lengthOf(Math.max(0, msOf(timestamp) - answeredMs))} later
           </StripStep>
         )
       })}
@@ -47,7 +48,14 @@ export function VerdictStrip({ email, reports }: StripProps) {
   )
 }
 
-function StripStep({ word, tone, at, children }: { word: string; tone: Tone; at: Timestamp; children?: ReactNode }) {
+interface StripStepProps {
+  word: string
+  tone: Tone
+  at: Timestamp | undefined
+  children?: ReactNode
+}
+
+function StripStep({ word, tone, at, children }: StripStepProps) {
   return (
     <li data-tone={tone}>
       <strong>{word}</strong>

@@ -2,7 +2,9 @@ import { Skeleton } from '@mantine/core'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { type Column, Rows } from '../lists/rows.tsx'
+import { present } from '../present.ts'
 import { Moment } from '../time/ago.tsx'
+import { msOf } from '../time/ms-of.ts'
 import styles from './overview.module.css'
 import type { ChartLine, ChartMark } from './plot.tsx'
 import type { ChartColumns } from './series.ts'
@@ -50,7 +52,7 @@ export function Chart(props: ChartProps) {
     <section className={styles.chart} aria-label={title}>
       <header className={styles.chartHead}>
         <h2>{title}</h2>
-        {period && <Moment at={period.period!} />}
+        {period && <Moment at={period.period} />}
       </header>
       <div className={styles.readout}>
         {period ? (
@@ -85,7 +87,7 @@ export function Chart(props: ChartProps) {
             marks={marks}
             leastTop={leastTop}
             onPoint={setAt}
-            onOpen={onOpen && ((index) => onOpen(periods[index]!))}
+            onOpen={onOpen && ((index) => onOpen(present(periods[index])))}
           />
         </Suspense>
       )}
@@ -95,14 +97,14 @@ export function Chart(props: ChartProps) {
           label={title}
           columns={[PERIOD, ...values.map(columnOf)]}
           rows={periods}
-          idOf={({ period }) => String(period!.seconds)}
+          idOf={({ period }) => String(msOf(period))}
         />
       </details>
     </section>
   )
 }
 
-const PERIOD: Column<OverviewPeriod> = { head: 'Period', cell: ({ period }) => <Moment at={period!} /> }
+const PERIOD: Column<OverviewPeriod> = { head: 'Period', cell: ({ period }) => <Moment at={period} /> }
 
 const columnOf = ({ label, of }: Value): Column<OverviewPeriod> => ({ head: label, numbers: true, cell: of })
 

@@ -1,5 +1,6 @@
 import type { BreakerThresholds, GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { countOf, percentOf } from '../numbers/quantities.ts'
+import { present } from '../present.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
 import { rankedReasons } from './comparison.ts'
@@ -23,7 +24,8 @@ interface ChartsProps {
 
 /** Outcomes, latency, the rates of the breaker and the webhook over time. */
 export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
-  const { periods, thresholds, latencyMs, endpoints } = overview
+  const { periods, latencyMs, endpoints } = overview
+  const thresholds = present(overview.thresholds)
   const shared = { periods, stepMs }
   return (
     <div className={styles.charts}>
@@ -57,14 +59,14 @@ export function Charts({ overview, stepMs, onOpen, empty }: ChartsProps) {
         columns={rates(periods)}
         lines={RATE_LINES}
         values={RATE_VALUES}
-        empty={`No domain sent ${countOf(thresholds!.minEmails)} emails within 24 hours: below that no rate counts.`}
+        empty={`No domain sent ${countOf(thresholds.minEmails)} emails within 24 hours: below that no rate counts.`}
         summary={
-          thresholdWords(thresholds!) + (periods.length * stepMs > RATES_MS ? ' Shown for the last 31 days.' : '')
+          thresholdWords(thresholds) + (periods.length * stepMs > RATES_MS ? ' Shown for the last 31 days.' : '')
         }
         marks={[
-          markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
-          markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),
-          markOf('Complaints: pause', thresholds!.complaintOpen, '--error-mark'),
+          markOf('Pause', thresholds.bounceOpen, '--error-mark'),
+          markOf('Warning', thresholds.bounceWarn, '--bounced-mark'),
+          markOf('Complaints: pause', thresholds.complaintOpen, '--error-mark'),
         ]}
         leastTop={2}
         word={(percent) => percentOf(percent / 100)}

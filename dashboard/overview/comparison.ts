@@ -1,5 +1,6 @@
 import type { GetStatsResponse } from '../../gen/verdict/v1/stats_pb.ts'
 import { countOf, percentOf } from '../numbers/quantities.ts'
+import { present } from '../present.ts'
 
 /** A figure of a range, beside that of the period before. */
 export interface Figure {
@@ -16,7 +17,7 @@ export interface Figure {
 
 /** The four figures of a range. */
 export function figuresOf(now: GetStatsResponse, before: GetStatsResponse): Figure[] {
-  const [totals, earlier] = [now.totals!, before.totals!]
+  const [totals, earlier] = [present(now.totals), present(before.totals)]
   return [
     {
       label: 'Sent',

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { Granularity, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { countOf } from '../numbers/quantities.ts'
+import { present } from '../present.ts'
 import { reasonWord } from '../status/reasons.ts'
 import { figuresOf, rankedReasons } from './comparison.ts'
 import styles from './figures.module.css'
@@ -44,7 +45,7 @@ export function Figures({ range: { fromMs, toMs, granularity }, simulated }: { r
   const times = timesOf({ fromMs, toMs })
   const messages = messagesIn({ fromMs, toMs }, simulated)
   const reasons = rankedReasons(now.data.reasons)
-  const { lateBounces } = now.data.totals!
+  const { lateBounces } = present(now.data.totals)
   return (
     <div className={styles.place}>
       <ul className={styles.figures} aria-label="Figures">

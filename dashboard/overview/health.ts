@@ -12,6 +12,7 @@ import { endpointName } from '../attempts/endpoint-name.ts'
 import { DOUBTFUL } from '../messages/message-filters.ts'
 import { providerName } from '../numbers/groups.ts'
 import { countOf } from '../numbers/quantities.ts'
+import { msOf } from '../time/ms-of.ts'
 import { lengthOf, relativeTime } from '../time/times.ts'
 import type { HealthFinding } from './finding.ts'
 import { postmasterOf } from './postmasters.ts'
@@ -141,7 +142,7 @@ function refusalSentence({ provider, names, emails, blocked }: RefusingProvider)
 const isAddress = (name: string) => /^[\d.]+$|:/.test(name)
 
 /** The first day after the month: `2026-02-01`. */
-const dayOf = ({ endsAt }: QuotaUse) => new Date(timestampMs(endsAt!)).toISOString().slice(0, 10)
+const dayOf = ({ endsAt }: QuotaUse) => new Date(msOf(endsAt)).toISOString().slice(0, 10)
 
 const ALL_GOOD: HealthFinding = { tone: 'delivered', sentence: 'All good.' }
 

@@ -1,4 +1,4 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
 import { Switch } from '@mantine/core'
 import { keepPreviousData, useQuery as useReactQuery } from '@tanstack/react-query'
@@ -11,6 +11,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import type { RangeSearch } from '../range/presets.ts'
 import { RangePicker } from '../range/range-picker.tsx'
 import { Pill } from '../status/status-pill.tsx'
+import { msOf } from '../time/ms-of.ts'
 import { Charts } from './charts.tsx'
 import { Figures } from './figures.tsx'
 import type { HealthFinding } from './finding.ts'
@@ -46,7 +47,7 @@ export function OverviewPage() {
   const readiness = useReactQuery({ queryKey: ['readyz'], queryFn: readChecks, refetchInterval: REFRESH_MS })
   const checks = readiness.data ?? {}
   const openPeriod = ({ period }: OverviewPeriod) => {
-    const fromMs = timestampMs(period!)
+    const fromMs = msOf(period)
     void navigate({
       to: '/$account/messages',
       params: { account },

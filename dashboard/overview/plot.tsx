@@ -151,7 +151,7 @@ function periodAt({ data }: uPlot, _: number, __: number, seconds: number): numb
 
 /** The values without a neighbour: a line would not show them. */
 function aloneIn({ data }: uPlot, line: number): number[] {
-  const values = data[line]!
+  const values = data[line] ?? []
   const has = (at: number) => values[at] !== null && values[at] !== undefined
   return [...values.keys()].filter((at) => has(at) && !has(at - 1) && !has(at + 1))
 }

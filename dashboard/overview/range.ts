@@ -1,4 +1,5 @@
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { present } from '../present.ts'
 import { presetLength, type RangeSearch } from '../range/presets.ts'
 
 const MINUTE = 60_000
@@ -30,7 +31,7 @@ const MAX_HOURS = 7 * 24
 export function rangeOf({ range, from, to }: RangeSearch, nowMs: number): TimeRange {
   const own = [Date.parse(from ?? ''), Date.parse(to ?? '')] as const
   if (own[0] < own[1]) return inPeriods(own[0], own[1], nowMs)
-  const lengthMs = presetLength(range) ?? presetLength(DEFAULT_PRESET)!
+  const lengthMs = presetLength(range) ?? present(presetLength(DEFAULT_PRESET))
   return inPeriods(nowMs - lengthMs, nowMs, nowMs)
 }
 

@@ -1,10 +1,10 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { msOf } from '../time/ms-of.ts'
 
 /** The columns of a chart, as uPlot takes them: seconds first, then a list of values for each line. */
 export type ChartColumns = [seconds: number[], ...values: (number | null)[][]]
 
-const secondsOf = (periods: OverviewPeriod[]) => periods.map(({ period }) => timestampMs(period!) / 1_000)
+const secondsOf = (periods: OverviewPeriod[]) => periods.map(({ period }) => msOf(period) / 1_000)
 
 /** The outcomes in the order in which they are stacked, from the bottom. */
 export const OUTCOMES = ['delivered', 'bounced', 'rejected', 'inDoubt'] as const

@@ -19,8 +19,9 @@ export function createQuestion(): Question {
   }
   return {
     ask() {
-      if (!open) set(Promise.withResolvers<boolean>())
-      return open!.promise
+      const question = open ?? Promise.withResolvers<boolean>()
+      if (!open) set(question)
+      return question.promise
     },
     answer(confirmed) {
       open?.resolve(confirmed)

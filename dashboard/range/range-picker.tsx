@@ -69,7 +69,7 @@ export function RangePicker({ value, onChange, all, keptMs = Number.POSITIVE_INF
 /** `22 Nov 2026, 15:05 to 23 Nov 2026, 15:05`; undefined when the address names no time. */
 function ownWords({ range, from, to }: RangeSearch): string | undefined {
   const [fromMs, toMs] = [timeOf(from), timeOf(to)]
-  if (range !== undefined || (fromMs === undefined && toMs === undefined)) return undefined
-  if (fromMs === undefined) return `Until ${minuteOf(toMs!)}`
+  if (range !== undefined) return undefined
+  if (fromMs === undefined) return toMs === undefined ? undefined : `Until ${minuteOf(toMs)}`
   return toMs === undefined ? `Since ${minuteOf(fromMs)}` : `${minuteOf(fromMs)} to ${minuteOf(toMs)}`
 }

@@ -73,7 +73,7 @@ export function RefusedSendsPage() {
 }
 
 const idOf = ({ requestId, at, error, recipients }: RefusedSend) =>
-  [requestId, at!.seconds, at!.nanos, error, ...recipients].join(' ')
+  [requestId, at?.seconds, at?.nanos, error, ...recipients].join(' ')
 const pageOf = ({ refusedSends, nextCursor }: ListRefusedSendsResponse) => ({ rows: refusedSends, next: nextCursor })
 
 /** How many are missing in every list. */
@@ -99,7 +99,7 @@ function columnsWith(keyNames: ReadonlyMap<string, string>): Column<RefusedSend>
       cell: ({ keyId }) => keyId && <OutsideText text={keyNames.get(keyId) ?? keyId} line />,
     },
     { head: 'Request', cell: ({ requestId }) => <ShortId id={requestId} label="request id" /> },
-    { head: 'Refused', bare: 'corner', numbers: true, cell: ({ at }) => <Ago at={at!} /> },
+    { head: 'Refused', bare: 'corner', numbers: true, cell: ({ at }) => <Ago at={at} /> },
   ]
 }
 

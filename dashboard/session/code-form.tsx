@@ -1,6 +1,7 @@
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Form } from '../feedback/form.tsx'
 import { verifyBackupCode, verifyCode } from './auth-calls.ts'
 import { AuthFaultNote } from './auth-fault-note.tsx'
 
@@ -13,43 +14,36 @@ export function CodeForm({ onDone, onStartAgain }: { onDone(): void; onStartAgai
     onSuccess: onDone,
   })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        attempt.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          key={String(backup)}
-          label={backup ? 'Backup code' : 'Code from your authenticator app'}
-          description={backup ? 'One of the codes that you stored. Each works once.' : 'Six digits.'}
-          inputMode={backup ? 'text' : 'numeric'}
-          autoComplete="one-time-code"
-          value={code}
-          onChange={(event) => setCode(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          autoFocus
-        />
-        <AuthFaultNote error={attempt.error} />
-        <Button type="submit" loading={attempt.isPending}>
-          Continue
-        </Button>
-        <Button
-          variant="subtle"
-          onClick={() => {
-            setBackup(!backup)
-            setCode('')
-            attempt.reset()
-          }}
-        >
-          {backup ? 'Use the authenticator app' : 'Use a backup code'}
-        </Button>
-        <Button variant="subtle" onClick={onStartAgain}>
-          Sign in as another person
-        </Button>
-      </Stack>
-    </form>
+    <Form onSubmit={() => attempt.mutate()}>
+      <TextInput
+        key={String(backup)}
+        label={backup ? 'Backup code' : 'Code from your authenticator app'}
+        description={backup ? 'One of the codes that you stored. Each works once.' : 'Six digits.'}
+        inputMode={backup ? 'text' : 'numeric'}
+        autoComplete="one-time-code"
+        value={code}
+        onChange={(event) => setCode(event.currentTarget.value)}
+        required
+        withAsterisk={false}
+        autoFocus
+      />
+      <AuthFaultNote error={attempt.error} />
+      <Button type="submit" loading={attempt.isPending}>
+        Continue
+      </Button>
+      <Button
+        variant="subtle"
+        onClick={() => {
+          setBackup(!backup)
+          setCode('')
+          attempt.reset()
+        }}
+      >
+        {backup ? 'Use the authenticator app' : 'Use a backup code'}
+      </Button>
+      <Button variant="subtle" onClick={onStartAgain}>
+        Sign in as another person
+      </Button>
+    </Form>
   )
 }

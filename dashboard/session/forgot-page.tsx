@@ -1,9 +1,10 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { BackToSignIn } from './back-to-sign-in.tsx'
@@ -41,30 +42,23 @@ function ForgotForm() {
     )
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        ask.mutate({ email })
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Email address"
-          description="A link that sets a new password is mailed to it."
-          type="email"
-          autoComplete="username"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          autoFocus
-          error={fault}
-        />
-        {!fault && <CallFault error={ask.error} />}
-        <Button type="submit" loading={ask.isPending}>
-          Mail a link
-        </Button>
-      </Stack>
-    </form>
+    <Form onSubmit={() => ask.mutate({ email })}>
+      <TextInput
+        label="Email address"
+        description="A link that sets a new password is mailed to it."
+        type="email"
+        autoComplete="username"
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+        required
+        withAsterisk={false}
+        autoFocus
+        error={fault}
+      />
+      {!fault && <CallFault error={ask.error} />}
+      <Button type="submit" loading={ask.isPending}>
+        Mail a link
+      </Button>
+    </Form>
   )
 }

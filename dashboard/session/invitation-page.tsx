@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
@@ -7,6 +7,7 @@ import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ROLE_WORDS } from '../account/account.ts'
 import { errorCodeOf, fieldFaults } from '../feedback/call-error.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
@@ -54,7 +55,7 @@ export function InvitationPage() {
         {isSetUp
           ? 'Choose how you sign in. You will own every account of this installation.'
           : `You are invited as ${ROLE_WORDS[found.data.role]?.toLowerCase()}.`}{' '}
-        This link works until <Moment at={found.data.expiresAt!} />.
+        This link works until <Moment at={found.data.expiresAt} />.
       </p>
       <AcceptForm token={token} invitation={found.data} />
       {!isSetUp && issuerHost !== undefined && <IssuerButton host={issuerHost} purpose="sign-in" invitation={token} />}
@@ -77,9 +78,8 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
   const faults = fieldFaults(accept.error)
   const isWrong = errorCodeOf(accept.error) === 'wrong_password'
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() =>
         accept.mutate({
           token,
           email: isSetUp ? email : undefined,
@@ -87,74 +87,72 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
           password,
           replace: isNew && hasSignIn,
         })
-      }}
+      }
     >
-      <Stack gap="md">
-        {hasSignIn && (
-          <p className="soft" role="note">
-            {isNew ? (
-              'Another person created a sign-in with your address. That sign-in loses the address, and its sessions end. Your new sign-in starts without its accounts.'
-            ) : (
-              <>
-                This address has a sign-in. Enter its password, or{' '}
-                <Link to="/forgot" className="text-link">
-                  set a new one
-                </Link>{' '}
-                and come back.
-              </>
-            )}
-          </p>
-        )}
+      {hasSignIn && (
+        <p className="soft" role="note">
+          {isNew ? (
+            'Another person created a sign-in with your address. That sign-in loses the address, and its sessions end. Your new sign-in starts without its accounts.'
+          ) : (
+            <>
+              This address has a sign-in. Enter its password, or{' '}
+              <Link to="/forgot" className="text-link">
+                set a new one
+              </Link>{' '}
+              and come back.
+            </>
+          )}
+        </p>
+      )}
+      <TextInput
+        label="Email address"
+        type="email"
+        autoComplete="username"
+        value={invitation.email ?? email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+        readOnly={!isSetUp}
+        required
+        withAsterisk={false}
+        error={faults.get('email')}
+      />
+      {isNew && (
         <TextInput
-          label="Email address"
-          type="email"
-          autoComplete="username"
-          value={invitation.email ?? email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          readOnly={!isSetUp}
+          label="Your name"
+          autoComplete="name"
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
           required
           withAsterisk={false}
-          error={faults.get('email')}
+          error={faults.get('name')}
         />
-        {isNew && (
-          <TextInput
-            label="Your name"
-            autoComplete="name"
-            maxLength={100}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-            error={faults.get('name')}
-          />
-        )}
-        <PasswordField
-          isNew={isNew}
-          label={isNew ? 'New password' : 'Your password'}
-          value={password}
-          onChange={setPassword}
-          error={isWrong ? wrongPassword(isNew) : faults.get('password')}
-        />
-        {faults.size === 0 && !isWrong && <CallFault error={accept.error} />}
-        <Button type="submit" loading={accept.isPending || enter.isPending}>
-          {isSetUp && isNew ? 'Create sign-in' : 'Accept invitation'}
-        </Button>
-        <Button
-          variant="subtle"
-          onClick={() => {
-            setIsNew(!isNew)
-            setPassword('')
-            accept.reset()
-          }}
-        >
-          {isNew
-            ? 'I already have a sign-in with this address'
-            : hasSignIn
-              ? 'That sign-in is not mine'
-              : 'I am new here'}
-        </Button>
-      </Stack>
-    </form>
+      )}
+      <PasswordField
+        isNew={isNew}
+        label={isNew ? 'New password' : 'Your password'}
+        value={password}
+        onChange={setPassword}
+        error={isWrong ? wrongPassword(isNew) : faults.get('password')}
+      />
+      {faults.size === 0 && !isWrong && <CallFault error={accept.error} />}
+      <Button type="submit" loading={accept.isPending || enter.isPending}>
+        {isSetUp && isNew ? 'Create sign-in' : 'Accept invitation'}
+      </Button>
+      <Button
+        variant="subtle"
+        onClick={() => {
+          setIsNew(!isNew)
+          setPassword('')
+          accept.reset()
+        }}
+      >
+        {isNew
+          ? 'I already have a sign-in with this address'
+          : hasSignIn
+            ? 'That sign-in is not mine'
+            : 'I am new here'}
+      </Button>
+    </Form>
   )
 }
 

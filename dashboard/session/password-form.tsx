@@ -1,6 +1,7 @@
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Form } from '../feedback/form.tsx'
 import { signIn } from './auth-calls.ts'
 import { AuthFaultNote } from './auth-fault-note.tsx'
 import { PasswordField } from './password-field.tsx'
@@ -21,30 +22,23 @@ export function PasswordForm({ of, onDone, onNeedsCode }: PasswordFormProps) {
     onSuccess: ({ needsCode }) => (needsCode ? onNeedsCode() : onDone()),
   })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        attempt.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Email address"
-          type="email"
-          autoComplete="username"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          readOnly={of !== undefined}
-          required
-          withAsterisk={false}
-          autoFocus={of === undefined}
-        />
-        <PasswordField value={password} onChange={setPassword} data-autofocus={of !== undefined || undefined} />
-        <AuthFaultNote error={attempt.error} />
-        <Button type="submit" loading={attempt.isPending}>
-          Sign in
-        </Button>
-      </Stack>
-    </form>
+    <Form onSubmit={() => attempt.mutate()}>
+      <TextInput
+        label="Email address"
+        type="email"
+        autoComplete="username"
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+        readOnly={of !== undefined}
+        required
+        withAsterisk={false}
+        autoFocus={of === undefined}
+      />
+      <PasswordField value={password} onChange={setPassword} data-autofocus={of !== undefined || undefined} />
+      <AuthFaultNote error={attempt.error} />
+      <Button type="submit" loading={attempt.isPending}>
+        Sign in
+      </Button>
+    </Form>
   )
 }

@@ -1,10 +1,11 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { SignInService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { errorCodeOf, fieldFaults } from '../feedback/call-error.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
@@ -34,7 +35,7 @@ export function ResetPage() {
         <>
           <p className="soft">
             A new password ends your sessions in every browser. Your second factor stays. This link works once, until{' '}
-            <Moment at={found.data.expiresAt!} />.
+            <Moment at={found.data.expiresAt} />.
           </p>
           <ResetForm token={token} email={found.data.email} />
         </>
@@ -53,20 +54,13 @@ function ResetForm({ token, email }: { token: string; email: string }) {
   const reset = useMutation(SignInService.method.resetPassword, { onSuccess: (done) => enter.mutate(done.email) })
   const fault = fieldFaults(reset.error).get('password')
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        reset.mutate({ token, password })
-      }}
-    >
-      <Stack gap="md">
-        <TextInput label="Email address" type="email" autoComplete="username" value={email} readOnly />
-        <PasswordField isNew value={password} onChange={setPassword} error={fault} data-autofocus />
-        {!fault && <CallFault error={reset.error} />}
-        <Button type="submit" loading={reset.isPending || enter.isPending}>
-          Set password
-        </Button>
-      </Stack>
-    </form>
+    <Form onSubmit={() => reset.mutate({ token, password })}>
+      <TextInput label="Email address" type="email" autoComplete="username" value={email} readOnly />
+      <PasswordField isNew value={password} onChange={setPassword} error={fault} data-autofocus />
+      {!fault && <CallFault error={reset.error} />}
+      <Button type="submit" loading={reset.isPending || enter.isPending}>
+        Set password
+      </Button>
+    </Form>
   )
 }

@@ -1,13 +1,21 @@
 import { useQuery } from '@connectrpc/connect-query'
 import { Progress } from '@mantine/core'
 import { DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
-import { type DomainVolume, type GetLimitsResponse, LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import {
+  type CountLimits,
+  type DomainVolume,
+  type GetLimitsResponse,
+  LimitsService,
+  type SizeLimits,
+} from '../../gen/verdict/v1/limits_pb.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingSections } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
+import { FactList } from '../lists/fact-list.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf, sizeOf } from '../numbers/quantities.ts'
+import { present } from '../present.ts'
 import { MonthSection } from './month-section.tsx'
 import styles from './settings.module.css'
 
@@ -36,7 +44,7 @@ function LimitsView({ limits }: { limits: GetLimitsResponse }) {
           The tier of this account is “{limits.tier}”. A batch counts as one request. Calls above the limit fail, and
           say when to try again.
         </p>
-        <FactList facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
+        <FactList className={styles.facts} facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
       </section>
       <section className={styles.section}>
         <h2>Volume today</h2>
@@ -49,11 +57,11 @@ function LimitsView({ limits }: { limits: GetLimitsResponse }) {
           <Volumes volumes={limits.domains} />
         )}
       </section>
-      <MonthSection month={limits.month!} />
+      <MonthSection month={present(limits.month)} />
       <section className={styles.section}>
         <h2>Sizes and counts</h2>
         <p className="soft">A larger request is refused as a whole, before anything is sent.</p>
-        <FactList facts={messageFacts(limits)} />
+        <FactList className={styles.facts} facts={messageFacts(present(limits.sizes), present(limits.counts))} />
       </section>
     </>
   )
@@ -86,32 +94,19 @@ function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
   )
 }
 
-function messageFacts({ sizes, counts }: GetLimitsResponse): [string, string][] {
+function messageFacts(sizes: SizeLimits, counts: CountLimits): [string, string][] {
   return [
-    ['A request', sizeOf(sizes!.requestBytes)],
-    ['HTML of a message', sizeOf(sizes!.htmlBytes)],
-    ['Text of a message', sizeOf(sizes!.textBytes)],
-    ['All attachments of a message', sizeOf(sizes!.attachmentsBytes)],
-    ['Attachments of a message', countOf(counts!.attachments)],
-    ['Recipients of a message', countOf(counts!.recipients)],
-    ['Subject', `${countOf(sizes!.subjectCharacters)} characters`],
-    ['Custom headers', countOf(counts!.headers)],
-    ['Value of a header', `${countOf(sizes!.headerValueCharacters)} characters`],
-    ['Tenant', `${countOf(sizes!.tenantIdCharacters)} characters`],
-    ['Messages in a batch', countOf(counts!.batchEmails)],
-    ['Addresses in one API call of an import', countOf(counts!.importAddresses)],
+    ['A request', sizeOf(sizes.requestBytes)],
+    ['HTML of a message', sizeOf(sizes.htmlBytes)],
+    ['Text of a message', sizeOf(sizes.textBytes)],
+    ['All attachments of a message', sizeOf(sizes.attachmentsBytes)],
+    ['Attachments of a message', countOf(counts.attachments)],
+    ['Recipients of a message', countOf(counts.recipients)],
+    ['Subject', `${countOf(sizes.subjectCharacters)} characters`],
+    ['Custom headers', countOf(counts.headers)],
+    ['Value of a header', `${countOf(sizes.headerValueCharacters)} characters`],
+    ['Tenant', `${countOf(sizes.tenantIdCharacters)} characters`],
+    ['Messages in a batch', countOf(counts.batchEmails)],
+    ['Addresses in one API call of an import', countOf(counts.importAddresses)],
   ]
-}
-
-function FactList({ facts }: { facts: [term: string, value: string][] }) {
-  return (
-    <dl className={styles.facts}>
-      {facts.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  )
 }

@@ -16,7 +16,7 @@ export function MonthSection({ month }: { month: MonthUsage }) {
         {quota === undefined
           ? `${countOf(used)} emails, without a quota.`
           : `${countOf(used)} of ${countOf(quota)} emails.`}{' '}
-        Dry runs and mail to the simulator do not count. The month ends at <Moment at={month.endsAt!} />.
+        Dry runs and mail to the simulator do not count. The month ends at <Moment at={month.endsAt} />.
         {quota !== undefined && (
           <>
             {' '}

@@ -1,4 +1,4 @@
-import { Stack, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
@@ -6,6 +6,7 @@ import { Dialog } from '../dialog/dialog.tsx'
 import { fieldFaults } from '../feedback/call-error.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { Form } from '../feedback/form.tsx'
 import { useRefresh } from '../refresh.ts'
 
 interface RenameDialogProps {
@@ -31,32 +32,25 @@ export function RenameDialog({ title, name: current, save, onClose }: RenameDial
   const fault = fieldFaults(rename.error).get('name')
   return (
     <Dialog opened onClose={onClose} title={title}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          rename.mutate()
-        }}
-      >
-        <Stack gap="md">
-          <TextInput
-            label="Name"
-            maxLength={100}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-            error={fault}
-            data-autofocus
-          />
-          {!fault && <CallFault error={rename.error} />}
-          <DialogButtons
-            verb="Change name"
-            onClose={onClose}
-            pending={rename.isPending}
-            disabled={name.trim() === '' || name.trim() === current}
-          />
-        </Stack>
-      </form>
+      <Form onSubmit={() => rename.mutate()}>
+        <TextInput
+          label="Name"
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+          error={fault}
+          data-autofocus
+        />
+        {!fault && <CallFault error={rename.error} />}
+        <DialogButtons
+          verb="Change name"
+          onClose={onClose}
+          pending={rename.isPending}
+          disabled={name.trim() === '' || name.trim() === current}
+        />
+      </Form>
     </Dialog>
   )
 }

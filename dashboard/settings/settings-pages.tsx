@@ -28,8 +28,9 @@ export function SettingsPages() {
   // On a narrow screen the tabs scroll, and the current one may be outside.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path has another current tab
   useEffect(() => {
-    const current = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
-    if (current) tabs.current!.scrollLeft = current.offsetLeft - tabs.current!.offsetLeft - TAB_BEFORE_PX
+    const list = tabs.current
+    const current = list?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (list && current) list.scrollLeft = current.offsetLeft - list.offsetLeft - TAB_BEFORE_PX
   }, [path])
   return (
     <>

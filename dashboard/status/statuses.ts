@@ -10,6 +10,7 @@ import {
   IconMinus,
 } from '@tabler/icons-react'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shownIn } from './shown-in.ts'
 
 /** The state of something. Each has a colour, an icon and a word: never the colour alone. */
 export type Tone = 'delivered' | 'bounced' | 'rejected' | 'doubt' | 'warning' | 'error' | 'waiting' | 'neutral'
@@ -25,7 +26,8 @@ export const TONE_ICONS: Record<Tone, Icon> = {
   neutral: IconMinus,
 }
 
-interface ShownState {
+/** How a state is shown. */
+export interface ShownState {
   tone: Tone
   word: string
 }
@@ -39,5 +41,5 @@ const OUTCOMES: Record<DeliveryStatus, ShownState> = {
 
 /** Tone and word of an outcome. An email in doubt has the status `bounced`, and is shown as what it is. */
 export function shownOutcome(status: DeliveryStatus, inDoubt = false): ShownState {
-  return inDoubt ? { tone: 'doubt', word: 'In doubt' } : OUTCOMES[status]!
+  return inDoubt ? { tone: 'doubt', word: 'In doubt' } : shownIn(OUTCOMES, status)
 }

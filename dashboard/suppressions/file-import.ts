@@ -7,6 +7,7 @@ import { type Import, ImportService, ImportState } from '../../gen/verdict/admin
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { present } from '../present.ts'
 import { useRefresh } from '../refresh.ts'
 import { type AddressFile, type FileChoices, readAddressFile, skippedWords } from './address-file.ts'
 import { PART_LINES, type PartialPreview, previewLines } from './import-preview.ts'
@@ -78,7 +79,7 @@ export function useFileImport(): FileImport {
   async function run(): Promise<void> {
     let current: Import | undefined
     try {
-      for await (current of parts(transport, work.current!, () => isCancelled.current)) {
+      for await (current of parts(transport, present(work.current), () => isCancelled.current)) {
         setView({ phase: current.state === ImportState.RUNNING ? 'running' : 'ended', current })
       }
       void refresh(ImportService.method.listImports, SuppressionService.method.list)
@@ -108,11 +109,12 @@ export function useFileImport(): FileImport {
     previewing.current.abort()
     previewing.current = new AbortController()
     const { signal } = previewing.current
-    const { fileName, emails } = work.current!
+    const current = present(work.current)
+    const { fileName, emails } = current
     const lines = emails.length
     setView({ phase: 'previewing', fileName, lines, preview: undefined })
     try {
-      for await (const preview of previewLines(transport, work.current!, signal)) {
+      for await (const preview of previewLines(transport, current, signal)) {
         if (signal.aborted) return
         setView({ phase: preview.linesDone < lines ? 'previewing' : 'previewed', fileName, lines, preview })
       }
@@ -132,7 +134,10 @@ export function useFileImport(): FileImport {
     file: work.current,
     choices: chosen.current?.choices ?? {},
     choose: (file, tenantId) => void read({ file, tenantId, choices: {}, domains: ownDomains(transport) }),
-    change: (choices) => void read({ ...chosen.current!, choices: { ...chosen.current!.choices, ...choices } }),
+    change(choices) {
+      const before = present(chosen.current)
+      void read({ ...before, choices: { ...before.choices, ...choices } })
+    },
     start() {
       isCancelled.current = false
       void run()
@@ -178,7 +183,7 @@ async function* parts(
 ): AsyncGenerator<Import> {
   const client = createClient(ImportService, transport)
   const started = await client.startImport({ fileName, digest, tenantId, lines: emails.length })
-  let current = started.import!
+  let current = present(started.import)
   yield current
   while (current.state === ImportState.RUNNING) {
     const { importId, nextPart: part } = current
@@ -194,7 +199,7 @@ async function* parts(
           reasons: lineReasons.slice(from, from + PART_LINES).map((reason) => REASONS[reason]),
           last: from + PART_LINES >= emails.length,
         })
-    current = response.import!
+    current = present(response.import)
     yield current
   }
 }

@@ -6,7 +6,8 @@ import { errorCodeOf } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import type { Tone } from '../status/statuses.ts'
+import { shownIn } from '../status/shown-in.ts'
+import type { ShownState } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
 import { type FileImport, type ImportView, isPreview, type PreviewView, useFileImport } from './file-import.ts'
 import { ColumnSelect, PreviewPanel, StatesChoice } from './preview-panel.tsx'
@@ -48,9 +49,9 @@ function Actions({ fileImport }: { fileImport: FileImport }) {
   const mayCancel = view.phase === 'reading' || view.phase === 'running' || mayResume
   return (
     <Group gap="xs">
-      {view.phase === 'previewed' && (
-        <Button onClick={fileImport.start} disabled={view.preview!.added === 0}>
-          {importWords(view.preview!.added)}
+      {view.phase === 'previewed' && view.preview && (
+        <Button onClick={fileImport.start} disabled={view.preview.added === 0}>
+          {importWords(view.preview.added)}
         </Button>
       )}
       {(mayResume || view.phase === 'unpreviewed') && (
@@ -159,7 +160,7 @@ function ImportResult({ of: current, skipped }: { of: Import; skipped: string })
         <strong>
           <OutsideText text={fileName} />
         </strong>
-        : {IMPORT_STATES[state]!.word.toLowerCase()}, {countOf(linesDone)} of {countOf(lines)} lines.{' '}
+        : {shownIn(IMPORT_STATES, state).word.toLowerCase()}, {countOf(linesDone)} of {countOf(lines)} lines.{' '}
         {countOf(imported)} added, {countOf(alreadySuppressed)} already suppressed, {countOf(invalid)} not an address.{' '}
         {skipped}
       </p>
@@ -176,7 +177,7 @@ function ImportResult({ of: current, skipped }: { of: Import; skipped: string })
 }
 
 /** How each state of an import is shown. */
-export const IMPORT_STATES: Record<ImportState, { tone: Tone; word: string }> = {
+export const IMPORT_STATES: Record<ImportState, ShownState> = {
   [ImportState.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
   [ImportState.RUNNING]: { tone: 'waiting', word: 'Under way' },
   [ImportState.FINISHED]: { tone: 'delivered', word: 'Finished' },

@@ -8,6 +8,7 @@ import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
+import { shownIn } from '../status/shown-in.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { FaultyLines } from './faulty-lines.tsx'
@@ -29,7 +30,7 @@ export function PastImports() {
 
 const COLUMNS: Column<Import>[] = [
   { head: 'File', wide: true, cell: ({ fileName }) => <OutsideText text={fileName} line /> },
-  { head: 'State', cell: ({ state }) => <Pill {...IMPORT_STATES[state]!} /> },
+  { head: 'State', cell: ({ state }) => <Pill {...shownIn(IMPORT_STATES, state)} /> },
   { head: 'Added', numbers: true, cell: ({ imported }) => countOf(imported) },
   { head: 'Already there', numbers: true, cell: ({ alreadySuppressed }) => countOf(alreadySuppressed) },
   { head: 'Not an address', numbers: true, cell: ({ invalid }) => countOf(invalid) },

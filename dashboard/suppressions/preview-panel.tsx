@@ -5,6 +5,7 @@ import type { Counts } from '../../address-files/table.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { present } from '../present.ts'
 import type { FileImport, PreviewView } from './file-import.ts'
 import styles from './suppressions.module.css'
 
@@ -34,7 +35,7 @@ function Counted({ view: { phase, lines, preview } }: { view: Exclude<PreviewVie
       </Progress.Root>
     )
   }
-  return <CountedKinds preview={preview!} />
+  return <CountedKinds preview={present(preview)} />
 }
 
 function CountedKinds({ preview }: { preview: Preview }) {

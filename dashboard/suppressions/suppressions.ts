@@ -5,7 +5,7 @@ import { RANGE_PARAMETERS, type RangeSearch } from '../range/presets.ts'
 import { EVIDENCE_KIND_WORDS, kindOfName } from './evidence-words.ts'
 
 /** The words for what created an entry, by the value in the address of the page. */
-export const ENTRY_REASONS = [
+const ENTRY_REASONS = [
   [SuppressionReason.BOUNCE, 'bounce', 'Bounce'],
   [SuppressionReason.COMPLAINT, 'complaint', 'Complaint'],
   [SuppressionReason.IMPORT, 'import', 'Import'],

@@ -46,7 +46,7 @@ export const minuteFormIn = (timeZone?: string) =>
 const MINUTE_FORM = minuteFormIn()
 
 /** `22 Nov 2026` in the reader's zone. */
-export const dateOf = (at: number) => DAY_FORM.format(at)
+const dateOf = (at: number) => DAY_FORM.format(at)
 
 /** `22 Nov 2026, 15:05 CET` in the reader's zone. An hour is repeated when the clock is put back: the zone differs. */
 export const minuteOf = (at: number) => MINUTE_FORM.format(at)

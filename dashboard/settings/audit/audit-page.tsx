@@ -72,7 +72,7 @@ function AuditLog() {
 }
 
 const COLUMNS: Column<AuditEntry>[] = [
-  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
+  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt} /> },
   { head: 'Who', cell: (entry) => <ActorCell entry={entry} /> },
   { head: 'Change', wide: true, cell: (entry) => <AuditedChange entry={entry} /> },
 ]

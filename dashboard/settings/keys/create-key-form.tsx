@@ -1,11 +1,12 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useMutation } from '@connectrpc/connect-query'
-import { Checkbox, Input, NativeSelect, Radio, SegmentedControl, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Input, NativeSelect, Radio, SegmentedControl, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type CreateKeyResponse, KeyService, type ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
+import { Form } from '../../feedback/form.tsx'
 import { useRefresh } from '../../refresh.ts'
 import styles from './keys.module.css'
 import { ACCESSES, type Access, scopeSentence, scopesOf, USUAL_SCOPES } from './scopes.ts'
@@ -42,88 +43,85 @@ export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps)
   const scopes = scopesOf(access, offered, chosen)
   const faults = fieldFaults(create.error)
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         const expiresAt = days === '' ? undefined : timestampFromMs(Date.now() + Number(days) * DAY_MS)
         create.mutate({ name: name.trim(), test: kind === 'test', scopes, expiresAt })
       }}
     >
-      <Stack gap="md">
-        <TextInput
-          label="Name"
-          description="What uses the key, such as “Shop, production”."
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          maxLength={100}
-          required
-          withAsterisk={false}
-          autoComplete="off"
-          error={faults.get('name')}
-          data-autofocus
+      <TextInput
+        label="Name"
+        description="What uses the key, such as “Shop, production”."
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        maxLength={100}
+        required
+        withAsterisk={false}
+        autoComplete="off"
+        error={faults.get('name')}
+        data-autofocus
+      />
+      <Input.Wrapper
+        label="Kind"
+        labelElement="div"
+        description={
+          kind === 'live' ? 'Sends real email.' : 'Sends are dry runs: every check runs, and nothing is sent.'
+        }
+        inputWrapperOrder={['label', 'input', 'description']}
+      >
+        <SegmentedControl
+          aria-label="Kind"
+          value={kind}
+          onChange={(value) => setKind(value as 'live' | 'test')}
+          data={[
+            { value: 'live', label: 'Live' },
+            { value: 'test', label: 'Test' },
+          ]}
+          transitionDuration={120}
+          display="flex"
+          w={200}
+          mb={4}
         />
-        <Input.Wrapper
-          label="Kind"
-          labelElement="div"
-          description={
-            kind === 'live' ? 'Sends real email.' : 'Sends are dry runs: every check runs, and nothing is sent.'
-          }
-          inputWrapperOrder={['label', 'input', 'description']}
-        >
-          <SegmentedControl
-            aria-label="Kind"
-            value={kind}
-            onChange={(value) => setKind(value as 'live' | 'test')}
-            data={[
-              { value: 'live', label: 'Live' },
-              { value: 'test', label: 'Test' },
-            ]}
-            transitionDuration={120}
-            display="flex"
-            w={200}
-            mb={4}
-          />
-        </Input.Wrapper>
-        <Radio.Group
-          label="What the key may do"
-          value={access}
-          onChange={(value) => {
-            // The boxes begin with what was chosen before.
-            setChosen(scopes)
-            setAccess(value as Access)
-          }}
-          error={faults.get('scopes')}
-        >
+      </Input.Wrapper>
+      <Radio.Group
+        label="What the key may do"
+        value={access}
+        onChange={(value) => {
+          // The boxes begin with what was chosen before.
+          setChosen(scopes)
+          setAccess(value as Access)
+        }}
+        error={faults.get('scopes')}
+      >
+        <div className={styles.scopeList}>
+          {ACCESSES.map(([value, label, description]) => (
+            <Radio key={value} value={value} label={label} description={description} />
+          ))}
+        </div>
+      </Radio.Group>
+      {access === 'chosen' && (
+        <Checkbox.Group aria-label="Scopes" value={scopes} onChange={setChosen}>
           <div className={styles.scopeList}>
-            {ACCESSES.map(([value, label, description]) => (
-              <Radio key={value} value={value} label={label} description={description} />
+            {offered.map((scope) => (
+              <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={scopeSentence(scope)} />
             ))}
           </div>
-        </Radio.Group>
-        {access === 'chosen' && (
-          <Checkbox.Group aria-label="Scopes" value={scopes} onChange={setChosen}>
-            <div className={styles.scopeList}>
-              {offered.map((scope) => (
-                <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={scopeSentence(scope)} />
-              ))}
-            </div>
-          </Checkbox.Group>
-        )}
-        <NativeSelect
-          label="Expires"
-          data={EXPIRIES}
-          value={days}
-          onChange={(event) => setDays(event.currentTarget.value)}
-          w={200}
-        />
-        {faults.size === 0 && <CallFault error={create.error} />}
-        <DialogButtons
-          verb="Create key"
-          onClose={onCancel}
-          pending={create.isPending}
-          disabled={name.trim() === '' || scopes.length === 0}
-        />
-      </Stack>
-    </form>
+        </Checkbox.Group>
+      )}
+      <NativeSelect
+        label="Expires"
+        data={EXPIRIES}
+        value={days}
+        onChange={(event) => setDays(event.currentTarget.value)}
+        w={200}
+      />
+      {faults.size === 0 && <CallFault error={create.error} />}
+      <DialogButtons
+        verb="Create key"
+        onClose={onCancel}
+        pending={create.isPending}
+        disabled={name.trim() === '' || scopes.length === 0}
+      />
+    </Form>
   )
 }

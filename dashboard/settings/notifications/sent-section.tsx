@@ -7,10 +7,11 @@ import { EmptyState } from '../../feedback/empty-state.tsx'
 import { useCursorList } from '../../lists/cursor-list.ts'
 import { List } from '../../lists/list.tsx'
 import type { Column } from '../../lists/rows.tsx'
+import { shownIn } from '../../status/shown-in.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
-import { noticeWords, STATES } from './words.ts'
+import { notificationWords, STATES } from './words.ts'
 
 const idOf = ({ notificationId }: Notification) => notificationId
 
@@ -43,8 +44,8 @@ export function SentSection() {
 }
 
 const COLUMNS: Column<Notification>[] = [
-  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
-  { head: 'Notification', wide: true, cell: (notification) => noticeWords(notification) },
+  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+  { head: 'Notification', wide: true, cell: (notification) => notificationWords(notification) },
   { head: 'To', cell: (notification) => <ReceiverCell {...notification} /> },
   { head: 'Outcome', cell: (notification) => <OutcomeCell {...notification} /> },
 ]
@@ -57,7 +58,7 @@ function ReceiverCell({ channel, personName }: Notification) {
 function OutcomeCell({ state, outcome, nextTryAt }: Notification) {
   return (
     <div>
-      <Pill {...STATES[state]!} />
+      <Pill {...shownIn(STATES, state)} />
       <div className="faint">
         {outcome}
         {outcome && nextTryAt && (

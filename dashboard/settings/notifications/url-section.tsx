@@ -1,5 +1,5 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Stack } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import {
@@ -11,6 +11,7 @@ import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { useMay } from '../../account/account.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
+import { Form } from '../../feedback/form.tsx'
 import { OutsideText } from '../../outside-text/outside-text.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Pill } from '../../status/status-pill.tsx'
@@ -57,29 +58,21 @@ function UrlForm() {
   })
   const fault = fieldFaults(save.error).get('url')
   return (
-    <form
-      className={styles.wideForm}
-      onSubmit={(event) => {
-        event.preventDefault()
-        save.mutate({ url: url.trim() })
-      }}
-    >
-      <Stack gap="md">
-        <UrlField
-          description="The address of an incoming webhook of your chat. Its path is a secret and is not shown again."
-          placeholder="https://hooks.slack.com/services/..."
-          value={url}
-          onChange={setUrl}
-          error={fault}
-        />
-        {!fault && <CallFault error={save.error} />}
-        <div>
-          <Button type="submit" loading={save.isPending} disabled={url.trim() === ''}>
-            Set URL
-          </Button>
-        </div>
-      </Stack>
-    </form>
+    <Form className={styles.wideForm} onSubmit={() => save.mutate({ url: url.trim() })}>
+      <UrlField
+        description="The address of an incoming webhook of your chat. Its path is a secret and is not shown again."
+        placeholder="https://hooks.slack.com/services/..."
+        value={url}
+        onChange={setUrl}
+        error={fault}
+      />
+      {!fault && <CallFault error={save.error} />}
+      <div>
+        <Button type="submit" loading={save.isPending} disabled={url.trim() === ''}>
+          Set URL
+        </Button>
+      </div>
+    </Form>
   )
 }
 

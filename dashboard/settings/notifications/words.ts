@@ -1,5 +1,6 @@
 import { type Notification, NotificationState, TroubleKind } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
-import type { Tone } from '../../status/statuses.ts'
+import { shownIn } from '../../status/shown-in.ts'
+import type { ShownState } from '../../status/statuses.ts'
 
 /** The kinds of trouble that notifications are about. */
 export const TROUBLE_WORDS: [kind: TroubleKind, name: string, sentence: string][] = [
@@ -49,11 +50,11 @@ const ENDS: Record<TroubleKind, (subject: string) => string> = {
 }
 
 /** The sentence of a notification. */
-export function noticeWords({ kind, over, subject }: Pick<Notification, 'kind' | 'over' | 'subject'>): string {
-  return (over ? ENDS : BEGINS)[kind]!(subject)
+export function notificationWords({ kind, over, subject }: Pick<Notification, 'kind' | 'over' | 'subject'>): string {
+  return shownIn(over ? ENDS : BEGINS, kind)(subject)
 }
 
-export const STATES: Record<NotificationState, { tone: Tone; word: string }> = {
+export const STATES: Record<NotificationState, ShownState> = {
   [NotificationState.UNSPECIFIED]: { tone: 'neutral', word: '' },
   [NotificationState.WAITING]: { tone: 'waiting', word: 'Waiting' },
   [NotificationState.SENT]: { tone: 'delivered', word: 'Sent' },

@@ -9,6 +9,7 @@ import { Dialog } from '../../dialog/dialog.tsx'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
+import { Form } from '../../feedback/form.tsx'
 import { useRefresh } from '../../refresh.ts'
 
 /** Invites a person, and then shows the link once. */
@@ -43,40 +44,33 @@ function InviteForm({ onCreated, onCancel }: { onCreated(created: InvitePersonRe
   })
   const faults = fieldFaults(invite.error)
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        invite.mutate({ email: email.trim(), role })
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Email address"
-          type="email"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          autoComplete="off"
-          error={faults.get('email')}
-          data-autofocus
-        />
-        <Radio.Group label="Role" value={String(role)} onChange={(value) => setRole(Number(value) as Role)}>
-          <Stack gap="xs" mt={8}>
-            {ROLE_SENTENCES.map(([value, sentence]) => (
-              <Radio key={value} value={String(value)} label={ROLE_WORDS[value]} description={sentence} />
-            ))}
-          </Stack>
-        </Radio.Group>
-        {faults.size === 0 && <CallFault error={invite.error} />}
-        <DialogButtons
-          verb="Create invitation"
-          onClose={onCancel}
-          pending={invite.isPending}
-          disabled={email.trim() === ''}
-        />
-      </Stack>
-    </form>
+    <Form onSubmit={() => invite.mutate({ email: email.trim(), role })}>
+      <TextInput
+        label="Email address"
+        type="email"
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+        required
+        withAsterisk={false}
+        autoComplete="off"
+        error={faults.get('email')}
+        data-autofocus
+      />
+      <Radio.Group label="Role" value={String(role)} onChange={(value) => setRole(Number(value) as Role)}>
+        <Stack gap="xs" mt={8}>
+          {ROLE_SENTENCES.map(([value, sentence]) => (
+            <Radio key={value} value={String(value)} label={ROLE_WORDS[value]} description={sentence} />
+          ))}
+        </Stack>
+      </Radio.Group>
+      {faults.size === 0 && <CallFault error={invite.error} />}
+      <DialogButtons
+        verb="Create invitation"
+        onClose={onCancel}
+        pending={invite.isPending}
+        disabled={email.trim() === ''}
+      />
+    </Form>
   )
 }
 

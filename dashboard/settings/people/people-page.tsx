@@ -18,6 +18,7 @@ import { LoadingRows } from '../../lists/loading-rows.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
 import { EmailAddress } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
+import { shownIn } from '../../status/shown-in.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
 import { STATES } from '../notifications/words.ts'
@@ -91,7 +92,7 @@ const columnsOf = (you: string, changeable: Person[]): Column<Person>[] => [
     cell: (person) => (changeable.includes(person) ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
   },
   { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
-  { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} /> },
+  { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt} /> },
 ]
 
 function PersonName({ person, you }: { person: Person; you: string }) {
@@ -124,7 +125,7 @@ function MailState({ invitation: { mail, mailOutcome } }: { invitation: Invitati
   if (!mail) return <span className="faint">None</span>
   return (
     <div>
-      <Pill {...STATES[mail]!} />
+      <Pill {...shownIn(STATES, mail)} />
       {mail === NotificationState.FAILED && <div className="faint">{mailOutcome}</div>}
     </div>
   )
@@ -139,7 +140,7 @@ function Invitations({ invitations }: { invitations: Invitation[] }) {
   const columns: Column<Invitation>[] = [
     { head: 'Address', wide: true, cell: ({ email }) => <EmailAddress email={email} /> },
     { head: 'Role', cell: ({ role }) => ROLE_WORDS[role] },
-    { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} /> },
+    { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt} /> },
   ]
   if (invitations.some(({ mail }) => mail)) {
     columns.push({ head: 'Mail', cell: (invitation) => <MailState invitation={invitation} /> })

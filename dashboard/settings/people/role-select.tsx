@@ -7,7 +7,7 @@ import { ROLE_SENTENCES, ROLE_WORDS } from '../../account/account.ts'
 import { wordsFor } from '../../feedback/call-error.ts'
 import { useRefresh } from '../../refresh.ts'
 
-export const ROLE_CHOICES = ROLE_SENTENCES.map(([role]) => ({ value: String(role), label: ROLE_WORDS[role]! }))
+const ROLE_CHOICES = ROLE_SENTENCES.map(([role]) => ({ value: String(role), label: ROLE_WORDS[role]! }))
 
 /** The role of a person, changed by an owner. */
 export function RoleSelect({ person }: { person: Person }) {

@@ -1,8 +1,9 @@
-import { Button, Stack } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
+import { Form } from '../../feedback/form.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { setNewPassword } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
@@ -27,24 +28,16 @@ export function PasswordSection() {
     <section className={styles.section}>
       <h2>Password</h2>
       <p className="soft">A new password ends your sessions in every other browser.</p>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          change.mutate()
-        }}
-      >
-        <Stack gap="md">
-          <PasswordField label="Current password" value={current} onChange={setCurrent} />
-          <PasswordField isNew value={next} onChange={setNext} />
-          <AuthFaultNote error={change.error} />
-          <div>
-            <Button type="submit" variant="default" loading={change.isPending} disabled={current === '' || next === ''}>
-              Change password
-            </Button>
-          </div>
-        </Stack>
-      </form>
+      <Form className={styles.form} onSubmit={() => change.mutate()}>
+        <PasswordField label="Current password" value={current} onChange={setCurrent} />
+        <PasswordField isNew value={next} onChange={setNext} />
+        <AuthFaultNote error={change.error} />
+        <div>
+          <Button type="submit" variant="default" loading={change.isPending} disabled={current === '' || next === ''}>
+            Change password
+          </Button>
+        </div>
+      </Form>
     </section>
   )
 }

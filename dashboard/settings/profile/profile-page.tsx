@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { ROLE_WORDS, useAccount } from '../../account/account.ts'
 import { Page } from '../../frame/page.tsx'
+import { FactList } from '../../lists/fact-list.tsx'
 import { SignOutButton } from '../../session/sign-out-button.tsx'
 import { RenameDialog } from '../rename-dialog.tsx'
 import styles from '../settings.module.css'
@@ -28,24 +29,14 @@ export function ProfilePage() {
   return (
     <Page title="Profile" actions={actions}>
       <section className={styles.section}>
-        <dl className={styles.facts}>
-          <div>
-            <dt>Name</dt>
-            <dd>
-              <bdi>{person.name}</bdi>
-            </dd>
-          </div>
-          <div>
-            <dt>Email address</dt>
-            <dd>
-              <bdi>{person.email}</bdi>
-            </dd>
-          </div>
-          <div>
-            <dt>Role in this account</dt>
-            <dd>{ROLE_WORDS[membership.role]}</dd>
-          </div>
-        </dl>
+        <FactList
+          className={styles.facts}
+          facts={[
+            ['Name', <bdi key="name">{person.name}</bdi>],
+            ['Email address', <bdi key="email">{person.email}</bdi>],
+            ['Role in this account', ROLE_WORDS[membership.role]],
+          ]}
+        />
       </section>
       <SignInMethodsSection person={person} />
       {person.hasPassword && <SecondFactorSection isOn={person.secondFactor} />}

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { CodeBlock } from '../../copy/code-block.tsx'
 import { Dialog } from '../../dialog/dialog.tsx'
+import { Form } from '../../feedback/form.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { enableSecondFactor, type NewSecondFactor, verifyCode } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
@@ -39,23 +40,16 @@ function PasswordStep({ onDone }: { onDone(factor: NewSecondFactor): void }) {
   const [password, setPassword] = useState('')
   const begin = useMutation({ mutationFn: () => enableSecondFactor(password), onSuccess: onDone })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        begin.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <p className="soft">A change to how you sign in always needs your password.</p>
-        <PasswordField label="Your password" value={password} onChange={setPassword} data-autofocus />
-        <AuthFaultNote error={begin.error} />
-        <Group justify="flex-end">
-          <Button type="submit" loading={begin.isPending} disabled={password === ''}>
-            Continue
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form onSubmit={() => begin.mutate()}>
+      <p className="soft">A change to how you sign in always needs your password.</p>
+      <PasswordField label="Your password" value={password} onChange={setPassword} data-autofocus />
+      <AuthFaultNote error={begin.error} />
+      <Group justify="flex-end">
+        <Button type="submit" loading={begin.isPending} disabled={password === ''}>
+          Continue
+        </Button>
+      </Group>
+    </Form>
   )
 }
 
@@ -63,38 +57,31 @@ function AppStep({ totpURI, onDone }: { totpURI: string; onDone(): void }) {
   const [code, setCode] = useState('')
   const verify = useMutation({ mutationFn: () => verifyCode(code.replaceAll(/\s/g, '')), onSuccess: onDone })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        verify.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <p className="soft">Scan this with your authenticator app, then enter the code that the app shows.</p>
-        <QrCode text={totpURI} label="QR code for the authenticator app" />
-        <details>
-          <summary>Enter the key by hand</summary>
-          <CodeBlock code={new URL(totpURI).searchParams.get('secret') ?? ''} label="Key" />
-        </details>
-        <TextInput
-          label="Code"
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          className={styles.code}
-          value={code}
-          onChange={(event) => setCode(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          autoFocus
-        />
-        <AuthFaultNote error={verify.error} />
-        <Group justify="flex-end">
-          <Button type="submit" loading={verify.isPending} disabled={code.trim() === ''}>
-            Turn on
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form onSubmit={() => verify.mutate()}>
+      <p className="soft">Scan this with your authenticator app, then enter the code that the app shows.</p>
+      <QrCode text={totpURI} />
+      <details>
+        <summary>Enter the key by hand</summary>
+        <CodeBlock code={new URL(totpURI).searchParams.get('secret') ?? ''} label="Key" />
+      </details>
+      <TextInput
+        label="Code"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        className={styles.code}
+        value={code}
+        onChange={(event) => setCode(event.currentTarget.value)}
+        required
+        withAsterisk={false}
+        autoFocus
+      />
+      <AuthFaultNote error={verify.error} />
+      <Group justify="flex-end">
+        <Button type="submit" loading={verify.isPending} disabled={code.trim() === ''}>
+          Turn on
+        </Button>
+      </Group>
+    </Form>
   )
 }
 

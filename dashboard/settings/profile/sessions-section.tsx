@@ -57,6 +57,6 @@ export function SessionsSection() {
 const COLUMNS: Column<Session>[] = [
   { head: 'Browser', wide: true, cell: ({ userAgent }) => <OutsideText text={browserOf(userAgent)} line /> },
   { head: 'Address', cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
-  { head: 'Signed in', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
-  { head: 'Last used', cell: ({ current, lastUsedAt }) => (current ? 'Now' : <Ago at={lastUsedAt!} />) },
+  { head: 'Signed in', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+  { head: 'Last used', cell: ({ current, lastUsedAt }) => (current ? 'Now' : <Ago at={lastUsedAt} />) },
 ]

@@ -22,7 +22,7 @@ export function SignInMethodsSection({ person }: { person: GetPersonResponse }) 
     hasPassword || identities.some((other) => other.issuer === issuer && other !== identity)
   const columns: Column<Identity>[] = [
     { head: 'Issuer', bare: true, wide: true, cell: (identity) => hostOf(identity.issuer) },
-    { head: 'Linked', cell: ({ linkedAt }) => <Ago at={linkedAt!} /> },
+    { head: 'Linked', cell: ({ linkedAt }) => <Ago at={linkedAt} /> },
     {
       head: 'Actions',
       quiet: true,

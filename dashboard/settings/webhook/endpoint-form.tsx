@@ -7,6 +7,7 @@ import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_
 import { EVENT_KIND_NAMES } from '../../events/event-kinds.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
 import { CallFault } from '../../feedback/error-state.tsx'
+import { Form } from '../../feedback/form.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { StatusPill } from '../../status/status-pill.tsx'
 import styles from '../settings.module.css'
@@ -64,98 +65,90 @@ export function EndpointForm({ endpoint, isFirst = false, readOnly = false, onSe
     else create.mutate(fields)
   }
   return (
-    <form
-      className={styles.wideForm}
-      onSubmit={(event) => {
-        event.preventDefault()
-        submit()
-      }}
-    >
-      <Stack gap="md">
-        <UrlField
-          description="It begins with https://, and has a public host and port 443 or 8443. The operator of this installation can allow others."
-          placeholder="https://hooks.example.com/email"
-          value={url}
-          onChange={setUrl}
-          readOnly={readOnly}
-          error={faults.get('url')}
-        />
-        <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
-          <Stack gap="xs" mt={8}>
-            {EVENT_KIND_NAMES.map(({ kind, label, sentence }) => (
-              <Checkbox key={kind} value={kind} label={label} description={sentence} disabled={readOnly} />
-            ))}
-          </Stack>
-        </Checkbox.Group>
-        <Checkbox.Group
-          label="Statuses"
-          value={statuses}
-          onChange={setStatuses}
-          error={faults.get('statuses')}
-          description="Only events of recipients with one of these are pushed."
-        >
-          <Group gap="8px 24px" mt={8}>
-            {STATUSES.map((status) => (
-              <Checkbox
-                key={status}
-                value={String(status)}
-                label={<StatusPill status={status} />}
-                styles={STATUS_LABEL}
-                disabled={readOnly}
-              />
-            ))}
-          </Group>
-        </Checkbox.Group>
-        {!isFirst && (
-          <>
-            <TextInput
-              label="Note"
-              description="For the people of the account, such as the name of the service."
-              value={description}
-              onChange={(event) => setDescription(event.currentTarget.value)}
-              maxLength={200}
-              readOnly={readOnly}
-              error={faults.get('description')}
-            />
-            {(
-              [
-                ['Tags', 'tags', tags, setTags],
-                ['Tenants', 'tenant_ids', tenantIds, setTenantIds],
-                ['Sender domains', 'domains', domains, setDomains],
-              ] as const
-            ).map(([label, field, values, setValues]) => (
-              <TagsInput
-                key={field}
-                label={label}
-                description="Only events of sends with one of these are pushed. Empty for all."
-                value={values}
-                onChange={setValues}
-                maxTags={MAX_VALUES}
-                readOnly={readOnly}
-                error={[...faults].find(([name]) => name.startsWith(field))?.[1]}
-              />
-            ))}
-            <Switch
-              label="Push new events"
-              checked={!disabled}
-              onChange={(event) => setDisabled(!event.currentTarget.checked)}
+    <Form className={styles.wideForm} onSubmit={submit}>
+      <UrlField
+        description="It begins with https://, and has a public host and port 443 or 8443. The operator of this installation can allow others."
+        placeholder="https://hooks.example.com/email"
+        value={url}
+        onChange={setUrl}
+        readOnly={readOnly}
+        error={faults.get('url')}
+      />
+      <Checkbox.Group label="Kinds of events" value={events} onChange={setEvents} error={faults.get('events')}>
+        <Stack gap="xs" mt={8}>
+          {EVENT_KIND_NAMES.map(({ kind, label, sentence }) => (
+            <Checkbox key={kind} value={kind} label={label} description={sentence} disabled={readOnly} />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+      <Checkbox.Group
+        label="Statuses"
+        value={statuses}
+        onChange={setStatuses}
+        error={faults.get('statuses')}
+        description="Only events of recipients with one of these are pushed."
+      >
+        <Group gap="8px 24px" mt={8}>
+          {STATUSES.map((status) => (
+            <Checkbox
+              key={status}
+              value={String(status)}
+              label={<StatusPill status={status} />}
+              styles={STATUS_LABEL}
               disabled={readOnly}
             />
-          </>
-        )}
-        {faults.size === 0 && <CallFault error={save.error} />}
-        {!readOnly && (
-          <div>
-            <Button
-              type="submit"
-              loading={save.isPending}
-              disabled={url.trim() === '' || events.length === 0 || statuses.length === 0}
-            >
-              Save endpoint
-            </Button>
-          </div>
-        )}
-      </Stack>
-    </form>
+          ))}
+        </Group>
+      </Checkbox.Group>
+      {!isFirst && (
+        <>
+          <TextInput
+            label="Note"
+            description="For the people of the account, such as the name of the service."
+            value={description}
+            onChange={(event) => setDescription(event.currentTarget.value)}
+            maxLength={200}
+            readOnly={readOnly}
+            error={faults.get('description')}
+          />
+          {(
+            [
+              ['Tags', 'tags', tags, setTags],
+              ['Tenants', 'tenant_ids', tenantIds, setTenantIds],
+              ['Sender domains', 'domains', domains, setDomains],
+            ] as const
+          ).map(([label, field, values, setValues]) => (
+            <TagsInput
+              key={field}
+              label={label}
+              description="Only events of sends with one of these are pushed. Empty for all."
+              value={values}
+              onChange={setValues}
+              maxTags={MAX_VALUES}
+              readOnly={readOnly}
+              error={[...faults].find(([name]) => name.startsWith(field))?.[1]}
+            />
+          ))}
+          <Switch
+            label="Push new events"
+            checked={!disabled}
+            onChange={(event) => setDisabled(!event.currentTarget.checked)}
+            disabled={readOnly}
+          />
+        </>
+      )}
+      {faults.size === 0 && <CallFault error={save.error} />}
+      {!readOnly && (
+        <div>
+          <Button
+            type="submit"
+            loading={save.isPending}
+            disabled={url.trim() === '' || events.length === 0 || statuses.length === 0}
+          >
+            Save endpoint
+          </Button>
+        </div>
+      )}
+    </Form>
   )
 }

@@ -1,6 +1,7 @@
 import { UnstyledButton } from '@mantine/core'
 import type { Endpoint } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { endpointName } from '../../attempts/endpoint-name.ts'
+import { present } from '../../present.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { HealthLine } from './health-section.tsx'
 import webhookStyles from './webhook.module.css'
@@ -26,7 +27,11 @@ export function EndpointList({ endpoints, chosenId, onChoose }: EndpointListProp
             <strong>{endpointName(endpoint)}</strong>
             <span className="faint">{endpoint.url}</span>
             <span className={webhookStyles.line}>
-              {endpoint.disabled ? <Pill tone="neutral" word="Disabled" /> : <HealthLine health={endpoint.health!} />}
+              {endpoint.disabled ? (
+                <Pill tone="neutral" word="Disabled" />
+              ) : (
+                <HealthLine health={present(endpoint.health)} />
+              )}
             </span>
           </UnstyledButton>
         </li>

@@ -1,37 +1,30 @@
 import type { Endpoint, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { DeliveryViews } from '../../attempts/delivery-views.tsx'
 import { failureToneOf } from '../../attempts/endpoint-health.ts'
+import { FactList } from '../../lists/fact-list.tsx'
 import { countOf } from '../../numbers/quantities.ts'
+import { present } from '../../present.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
 
 /** Whether the endpoint acknowledges events. */
 export function HealthSection({ endpoint }: { endpoint: Endpoint }) {
-  const health = endpoint.health!
+  const health = present(endpoint.health)
   return (
     <section className={styles.section} aria-label="Health">
       <div className={styles.health}>
         <HealthLine health={health} />
       </div>
-      <dl className={styles.facts}>
-        <div>
-          <dt>Acknowledged in 24 hours</dt>
-          <dd>{countOf(health.acknowledged)}</dd>
-        </div>
-        <div>
-          <dt>Failed in 24 hours</dt>
-          <dd>{countOf(health.failed)}</dd>
-        </div>
-        <div>
-          <dt>Waiting for an attempt</dt>
-          <dd>{countOf(health.waiting)}</dd>
-        </div>
-        <div>
-          <dt>Oldest waiting event</dt>
-          <dd>{health.oldestWaitingAt ? <Ago at={health.oldestWaitingAt} /> : 'None'}</dd>
-        </div>
-      </dl>
+      <FactList
+        className={styles.facts}
+        facts={[
+          ['Acknowledged in 24 hours', countOf(health.acknowledged)],
+          ['Failed in 24 hours', countOf(health.failed)],
+          ['Waiting for an attempt', countOf(health.waiting)],
+          ['Oldest waiting event', health.oldestWaitingAt ? <Ago key="oldest" at={health.oldestWaitingAt} /> : 'None'],
+        ]}
+      />
       <DeliveryViews endpointId={endpoint.endpointId} />
     </section>
   )

@@ -3,6 +3,7 @@ import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { type Endpoint, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { NameDialog } from '../../feedback/name-dialog.tsx'
+import { present } from '../../present.ts'
 import { useRefresh } from '../../refresh.ts'
 import { Countdown } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
@@ -14,7 +15,7 @@ export function SecretSection({ endpoint, onSecret }: { endpoint: Endpoint; onSe
   const rotate = useMutation(WebhookService.method.rotateEndpointSecret, {
     async onSuccess(rotated) {
       setAsking(false)
-      onSecret(rotated.secret!)
+      onSecret(present(rotated.secret))
       await refresh(WebhookService.method.listEndpoints)
     },
   })

@@ -4,6 +4,7 @@ import { type Endpoint, type TestWebhookResponse, WebhookService } from '../../.
 import { shownAttempt } from '../../attempts/outcomes.ts'
 import { ShortId } from '../../copy/short-id.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
+import { FactList } from '../../lists/fact-list.tsx'
 import { OutsideText } from '../../outside-text/outside-text.tsx'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
@@ -48,29 +49,19 @@ function TestExchange({ response }: { response: TestWebhookResponse }) {
       <p className={styles.line}>
         <Pill tone={tone} word={word} /> <span>{sentence}</span>
       </p>
-      <dl className={styles.facts}>
-        <div>
-          <dt>Response</dt>
-          <dd>{statusCode === undefined ? 'None' : `HTTP ${statusCode}`}</dd>
-        </div>
-        <div>
-          <dt>Duration</dt>
-          <dd>{lengthOf(durationMs)}</dd>
-        </div>
-        {PHASES.map(([name, field]) => {
-          const ms = phases?.[field]
-          return (
-            ms !== undefined && (
-              <div key={field}>
-                <dt>{name}</dt>
-                <dd>{lengthOf(ms)}</dd>
-              </div>
-            )
-          )
-        })}
-      </dl>
+      <FactList
+        className={styles.facts}
+        facts={[
+          ['Response', statusCode === undefined ? 'None' : `HTTP ${statusCode}`],
+          ['Duration', lengthOf(durationMs)],
+          ...PHASES.map(([name, field]): [string, string | undefined] => {
+            const ms = phases?.[field]
+            return [name, ms === undefined ? undefined : lengthOf(ms)]
+          }),
+        ]}
+      />
       <p className="faint">
-        Sent <Ago at={response.dispatchedAt!} /> as <ShortId id={response.eventId} label="event id" />
+        Sent <Ago at={response.dispatchedAt} /> as <ShortId id={response.eventId} label="event id" />
       </p>
       {responseExcerpt !== undefined && (
         <div>

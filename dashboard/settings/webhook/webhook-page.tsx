@@ -9,6 +9,7 @@ import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingSections } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
+import { present } from '../../present.ts'
 import styles from '../settings.module.css'
 import { DeleteSection } from './delete-section.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
@@ -65,7 +66,7 @@ function Endpoints({ endpoints, onSecret }: SecretProps & { endpoints: Endpoint[
   const mayChange = useMay(Role.MEMBER)
   const [chosenId, setChosenId] = useState<string>()
   const [isAdding, setAdding] = useState(false)
-  const chosen = endpoints.find(({ endpointId }) => endpointId === chosenId) ?? endpoints[0]!
+  const chosen = endpoints.find(({ endpointId }) => endpointId === chosenId) ?? present(endpoints[0])
   const choose = (endpointId: string) => {
     setChosenId(endpointId)
     setAdding(false)
