@@ -123,9 +123,9 @@ export async function chooseAccount(db: Database, idOrName: string | undefined):
     idOrName === undefined
       ? accounts
       : accounts.filter(({ id, name }) => name === idOrName || publicId('acc', id) === idOrName)
-  if (matches.length === 1) return matches[0]!
-  if (matches.length > 1)
-    throw new CliError('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
+  const [first, second] = matches
+  if (first && !second) return first
+  if (second) throw new CliError('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
   if (idOrName !== undefined)
     throw new CliError('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
   throw new CliError('not_found', NO_ACCOUNT)

@@ -35,9 +35,9 @@ function waysOut({ columns, states: [state] }: AddressFileFault): string[] {
 
 /** Reads `--where <column>=<value>,...`, which may be repeated. */
 export function conditionsOf(text: string, before: Condition[] = []): Condition[] {
-  const [, column, values] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  const [, column, values = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
   if (!column) throw new CliError('usage', `--where ${text}: it must be <column>=<value>,...`)
-  return [...before, { column: column.trim(), values: values!.split(',') }]
+  return [...before, { column: column.trim(), values: values.split(',') }]
 }
 
 export const understoodOf = (

@@ -61,7 +61,7 @@ export const importCommand = (print: Print) =>
       const none = lines.length === 0 ? `${nameOf(file)} has no address: nothing was imported.` : undefined
       if (lines.length > 0) console.error(describeUnderstood(understood))
       const send = async (part: AddressLine[], more: object): Promise<ImportResponse> => {
-        const body = { emails: part.map(({ email }) => email), tenant_id, reason: part[0]!.reason ?? reason, ...more }
+        const body = { emails: part.map(({ email }) => email), tenant_id, reason: part[0]?.reason ?? reason, ...more }
         return (await callPatiently({ url, path: '/api/v1/suppression/import', body })) as unknown as ImportResponse
       }
       if (dryRun) {
@@ -78,11 +78,11 @@ export const importCommand = (print: Print) =>
       for (const chunk of inChunks(lines)) {
         for (const part of byReason(chunk)) {
           const response = await send(part, { import_id }).catch((error) => {
-            throw stopped(error, chunk[0]!, result)
+            throw stopped(error, chunk, result)
           })
           addResponse(result, part, response)
         }
-        console.error(`${result.total} read, up to line ${chunk.at(-1)!.line}`)
+        console.error(`${result.total} read, up to line ${chunk.at(-1)?.line}`)
       }
       result.errors.sort((a, b) => a.line - b.line)
       print({ json: result, text: none ?? importText(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
@@ -95,9 +95,9 @@ function addResponse(result: ImportResult, lines: AddressLine[], response: Impor
 }
 
 /** The error of a request, with the result of the requests before it: their addresses stay imported. */
-function stopped(error: unknown, { line }: AddressLine, result: ImportResult): unknown {
+function stopped(error: unknown, [first]: AddressLine[], result: ImportResult): unknown {
   if (!(error instanceof CliError) || result.total === 0) return error
-  const progress = `The valid addresses before line ${line} are imported. It does no harm to import them again.`
+  const progress = `The valid addresses before line ${first?.line} are imported. It does no harm to import them again.`
   return new CliError(error.exit, [error.message, progress, importText(result)].join('\n'), {
     ...error.json,
     ...result,

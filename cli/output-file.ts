@@ -15,7 +15,7 @@ export async function writePieces(path: string | undefined, pieces: AsyncIterabl
     }
     return
   }
-  const unwritable = ({ message }: Error) => new Failure('usage', `${path} cannot be written: ${message}`)
+  const unwritable = ({ message }: Error) => new CliError('usage', `${path} cannot be written: ${message}`)
   const file = await open(path, 'wx', 0o600).catch((error) => {
     throw unwritable(error)
   })

@@ -13,11 +13,12 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/
 export function table(heading: string[], rows: string[][], empty: string, width = terminalWidth()): string {
   if (rows.length === 0) return empty
   const shown = [heading, ...(width === undefined ? rows : rows.map((row) => row.map(shortened)))]
-  const widths = heading.map((_, column) => Math.max(...shown.map((row) => stringWidth(row[column]!))))
+  const widths = heading.map((_, column) => Math.max(...shown.map((row) => stringWidth(row[column] ?? ''))))
   if (width !== undefined) narrow(widths, width, shown)
   const pad = (text: string, column: number) => {
-    const cell = cut(text, widths[column]!)
-    return cell + ' '.repeat(widths[column]! - stringWidth(cell))
+    const { [column]: room = 0 } = widths
+    const cell = cut(text, room)
+    return cell + ' '.repeat(room - stringWidth(cell))
   }
   return shown.map((row) => row.map(pad).join(GAP).trimEnd()).join('\n')
 }
@@ -28,12 +29,12 @@ const shortened = (cell: string) => cell.replace(TIME, '$1 $2')
 
 /** Takes from the widest column that may be cut, as often as it takes. */
 function narrow(widths: number[], width: number, rows: string[][]): void {
-  const mayBeCut = widths.map((_, column) => !rows.some((row) => ID.test(row[column]!)))
+  const mayBeCut = widths.map((_, column) => !rows.some((row) => ID.test(row[column] ?? '')))
   const total = () => widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length)
   while (total() > width) {
     const most = Math.max(...widths.filter((_, column) => mayBeCut[column]))
     if (most <= LEAST_WIDTH) return
-    widths[widths.findIndex((one, column) => mayBeCut[column] && one === most)]!--
+    widths[widths.findIndex((one, column) => mayBeCut[column] && one === most)] = most - 1
   }
 }
 

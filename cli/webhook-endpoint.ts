@@ -35,8 +35,9 @@ export const statusesOption = () =>
 
 /** Which events an endpoint asks for, in a line. */
 export function filtersOf({ events, statuses, tags, tenant_ids, domains }: WebhookEndpoint): string {
-  const others = Object.entries({ tags, tenants: tenant_ids, domains }).filter(([, values]) => values?.length)
-  const words = others.map(([name, values]) => `; ${name} ${values!.join(', ')}`)
+  const words = Object.entries({ tags, tenants: tenant_ids, domains }).map(([name, values]) =>
+    values?.length ? `; ${name} ${values.join(', ')}` : '',
+  )
   return `${events.join(', ')}: ${statuses.join(', ')}${words.join('')}`
 }
 

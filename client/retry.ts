@@ -37,7 +37,7 @@ export const pauseFor: Pause = (ms, signal) =>
   new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer)
-      reject(signal!.reason)
+      reject(signal?.reason)
     }
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', abort)

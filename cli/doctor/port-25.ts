@@ -54,7 +54,7 @@ async function dial({ name, address }: Exchanger, port: number, source: string |
   try {
     const [greeting] = (await once(socket, 'data')) as [Buffer]
     socket.end('QUIT\r\n')
-    const line = greeting.toString('latin1').split('\r\n')[0]!
+    const line = greeting.toString('latin1').replace(/\r\n.*/s, '')
     if (line.startsWith('220')) return ok(`${where} greeted`)
     return warning(`${where} said "${line.slice(0, 120)}"`, 'Read what it says: it may know your address badly.')
   } catch (error) {

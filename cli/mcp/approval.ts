@@ -25,12 +25,12 @@ export function createApproval(
   function take() {
     for (const place of taken) if (place.at <= now() - HOUR_MS) taken.delete(place)
     const [first] = taken
-    if (taken.size < MOST_AN_HOUR) {
+    if (!first || taken.size < MOST_AN_HOUR) {
       const place = { at: now() }
       taken.add(place)
       return place
     }
-    const seconds = Math.ceil((first!.at + HOUR_MS - now()) / 1_000)
+    const seconds = Math.ceil((first.at + HOUR_MS - now()) / 1_000)
     throw new CliError('failed', `at most ${MOST_AN_HOUR} live sends and replays an hour: try again in ${seconds} s`, {
       error: 'too_many_live_actions',
       retry_after: seconds,

@@ -50,7 +50,7 @@ interface Operation {
   summary: string
   parameters: ParameterObject[]
   requestBody?: { content: { 'application/json': { schema: SchemaObject } } }
-  responses: Record<string, { content: { 'application/json': { schema: SchemaObject } } }>
+  responses: { 200: { content: { 'application/json': { schema: SchemaObject } } } }
 }
 
 const OPERATIONS = new Map(
@@ -64,12 +64,21 @@ export function propertiesOf(
   operationId: string,
   place: 'body' | 'path' | 'query' | 'header',
 ): Record<string, SchemaObject> {
-  if (place === 'body') return bodyOf(operationId).properties!
+  if (place === 'body') return bodyOf(operationId).properties ?? {}
   const { parameters = [] } = operationOf(operationId)
   const here = parameters.map(followed<ParameterObject>).filter((parameter) => parameter.in === place)
   return Object.fromEntries(
     here.map(({ name, description, schema }) => [name, { description, ...inlined(schema) } as SchemaObject]),
   )
+}
+
+/** One of these properties. */
+export function propertyOf(
+  ...[operationId, place, name]: [...Parameters<typeof propertiesOf>, name: string]
+): SchemaObject {
+  const property = propertiesOf(operationId, place)[name]
+  if (!property) throw new Error(`${operationId} has no ${name}`)
+  return property
 }
 
 /** The names of a body's required properties. */
@@ -80,7 +89,7 @@ const bodyOf = (operationId: string): SchemaObject =>
 
 /** The schema of a call's response. */
 export const responseOf = (operationId: string): SchemaObject =>
-  inlined(operationOf(operationId).responses[200]!.content['application/json'].schema)
+  inlined(operationOf(operationId).responses[200].content['application/json'].schema)
 
 function operationOf(operationId: string): Operation {
   const operation = OPERATIONS.get(operationId)

@@ -4,7 +4,7 @@ import { CliError } from '../command.ts'
 import { explanationOf, PHASES } from '../explain.ts'
 import { callExactly, query } from '../service.ts'
 import type { Approve } from './approval.ts'
-import { propertiesOf, requiredOf, responseOf, type SchemaObject } from './contract.ts'
+import { propertiesOf, propertyOf, requiredOf, responseOf, type SchemaObject } from './contract.ts'
 import { messageSentence, type RecipientJson, reportsSentence } from './sentences.ts'
 import { marked } from './untrusted.ts'
 
@@ -58,8 +58,8 @@ const inputOf = (properties: Record<string, SchemaObject>, required: string[] = 
 const CONFIRM = { type: 'boolean', description: '`true` when the person you work for has asked for exactly this.' }
 
 function sendEmail(call: CallApi, approve: Approve | undefined): Tool {
-  const { 'Idempotency-Key': idempotency_key } = propertiesOf('sendEmail', 'header')
-  const properties = { ...propertiesOf('sendEmail', 'body'), idempotency_key: idempotency_key! }
+  const idempotency_key = propertyOf('sendEmail', 'header', 'Idempotency-Key')
+  const properties = { ...propertiesOf('sendEmail', 'body'), idempotency_key }
   const dryRun = 'Checks everything and sends nothing: live sends are off.'
   const live =
     'Sends an email and returns what the mail servers of its recipients said. Without `confirm: true` it checks everything and sends nothing.'
@@ -128,7 +128,7 @@ const getEmail = (call: CallApi): Tool => ({
   title: 'Show an email',
   description:
     'Returns a stored email: a sentence about its outcome, what the mail server of each recipient said, and what was reported later.',
-  inputSchema: inputOf({ message_id: propertiesOf('getEmail', 'path').id! }, ['message_id']),
+  inputSchema: inputOf({ message_id: propertyOf('getEmail', 'path', 'id') }, ['message_id']),
   annotations: READS,
   async call({ message_id }) {
     const email = await call(`/emails/${encodeURIComponent(String(message_id))}`)
@@ -199,7 +199,7 @@ const domainRecords = (call: CallApi): Tool => ({
   name: 'domain_records',
   title: 'Show the DNS records of a domain',
   description: 'Returns the DNS records that a sending domain needs, and what DNS had at the last check.',
-  inputSchema: inputOf({ domain: propertiesOf('createDomain', 'body').domain! }, ['domain']),
+  inputSchema: inputOf({ domain: propertyOf('createDomain', 'body', 'domain') }, ['domain']),
   annotations: READS,
   async call({ domain }) {
     const { domains } = (await call('/domains')) as { domains: { domain: string }[] }
@@ -220,9 +220,9 @@ const replay = (call: CallApi, approve: Approve): Tool => ({
     'Sends a stored event, or all stored events of a message, to the webhook endpoints again. It sends no email.',
   inputSchema: inputOf(
     {
-      event_id: propertiesOf('replayEvent', 'path').event_id!,
-      message_id: propertiesOf('replayMessage', 'path').message_id!,
-      endpoint_id: propertiesOf('replayEvent', 'body').endpoint_id!,
+      event_id: propertyOf('replayEvent', 'path', 'event_id'),
+      message_id: propertyOf('replayMessage', 'path', 'message_id'),
+      endpoint_id: propertyOf('replayEvent', 'body', 'endpoint_id'),
       confirm: CONFIRM,
     },
     ['confirm'],

@@ -147,8 +147,8 @@ function requestOf({ from, recipients, subject, tag, metadata, body }: PlannedEm
       : [],
     metadata,
     tag,
-    html: `<p>Hello ${recipients[0]!.name},</p><p>${body}</p><p>The shop</p>`,
-    text: `Hello ${recipients[0]!.name},\n\n${body}\n\nThe shop`,
+    html: `<p>Hello ${recipients[0]?.name},</p><p>${body}</p><p>The shop</p>`,
+    text: `Hello ${recipients[0]?.name},\n\n${body}\n\nThe shop`,
   }
 }
 
@@ -167,10 +167,10 @@ function feedbackOf(
   stored: Stored,
 ): StoredPart[] {
   const { feedback, recipients, tenantId, sandbox, atMs, fromDomain, tag, metadata } = email
-  const [recipient, end] = [recipients[0]!, ends[0]!]
+  const [[recipient], [end]] = [recipients, ends]
   // In the afternoon of the next day, among many other emails.
   const reportedAtMs = (Math.floor(atMs / DAY_MS) + 1) * DAY_MS + random.whole(10 * HOUR_MS, 16 * HOUR_MS)
-  if (!feedback || sandbox || !end.outcome.smtp?.code || reportedAtMs > nowMs - HOUR_MS) return []
+  if (!feedback || sandbox || !recipient || !end?.outcome.smtp?.code || reportedAtMs > nowMs - HOUR_MS) return []
   const isComplaint = feedback === 'complaint'
   const cause = isComplaint ? SuppressionReason.COMPLAINT : SuppressionReason.BOUNCE
   suppressed.set(keyOf(recipient, tenantId), { sinceMs: reportedAtMs, cause, isOfTenant: tenantId !== undefined })

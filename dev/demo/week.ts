@@ -142,7 +142,7 @@ export function planWeek(random: Random, nowMs: number): PlannedEmail[] {
 function planEmail(random: Random, atMs: number, nowMs: number): PlannedEmail {
   const { tag, fromDomain, from, subject, body } = random.weighted(KINDS)
   const order = 4_000 + Math.floor(((atMs - (nowMs - WEEK_MS)) / WEEK_MS) * 1_800)
-  const [first, ...others] = planRecipients(random, atMs, nowMs)
+  const planned = planRecipients(random, atMs, nowMs)
   return {
     atMs,
     from,
@@ -150,15 +150,15 @@ function planEmail(random: Random, atMs: number, nowMs: number): PlannedEmail {
     subject: subject(order),
     tag,
     tenantId: random.weighted(TENANTS).id,
-    metadata: { order: String(order), customer: first!.id },
+    metadata: { order: String(order), customer: String(planned[0]?.id) },
     body,
-    recipients: [first!, ...others].map(({ recipient }) => recipient),
+    recipients: planned.map(({ recipient }) => recipient),
     sandbox: random.whole(1, 1_000) <= 8,
   }
 }
 
 function feedbackOf({ atMs, recipients }: PlannedEmail, number: number, nowMs: number): PlannedEmail['feedback'] {
-  if (recipients[0]!.ending !== 'delivered') return undefined
+  if (recipients[0]?.ending !== 'delivered') return undefined
   // A complaint within the last day would put the domain at risk: the demo has to look healthy.
   if (number % COMPLAINT_EVERY === 250 && nowMs - atMs > 2 * DAY_MS) return 'complaint'
   return number % LATE_BOUNCE_EVERY === 100 ? 'late_bounce' : undefined

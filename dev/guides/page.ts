@@ -14,11 +14,11 @@ export function guideGroups(guides: readonly Guide[]): GuideGroup[] {
     .slice(1)
     .map((part) => {
       const links = [...part.matchAll(/^\| \[(.*?)\]\((.*?)\)/gm)]
-      const entries = links.map(([, name, link]) => {
-        const file = new URL(link!, 'file:///docs/').pathname.slice(1)
-        return { name: name!, path: guides.find((guide) => guide.file === file)!.path }
+      const entries = links.map(([, name = '', link = '']) => {
+        const file = new URL(link, 'file:///docs/').pathname.slice(1)
+        return { name, path: guides.find((guide) => guide.file === file)!.path }
       })
-      return { name: part.split('\n', 1)[0]!, entries }
+      return { name: part.replace(/\n.*/s, ''), entries }
     })
 }
 

@@ -185,7 +185,7 @@ function typeInWords(schema: DescribedSchema, document: Document): string {
 }
 
 const schemasOf = ({ components }: Document) => components.schemas as Record<string, DescribedSchema>
-const nameOf = (ref: string) => ref.split('/').at(-1)!
+const nameOf = (ref: string) => ref.replace(/.*\//, '')
 const code = (text: string) => `\`${text}\``
 const fence = (lang: string, text: string) => `\`\`\`\`${lang}\n${text}\n\`\`\`\``
 

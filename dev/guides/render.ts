@@ -68,7 +68,7 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
         return image(href, ' data-scheme="light"') + image(dark, ' data-scheme="dark"')
       },
       code({ text, lang = '' }: Tokens.Code) {
-        return `<pre tabindex="0"><code class="language-${escapedHtml(lang.split(' ')[0]!)}">${escapedHtml(text)}\n</code></pre>\n`
+        return `<pre tabindex="0"><code class="language-${escapedHtml(lang.replace(/ .*/s, ''))}">${escapedHtml(text)}\n</code></pre>\n`
       },
       table(token: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], tag: string) =>
@@ -87,8 +87,9 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
   // The text of a section is that of the blocks between its heading and the next one.
   let at = -1
   for (const token of tokens) {
+    const section = sections[Math.max(at, 0)]
     if (token.type === 'heading') at++
-    else if (sections[Math.max(at, 0)]) sections[Math.max(at, 0)]!.text += `${plainText(token.raw)} `
+    else if (section) section.text += `${plainText(token.raw)} `
   }
   return { html, headings, sections, files }
 }

@@ -46,12 +46,12 @@ function alternativesOf(pattern: string): PhraseSpan[] {
   /** Where the alternatives of each open group begin; the outermost one is the pattern. */
   const open: number[][] = [[0]]
   const close = (end: number) => {
-    const starts = open.pop()!
+    const starts = open.pop() ?? []
     if (starts.length > 1) found.push(...starts.map((from, i): PhraseSpan => [from, (starts[i + 1] ?? end + 1) - 1]))
   }
   for (const { 0: token, index } of pattern.matchAll(/\\.|\[(?:\\.|[^\]])*\]|\((?:\?(?:[:=!]|<[=!]|<\w+>))?|[)|]/gs)) {
     if (token === ')') close(index)
-    else if (token === '|') open.at(-1)!.push(index + 1)
+    else if (token === '|') open.at(-1)?.push(index + 1)
     else if (token.startsWith('(')) open.push([index + token.length])
   }
   close(pattern.length)

@@ -32,8 +32,8 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
   const bindings = bindingsOf(services)
   const paths: Document['paths'] = {}
   for (const binding of bindings) {
-    paths[binding.path] ??= {}
-    paths[binding.path]![binding.verb.toLowerCase()] = operationOf(binding, schemas, comments)
+    const operation = operationOf(binding, schemas, comments)
+    paths[binding.path] = { ...paths[binding.path], [binding.verb.toLowerCase()]: operation }
   }
   const webhooks = webhooksOf(schemas, comments)
   Object.assign(paths['/api/v1/webhooks']!.post!, { callbacks: callbacksOf(schemas, comments) })

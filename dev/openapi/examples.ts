@@ -59,7 +59,7 @@ export const EVENT = {
 
 const POSITION = 'AWtvrqk6OZ7pAAAAAQABAAAAAAL3AZ9GZ3CUdpm4rvF2xbR1oQ0F8q7x2K3Z'
 
-export const SAMPLE_ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
+const SAMPLE_ENDPOINT_ID = 'whk_01jxc3d2gwf95srb9y9xd6pz4d'
 
 const REPLAYED = {
   replayed: true,

@@ -23,7 +23,7 @@ interface Operation {
   tags: string[]
   parameters?: ParameterObject[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
-  responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
+  responses: { 200: { content: { 'application/json': { schema: Schema } } } }
 }
 
 export interface ApiCall extends Operation {
@@ -34,10 +34,10 @@ export interface ApiCall extends Operation {
 /** `client/gen/contract.ts`: the types of every request, response and event, and the route of every call. */
 export function typeScriptOf(document: Document): string {
   const { schemas } = document.components
-  const named = (schema: Schema) => nameOf(schema) in schemas
-  const inlined = (schema: Schema) => named(schema) && schemas[nameOf(schema)]!.oneOf !== undefined
-  const type = (schema: Schema): string =>
-    inlined(schema) ? type(schemas[nameOf(schema)]!) : typescriptType(schema, type)
+  const type = (schema: Schema): string => {
+    const known = schemas[nameOf(schema)]
+    return known?.oneOf ? type(known) : typescriptType(schema, type)
+  }
   const shown = Object.entries(schemas).filter(([name, schema]) => !OMITTED.has(name) && !schema.oneOf)
   const calls = callsOf(document)
   const queries = calls.flatMap((call) => queryOf(call, type))
@@ -52,7 +52,7 @@ import type { ByEvent, ByResult, ByStatus } from '../outcome.ts'`
 type TypeOf = (schema: Schema) => string
 
 /** The name of the schema that a schema refers to. */
-export const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
+export const nameOf = ({ $ref }: Schema) => String($ref).replace(/.*\//, '')
 const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' | ')
 
 /** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
@@ -149,8 +149,8 @@ function comment(text: string, indent = ''): string {
 /** The lines of one paragraph, or of one item of a list. */
 export function wrapParagraph(text: string, width: number): string[] {
   const margin = text.startsWith('- ') ? '  ' : ''
-  const [first, ...words] = text.split(' ')
-  const lines = [first!]
+  const [first = '', ...words] = text.split(' ')
+  const lines = [first]
   for (const word of words) {
     const longer = `${lines.at(-1)} ${word}`
     if (longer.length <= width) lines[lines.length - 1] = longer
@@ -212,6 +212,6 @@ function shapeOf(call: ApiCall, type: TypeOf): string[] {
     ...(inPath.length > 0 ? [`path: { ${inPath.join('; ')} }`] : []),
     ...(parametersOf(call, 'query').length > 0 ? [`query: ${queryName(call)}`] : []),
     ...(body ? [`body: ${type(body)}`] : []),
-    `response: ${type(call.responses[200]!.content['application/json'].schema)}`,
+    `response: ${type(call.responses[200].content['application/json'].schema)}`,
   ]
 }

@@ -82,8 +82,8 @@ async function waitForOtherServer(cluster: string): Promise<void> {
   for (const startedAt = Date.now(); ; await sleep(50)) {
     const { pid, port, status } = await pidFile(cluster)
     // After a crash of the machine the number may belong to another process.
-    if (!pid || !isAlive(pid) || !(await listens(port!))) return
-    const withinMs = (await isPostgres(port!)) ? OTHER_STOPS_WITHIN_MS : STOPS_WITHIN_MS
+    if (!pid || !port || !isAlive(pid) || !(await listens(port))) return
+    const withinMs = (await isPostgres(port)) ? OTHER_STOPS_WITHIN_MS : STOPS_WITHIN_MS
     if (status === 'stopping' || Date.now() < startedAt + withinMs) continue
     throw new Problem(
       `${cluster} is in use: its PostgreSQL is process ${pid}, on port ${port}.\n` +
@@ -98,7 +98,7 @@ async function becomesReady(cluster: string, port: number, gone: Promise<void>):
   do {
     const file = await pidFile(cluster)
     // A killed server may have left this file: its port and process differ.
-    if (file.port === port && file.status === 'ready' && isAlive(file.pid!)) return true
+    if (file.port === port && file.status === 'ready' && file.pid && isAlive(file.pid)) return true
   } while (!(await Promise.race([ended, sleep(20, false)])))
   return false
 }

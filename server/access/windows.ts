@@ -42,7 +42,8 @@ export function createWindows({ limit, windowMs, now = () => performance.now() }
   function open(key: string): Window {
     const window = { used: 0, endsAt: now() + windowMs }
     windows.set(key, window)
-    if (windows.size > MAX_WINDOWS) windows.delete(windows.keys().next().value!)
+    const [oldest = key] = windows.keys()
+    if (windows.size > MAX_WINDOWS) windows.delete(oldest)
     dropLater()
     return window
   }

@@ -36,6 +36,13 @@ export interface CallRecords {
 /** How the interceptors and the gate find their call. */
 export const callKey = createContextKey<Call | undefined>(undefined, { description: 'call' })
 
+/** The call that these values belong to. Every request of a client has one. */
+export function callOf(values: ContextValues | undefined): Call {
+  const call = values?.get(callKey)
+  if (!call) throw new Error('the request has no call')
+  return call
+}
+
 /** One request from its head to the end of its response, on every protocol. */
 export class Call {
   readonly id: string

@@ -5,7 +5,7 @@ import { OutcomeUnknown, reasonOf } from '../errors.ts'
 import { refuseContents } from './body/deferred-refusal.ts'
 import { refusal } from './body/faults.ts'
 import { textFaults } from './body/text.ts'
-import { callKey, LEFT, shown } from './call.ts'
+import { callOf, LEFT, shown } from './call.ts'
 
 type RpcRequest = Parameters<ReturnType<Interceptor>>[0]
 
@@ -15,7 +15,7 @@ type RpcRequest = Parameters<ReturnType<Interceptor>>[0]
  */
 export function showErrors(onRefused?: (values: ContextValues, message: Message) => void): Interceptor {
   return (next) => async (request) => {
-    const call = request.contextValues.get(callKey)!
+    const call = callOf(request.contextValues)
     // No work starts for a caller that has left: one packet can cancel a thousand requests.
     if (call.left) throw LEFT
     try {
@@ -35,7 +35,7 @@ function visibleError(error: unknown, { contextValues, signal, stream }: RpcRequ
   if (signal.aborted && error === signal.reason) return error
   // An error of the protocol library about a stream's messages has no error code yet: `nameFaults` adds it.
   if (stream && error instanceof ConnectError && !reasonOf(error)) return error
-  return shown(error, contextValues.get(callKey)!)
+  return shown(error, callOf(contextValues))
 }
 
 const isDeadline = (reason: unknown) => reason instanceof ConnectError && reason.code === Code.DeadlineExceeded

@@ -66,7 +66,7 @@ export function isSameOrigin(origin: string | undefined, call: Call): boolean {
 /** Every host that a request names: they may differ, and a proxy may have read another one than we do. */
 function hostsOf({ raw }: Call): string[] {
   const { host, ':authority': authority } = raw.headers
-  const target = ABSOLUTE_FORM.exec(raw.url!)?.[1]
+  const target = ABSOLUTE_FORM.exec(raw.url ?? '')?.[1]
   return [host, authority, target].filter((named) => typeof named === 'string')
 }
 

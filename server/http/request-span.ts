@@ -15,7 +15,7 @@ export function traced(tracing: Tracing, admit: Admit): Admit {
     if (values.get(callerKey) === undefined) return
     const parent = readTraceparent(raw.headers.traceparent)
     if (parent === undefined && !tracing.isOn) return
-    const name = method ? `${method.parent.typeName}/${method.name}` : raw.method!
+    const name = method ? `${method.parent.typeName}/${method.name}` : (raw.method ?? '')
     values.set(traceKey, tracing.begin(name, { kind: 'server', parent, startMs: startedAt }))
   }
 }

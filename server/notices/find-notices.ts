@@ -94,6 +94,6 @@ export const FIND = `
 export async function findNotices(db: Database, { hasMail }: { hasMail: boolean }): Promise<void> {
   await db.transaction(async (tx) => {
     const [lock] = await run<{ isMine: boolean }>(tx, LOCK)
-    if (lock!.isMine) await run(tx, FIND, [hasMail])
+    if (lock?.isMine) await run(tx, FIND, [hasMail])
   })
 }

@@ -91,9 +91,9 @@ export function createNoticeSender(parts: NoticeSenderParts): NoticeSender {
     const [person] = await run<NoticeReceiver>(db, STILL_TOLD, [accountId, personId])
     const isWanted = ({ kind }: NoticeRow) => person !== undefined && (person.kinds?.includes(kind) ?? person.isOwner)
     const [told, left] = [notices.filter(isWanted), notices.filter((notice) => !isWanted(notice))]
-    if (!isTogether(told)) return { state: 'cancelled' }
+    if (!person || !isTogether(told)) return { state: 'cancelled' }
     if (left.length > 0) for (const result of await endTry(db, left, { state: 'cancelled' })) report(result)
-    return mailOnce(told, { to: person!.email, ...troubleMail(told, parts.publicUrl()) })
+    return mailOnce(told, { to: person.email, ...troubleMail(told, parts.publicUrl()) })
   }
 
   async function postOnce(notices: Together): Promise<TryEnd> {

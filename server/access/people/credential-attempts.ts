@@ -60,9 +60,9 @@ export async function countWrong<Result>(
   const forget = () => counted.forEach((visit) => void visit.forget())
   try {
     for (const visit of visits) {
-      counted.push(visit())
-      const { over, leftMs } = counted.at(-1)!
-      if (over) throw usedUp('Too many attempts that failed.', Math.ceil(leftMs / 1_000))
+      const begun = visit()
+      counted.push(begun)
+      if (begun.over) throw usedUp('Too many attempts that failed.', Math.ceil(begun.leftMs / 1_000))
     }
     const result = await check()
     if (!isWrong(result)) forget()

@@ -73,6 +73,6 @@ function remove<Item>(group: QueueGroup<Item>, [name, ...inner]: readonly string
   const at = group.items.indexOf(item)
   const isRemoved = next ? remove(next, inner, item) : group.items.splice(at, at < 0 ? 0 : 1).length > 0
   if (isRemoved) group.size--
-  if (next?.size === 0) group.groups.delete(name!)
+  if (name !== undefined && next?.size === 0) group.groups.delete(name)
   return isRemoved
 }

@@ -39,7 +39,7 @@ export function createHashingSlots(options: { slots: number; maxWaiting: number;
           resolve(undefined)
         }, waitMs)
         queue.add(networks, settle)
-        if (queue.size() > maxWaiting) queue.takeFromLargest()!(undefined)
+        if (queue.size() > maxWaiting) queue.takeFromLargest()?.(undefined)
       })
     },
   }

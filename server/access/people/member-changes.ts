@@ -51,7 +51,8 @@ export async function removeMember(
     await record(tx, { ...author, action: 'person.remove', target: member.email, before: { role: member.role } })
     await endInvitationsOf(tx, clock, author, personId)
     const keys = await listKeysOf(tx, clock, accountId, personId)
-    if (revokeKeys) for (const [i, { id }] of keys.entries()) keys[i] = (await revokeKey(tx, accountId, id, author))!
+    if (revokeKeys)
+      for (const [i, key] of keys.entries()) keys[i] = (await revokeKey(tx, accountId, key.id, author)) ?? key
     if ((await tx.$count(members, eq(members.personId, personId))) === 0) {
       await tx.delete(people).where(eq(people.id, personId))
     }

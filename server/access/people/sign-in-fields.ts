@@ -27,7 +27,7 @@ export const SIGN_IN_PATHS = Object.keys(FIELDS)
  * browser, some use up a code without a sign-in. Throws `invalid_payload`.
  */
 export function checkSignInFields(path: string, body: Record<string, unknown>): void {
-  const known = FIELDS[path]!
+  const known = FIELDS[path] ?? {}
   const unknown = Object.keys(body).filter((name) => !Object.hasOwn(known, name))
   const faults = [
     ...unknown.map((name) => ({ field: name.slice(0, SHOWN_NAME), message: 'is not a known field' })),

@@ -48,7 +48,7 @@ export function createSignInHooks(parts: SignInHookParts): Pick<BetterAuthOption
       account: {
         update: {
           before: async ({ password }, context) => {
-            if (password) await changePassword(db, changerOf(context!), password)
+            if (password) await changePassword(db, changerOf(context), password)
           },
         },
       },
@@ -56,7 +56,7 @@ export function createSignInHooks(parts: SignInHookParts): Pick<BetterAuthOption
         update: {
           before: async ({ twoFactorEnabled }: Record<string, unknown>, context) => {
             if (typeof twoFactorEnabled === 'boolean') {
-              await changeSecondFactor(db, changerOf(context!), twoFactorEnabled)
+              await changeSecondFactor(db, changerOf(context), twoFactorEnabled)
             }
           },
         },
@@ -70,8 +70,9 @@ async function readNoCredentials(db: Database, email: string): Promise<void> {
   if ((await findPerson(db, email.toLowerCase())) === undefined) await passwordHashOf(db)
 }
 
-function changerOf(context: Context): Changer {
-  const { user, session } = context.context.session!
+function changerOf(context: Context | null | undefined): Changer {
+  if (!context?.context.session) throw new Error('a change without a session')
+  const { user, session } = context.context.session
   return { personId: user.id, email: user.email, sessionId: session.id, remoteAddress: addressOf(context) }
 }
 

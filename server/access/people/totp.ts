@@ -20,13 +20,14 @@ interface Code {
  */
 export async function spendCode(db: Database, { personId, code, nowMs, decrypt }: Code): Promise<boolean> {
   const [factor] = await db.select().from(secondFactors).where(eq(secondFactors.userId, personId))
-  const step = factor && stepOf(code, await decrypt(factor.secret), nowMs)
+  if (!factor) return false
+  const step = stepOf(code, await decrypt(factor.secret), nowMs)
   if (step === undefined) return false
   const isLater = or(isNull(secondFactors.lastStep), lt(secondFactors.lastStep, step))
   const used = await db
     .update(secondFactors)
     .set({ lastStep: step })
-    .where(and(eq(secondFactors.id, factor!.id), isLater))
+    .where(and(eq(secondFactors.id, factor.id), isLater))
     .returning({ id: secondFactors.id })
   return used.length > 0
 }
@@ -42,7 +43,7 @@ function codeAt(step: number, secret: string): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
   const hash = createHmac('sha1', secret).update(counter).digest()
-  const number = hash.readUInt32BE(hash.at(-1)! & 15) & 0x7fffffff
+  const number = hash.readUInt32BE(hash.readUInt8(hash.length - 1) & 15) & 0x7fffffff
   return String(number % 10 ** DIGITS).padStart(DIGITS, '0')
 }
 

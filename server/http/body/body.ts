@@ -146,7 +146,10 @@ function listenToBody<Result>(
   })
 }
 
-const joined = (chunks: Buffer[]): Buffer => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+function joined(chunks: Buffer[]): Buffer {
+  const [first, second] = chunks
+  return first && !second ? first : Buffer.concat(chunks)
+}
 
 /** A small body mostly arrives with its head, and was parsed while the gate worked. */
 function takeArrived(raw: RawRequest): Buffer {

@@ -32,8 +32,7 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
   let free = totalBytes
 
   function serve(): void {
-    for (let i = 0; i < line.length; ) {
-      const waiter = line[i]!
+    for (let i = 0, waiter = line[i]; waiter; waiter = line[i]) {
       if (!isFair(waiter)) i++
       else if (waiter.bytes > free) return
       else {

@@ -38,8 +38,8 @@ export function faultOfHeaders({ rawHeaders, url = '' }: RawRequest): string | u
   // HTTP/2 has the URL among its headers.
   let bytes = rawHeaders[0]?.startsWith(':') ? 0 : url.length
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    bytes += name.length + rawHeaders[i + 1]!.length + AROUND_BYTES
+    const name = rawHeaders[i] ?? ''
+    bytes += name.length + (rawHeaders[i + 1] ?? '').length + AROUND_BYTES
     const index = indexOfSingle(name)
     if (index === -1) continue
     if (mask & (1 << index)) return `The ${name} header occurs twice. Send it once.`

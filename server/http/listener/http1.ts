@@ -88,7 +88,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
       return false
     }
     waiting.set(socket, count)
-    response.once('close', () => waiting.set(socket, waiting.get(socket)! - 1))
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
     return true
   }
 

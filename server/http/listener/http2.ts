@@ -40,7 +40,7 @@ const onNewStream = new WeakMap<Http2Session, (stream: ServerHttp2Stream) => voi
 // A session emits `stream` too late: frames that follow in the first bytes of a connection are read before it.
 subscribe('http2.server.stream.created', (message) => {
   const { stream } = message as { stream: ServerHttp2Stream }
-  onNewStream.get(stream.session!)?.(stream)
+  if (stream.session) onNewStream.get(stream.session)?.(stream)
 })
 
 /** Serves HTTP/2 on the connections that it receives. */
@@ -102,8 +102,8 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
       stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
       stream.destroy()
     }
-    const socket = sessions.get(session)!
-    setTimeout(() => socket.destroy(), GOAWAY_MS).unref()
+    const socket = sessions.get(session)
+    setTimeout(() => socket?.destroy(), GOAWAY_MS).unref()
   }
 
   function close(): void {

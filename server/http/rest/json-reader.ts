@@ -1,12 +1,4 @@
-import {
-  create,
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  getOption,
-  type Message,
-  ScalarType,
-} from '@bufbuild/protobuf'
+import { create, type DescField, type DescMessage, getOption, type Message, ScalarType } from '@bufbuild/protobuf'
 import { FieldMaskSchema, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type JsonShape, unknown_names } from '../../../gen/verdict/v1/options_pb.ts'
 import { parseTime, timeFault } from '../../async/time-text.ts'
@@ -110,8 +102,8 @@ function foreignHint(fields: Map<string, FieldReader>, { file }: DescMessage, na
 
 function fieldReader(field: DescField): Reader {
   if (field.fieldKind === 'map') return mapReader(field)
-  if (field.fieldKind !== 'list') return valueReader(field, field)
-  const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
+  if (field.fieldKind !== 'list') return valueReader(field)
+  const read = valueReader(field)
   const shape = shapeOf(field)
   if (shape.oneOrList && field.scalar !== ScalarType.STRING)
     throw unsupported(field, 'one or a list of other than strings')
@@ -152,7 +144,7 @@ function aloneReader(field: DescField, readOne: Reader): Reader {
 
 function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
   if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
-  const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
+  const read = valueReader(field)
   return (json, path, faults) => {
     // Without a prototype, the key "__proto__" is a key like any other.
     const map: Record<string, unknown> = Object.create(null)
@@ -165,20 +157,14 @@ function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
   }
 }
 
-interface Valued {
-  fieldKind: 'scalar' | 'enum' | 'message'
-  scalar?: ScalarType
-  enum?: DescEnum
-  message?: DescMessage
-}
-
-function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Reader {
-  if (fieldKind === 'enum') return enumReader(jsonNamesOf(desc!))
-  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : createMessageReader(message!)
+function valueReader(field: DescField): Reader {
+  const { scalar, enum: desc, message } = field
+  if (desc) return enumReader(jsonNamesOf(desc))
+  if (message) return message.typeName === TIMESTAMP ? readTime : createMessageReader(message)
   if (scalar === ScalarType.STRING) return textReader(shapeOf(field))
   const { min, max } = shapeOf(field)
-  const read = max > 0 ? wholeNumber(min, max) : SCALARS[scalar!]
-  if (!read) throw unsupported(field, ScalarType[scalar!])
+  const read = max > 0 ? wholeNumber(min, max) : scalar && SCALARS[scalar]
+  if (!read) throw unsupported(field, String(scalar && ScalarType[scalar]))
   return read
 }
 

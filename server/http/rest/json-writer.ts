@@ -54,33 +54,27 @@ function writeFields(fields: FieldWriter[], message: Record<string, unknown>) {
 
 function fieldWriter(field: DescField): Writer {
   if (field.fieldKind === 'map') return mapWriter(field)
-  if (field.fieldKind !== 'list') return valueWriter(field, field)
-  const write = valueWriter(field, { ...field, fieldKind: field.listKind } as Valued)
+  if (field.fieldKind !== 'list') return valueWriter(field)
+  const write = valueWriter(field)
   return write === same ? same : (list: never[]) => list.map((item) => write(item))
 }
 
 function mapWriter(field: DescField & { fieldKind: 'map' }): Writer {
   if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
-  const write = valueWriter(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
+  const write = valueWriter(field)
   if (write === same) return same
   return (map: Record<string, never>) =>
     Object.fromEntries(Object.entries(map).map(([key, value]) => [key, write(value)]))
 }
 
-interface Valued {
-  fieldKind: 'scalar' | 'enum' | 'message'
-  scalar?: ScalarType
-  enum?: DescEnum
-  message?: DescMessage
-}
-
 const same: Writer = (value: unknown) => value
 
-function valueWriter(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Writer {
-  if (fieldKind === 'enum') return enumWriter(desc!)
-  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? writeTime : createMessageWriter(message!)
-  const write = SCALARS[scalar!]
-  if (!write) throw unsupported(field, ScalarType[scalar!])
+function valueWriter(field: DescField): Writer {
+  const { scalar, enum: desc, message } = field
+  if (desc) return enumWriter(desc)
+  if (message) return message.typeName === TIMESTAMP ? writeTime : createMessageWriter(message)
+  const write = scalar && SCALARS[scalar]
+  if (!write) throw unsupported(field, String(scalar && ScalarType[scalar]))
   return write
 }
 

@@ -64,7 +64,7 @@ export function createNotFoundHandler(paths: Path[], visit: Admit) {
   }))
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await visit(request.call)
-    const url = request.raw.url!.split('?', 1)[0]!
+    const [url = ''] = (request.raw.url ?? '').split('?', 1)
     const match = refusals.find(({ pattern }) => pattern.test(url))
     if (match) return match.refuse(request, reply)
     const meant = url.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')

@@ -29,9 +29,10 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
     else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
     else tree[name] = jsonOf(field, text)
   }
-  if (faults.length > 0) {
+  const [first] = faults
+  if (first) {
     const fields = faults.slice(0, 20)
-    throw fail('invalid_payload', `The query parameter ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+    throw fail('invalid_payload', `The query parameter ${first.field} ${first.message}.`, { fields })
   }
   return tree
 }

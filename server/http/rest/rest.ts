@@ -77,7 +77,7 @@ function requestReader(binding: Binding, { limits, onRefused }: Pick<ProtocolPar
   const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
-    const parameters = readQuery(query, call.raw.url!)
+    const parameters = readQuery(query, call.raw.url ?? '')
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
     const { message, faults, fault } = readMessage(binding, hasBody ? await readJson(call, limits) : parameters, params)
     if (fault) {

@@ -5,7 +5,7 @@ const UNITS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1,
 /** The milliseconds of a `grpc-timeout`; undefined for text that is none. */
 export function grpcTimeoutMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? []
-  return count === undefined ? undefined : Number(count) * UNITS[unit!]!
+  return unit === undefined ? undefined : Number(count) * (UNITS[unit] ?? Number.NaN)
 }
 
 /** The milliseconds of `connect-timeout-ms`; undefined for text that is none. */

@@ -89,7 +89,7 @@ function onlyMessage(call: Call, body: Buffer): { message: Buffer; isPacked: boo
   if (body.length === 0) throw new ConnectError('The request has no message.', Code.Unimplemented)
   if (size === undefined || size > body.length) throw fail('invalid_payload', 'The message is incomplete.')
   if (size < body.length) throw fail('invalid_payload', 'The request has bytes after its message.')
-  const flags = body[0]!
+  const flags = body.readUInt8()
   if (flags > COMPRESSED) throw fail('invalid_payload', 'The first byte of the message must be 0 or 1.')
   const isPacked = flags === COMPRESSED
   if (isPacked && encodingOf(call) !== 'gzip')

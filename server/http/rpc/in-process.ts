@@ -78,8 +78,8 @@ export class InProcessRequest implements HandlerContext {
     this.service = method.parent
     this.message = message
     this.protocolName = call.protocol
-    this.requestMethod = call.raw.method!
-    this.url = call.raw.url!
+    this.requestMethod = call.raw.method ?? ''
+    this.url = call.raw.url ?? ''
     this.values = call.values
     this.contextValues = call.values
     this.#call = call

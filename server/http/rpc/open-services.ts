@@ -2,7 +2,7 @@ import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from '../admission.ts'
 import { shortBodies } from '../body/body.ts'
-import { callKey } from '../call.ts'
+import { callOf } from '../call.ts'
 import { createHealthService } from '../grpc-health.ts'
 import type { SharedReadiness } from '../site/readiness.ts'
 import { createReflectionServices } from './reflection.ts'
@@ -41,13 +41,13 @@ export async function openServices(fastify: FastifyInstance, parts: OpenServices
     contract.map(({ typeName }) => typeName),
   )
   const reflection = createReflectionServices([...contract, health.service], (values) =>
-    openCalls.count(values.get(callKey)!.remoteAddress),
+    openCalls.count(callOf(values).remoteAddress),
   )
   const limits = shortBodies(draining, OPEN_BODY_BYTES)
   const admit: Admit = async (call) => {
     const { method, remoteAddress, signal } = call
     openCalls.count(remoteAddress)
-    if (method!.methodKind === 'unary' || signal.aborted) return
+    if (method?.methodKind === 'unary' || signal.aborted) return
     signal.addEventListener(
       'abort',
       openCalls.openStream(remoteAddress, () => call.hangUp()),

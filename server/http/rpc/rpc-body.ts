@@ -25,7 +25,7 @@ export async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerat
   }
 }
 
-const isEnveloped = ({ protocol, method }: Call) => protocol !== 'connect' || method!.methodKind !== 'unary'
+const isEnveloped = ({ protocol, method }: Call) => protocol !== 'connect' || method?.methodKind !== 'unary'
 
 /** The body of a unary call of Connect, which is its message. */
 async function onlyContent(call: Call, limits: BodyLimits): Promise<Buffer> {
@@ -56,7 +56,7 @@ export const COMPRESSED = 1
 /** How the messages of a call may be compressed. */
 export function encodingOf({ protocol, method, raw: { headers } }: Call): string {
   if (protocol !== 'connect') return String(headers['grpc-encoding'] ?? 'identity')
-  const isUnary = method!.methodKind === 'unary'
+  const isUnary = method?.methodKind === 'unary'
   return String(headers[isUnary ? 'content-encoding' : 'connect-content-encoding'] ?? 'identity').toLowerCase()
 }
 

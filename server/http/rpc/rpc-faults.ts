@@ -30,7 +30,7 @@ export function nameFaults(response: UniversalServerResponse, call: Call): Unive
   const named = { ...response }
   if (call.protocol === 'connect') {
     named.body =
-      call.method!.methodKind === 'unary' ? connectBody(response, named, call) : connectStreamBody(response, call)
+      call.method?.methodKind === 'unary' ? connectBody(response, named, call) : connectStreamBody(response, call)
   }
   if (call.protocol === 'grpc') named.body = grpcBody(response, call)
   return named
@@ -56,7 +56,7 @@ async function* connectBody(
     else {
       const bytes = errorToJsonBytes(visible, undefined)
       named.status = codeToHttpStatus(visible.code)
-      named.header!.set('content-length', String(bytes.length))
+      named.header?.set('content-length', String(bytes.length))
       yield bytes
     }
   }
@@ -70,7 +70,7 @@ async function* connectStreamBody({ body }: UniversalServerResponse, call: Call)
   for await (const chunk of body ?? []) {
     const end = chunk[0] === endStreamFlag ? endStreamFromJson(chunk.subarray(ENVELOPE_BYTES)) : undefined
     const visible = nameFault(end?.error, call)
-    yield visible ? endEnvelope(end!.metadata, visible) : chunk
+    yield end && visible ? endEnvelope(end.metadata, visible) : chunk
   }
 }
 

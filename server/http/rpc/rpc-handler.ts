@@ -6,7 +6,7 @@ import {
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol'
 import { fail } from '../../errors.ts'
-import { type Call, callKey, shown } from '../call.ts'
+import { type Call, callOf, shown } from '../call.ts'
 import { errorBody, jsonText } from '../rest/rest-response.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { encodingOf } from './rpc-body.ts'
@@ -20,7 +20,7 @@ const ABORTED = new ConnectError('The call was closed without a response.', Code
  */
 export function createGuardedHandler(handler: UniversalHandler): UniversalHandler {
   const guarded: UniversalHandlerFn = async (request) => {
-    const call = request.contextValues!.get(callKey)!
+    const call = callOf(request.contextValues)
     const header = withoutEncoding(withoutEndlessDeadline(request.header), call)
     const response = await handler({ ...request, header, signal: call.signal })
       .catch((error) => errorResponse(error, call))
@@ -43,7 +43,7 @@ function withoutEndlessDeadline(headers: Headers): Headers {
 
 /** Drops what describes the body of a unary call of Connect that `requestBody` has unpacked. */
 function withoutEncoding(headers: Headers, call: Call): Headers {
-  if (call.protocol !== 'connect' || call.method!.methodKind !== 'unary' || encodingOf(call) !== 'gzip') return headers
+  if (call.protocol !== 'connect' || call.method?.methodKind !== 'unary' || encodingOf(call) !== 'gzip') return headers
   headers.delete('content-encoding')
   headers.delete('content-length')
   return headers

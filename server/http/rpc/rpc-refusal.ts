@@ -19,7 +19,7 @@ export function protocolOf(type = ''): Exclude<Call['protocol'], 'rest'> {
 
 /** Whether a call is gRPC or gRPC-Web: a POST with their Content-Type. Paths of REST speak REST only. */
 export const isGrpc = ({ raw }: Call) =>
-  raw.method === 'POST' && protocolOf(raw.headers['content-type']) !== 'connect' && !raw.url!.startsWith('/api/')
+  raw.method === 'POST' && protocolOf(raw.headers['content-type']) !== 'connect' && !raw.url?.startsWith('/api/')
 
 /** Names the compression that is accepted. Every response of gRPC and gRPC-Web has this header. */
 export function tellEncodings({ protocol, reply }: Call): void {

@@ -17,5 +17,5 @@ export function countStream({ raw, signal }: Call): void {
     throw fail('rate_limit_exceeded', message, { retryAfterSeconds: RETRY_SECONDS })
   }
   open.set(connection, streams + 1)
-  signal.addEventListener('abort', () => open.set(connection, open.get(connection)! - 1), { once: true })
+  signal.addEventListener('abort', () => open.set(connection, (open.get(connection) ?? 1) - 1), { once: true })
 }

@@ -44,8 +44,8 @@ export interface BuiltFile {
 export async function readBuiltFiles(folder: string): Promise<Map<string, BuiltFile>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const contents = await Promise.all(paths.map((path) => readFile(path)))
-  const bytesOf = new Map(paths.map((path, at) => [path.slice(folder.length).replace(/^\//, ''), contents[at]!]))
+  const nameOf = (path: string) => path.slice(folder.length).replace(/^\//, '')
+  const bytesOf = new Map(await Promise.all(paths.map(async (path) => [nameOf(path), await readFile(path)] as const)))
   const files = new Map<string, BuiltFile>()
   for (const [name, bytes] of bytesOf) {
     const isCoded = CODINGS.some(([, ending]) => name.endsWith(ending))

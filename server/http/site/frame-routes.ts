@@ -68,7 +68,8 @@ export function frameRoutes(fastify: FastifyInstance, { frames, gate }: FrameRou
     for (const [path, read] of Object.entries(readers)) {
       fastify.get<{ Params: Record<string, string> }>(`/dashboard/frame${path}`, async (request, reply) => {
         request.call.path = request.routeOptions.url
-        const accountId = await readableAccount(gate, request.call, frames.method, request.params.account!)
+        const { account = '' } = request.params
+        const accountId = await readableAccount(gate, request.call, frames.method, account)
         const content = accountId === undefined ? undefined : await read(accountId, request.params)
         if (content === undefined) throw fail('not_found', 'There is nothing at this path.')
         return respond(content, reply.headers(HEADERS), request)

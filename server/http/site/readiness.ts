@@ -48,7 +48,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
 
   async function read(): Promise<ReadinessReport> {
     const states = await checks()
-    const works = Object.values(states).every((state) => READY.has(state.split(' ', 1)[0]!))
+    const works = Object.values(states).every((state) => READY.has(state.replace(/ .*/s, '')))
     const status = works && !draining.aborted ? 'ready' : 'not_ready'
     return { status, checks: { ...states, draining: draining.aborted ? 'yes' : 'no' } }
   }

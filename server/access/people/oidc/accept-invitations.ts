@@ -49,7 +49,11 @@ export async function acceptInvitations(
   return db.transaction(async (tx) => {
     let { person } = acceptance
     if (!person) {
-      const personId = await createPerson(tx, clock, { name: name ?? email.split('@')[0]!, email, emailVerified: true })
+      const personId = await createPerson(tx, clock, {
+        name: name ?? email.replace(/@.*/, ''),
+        email,
+        emailVerified: true,
+      })
       if (personId === undefined) throw addressTaken(host, email)
       if (!(await storeIdentity(tx, clock, identity, personId))) throw twoAtOnce()
       person = { personId, email, twoFactorEnabled: false }

@@ -163,8 +163,8 @@ export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => v
           // The person must have signed in there after the request was made, however long it took them to come back.
           ...(request.anew && { maxAge: Math.ceil((Date.now() - request.startedAtMs) / 1_000) }),
         })
-        const claims = tokens.claims()!
-        if (claims.sub === '' || claims.sub.length > LONGEST_SUBJECT) throw refused(NO_SUBJECT)
+        const claims = tokens.claims()
+        if (!claims?.sub || claims.sub.length > LONGEST_SUBJECT) throw refused(NO_SUBJECT)
         const profile = async () => {
           const isEnough = claims.email !== undefined || !server.serverMetadata().userinfo_endpoint
           return profileOf(isEnough ? claims : await fetchUserInfo(server, tokens.access_token, claims.sub))

@@ -50,7 +50,7 @@ export function createOidc(parts: OidcParts) {
   async function start({ headers, body }: AuthRequest, issuer: Issuer): Promise<AuthResponse> {
     const purpose = readPurpose(body)
     const session = purpose === 'sign-in' ? undefined : await sessionOf(headers.cookie)
-    if (purpose === 'link' && session!.confirmedUntilMs <= clock.now()) throw confirmationRequired()
+    if (purpose === 'link' && (session?.confirmedUntilMs ?? 0) <= clock.now()) throw confirmationRequired()
     const request: BegunRequest = {
       purpose,
       state: randomText(),
