@@ -9,14 +9,12 @@ import { DeliveryViews } from '../attempts/delivery-views.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
-import { FilterChips } from '../lists/filter-chips.tsx'
-import filterStyles from '../lists/filters.module.css'
+import { FilterBar } from '../lists/filter-bar.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
 import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { EventPill } from '../status/event-pill.tsx'
 import { Pill } from '../status/status-pill.tsx'
@@ -40,8 +38,8 @@ export function EventsPage() {
     read: ({ events, nextCursor }) => ({ rows: events, next: nextCursor }),
     idOf,
   })
-  const setFilter = (name: string, value: string | undefined) =>
-    void navigate({ search: (current: EventSearch) => ({ ...current, [name]: value }), replace: true })
+  const change = (next: EventSearch) =>
+    void navigate({ search: (current: EventSearch) => ({ ...current, ...next }), replace: true })
   const mayReplay = useMay(Role.MEMBER)
   const actions = (
     <>
@@ -62,23 +60,13 @@ export function EventsPage() {
     <Page title="Events" actions={actions}>
       <EndpointState search={search} hasEvents={(list.rows?.length ?? 0) > 0} />
       <DeliveryViews />
-      <div className={filterStyles.bar}>
-        <FilterChips filters={EVENT_FILTERS} values={{ ...search }} onChange={setFilter} />
-        <div className={filterStyles.tools}>
-          <RangePicker
-            value={search}
-            all="Any time"
-            onChange={(next) =>
-              void navigate({ search: (current: EventSearch) => ({ ...current, ...next }), replace: true })
-            }
-          />
-          <SavedViews
-            list="events"
-            search={{ ...search }}
-            onOpen={(next) => void navigate({ search: next, replace: true })}
-          />
-        </div>
-      </div>
+      <FilterBar filters={EVENT_FILTERS} search={search} onChange={change}>
+        <SavedViews
+          list="events"
+          search={{ ...search }}
+          onOpen={(next) => void navigate({ search: next, replace: true })}
+        />
+      </FilterBar>
       <List
         list={list}
         label="Events"

@@ -13,15 +13,13 @@ import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { type ColumnChoice, ColumnMenu, columnsText, useColumns } from '../lists/column-menu.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
-import { FilterChips } from '../lists/filter-chips.tsx'
-import filterStyles from '../lists/filters.module.css'
+import { FilterBar } from '../lists/filter-bar.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { SavedViews } from '../lists/saved-views.tsx'
 import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
-import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { ReportPills } from '../status/report-pill.tsx'
@@ -53,8 +51,8 @@ export function MessagesPage() {
   })
   const { membership } = useAccount()
   useShownList(membership.accountId, search, list.rows?.map(idOf))
-  const setFilter = (name: string, value: string | undefined) =>
-    void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
+  const change = (next: MessageSearch) =>
+    void navigate({ search: (current) => ({ ...current, ...next }), replace: true })
   return (
     <Page
       title="Messages"
@@ -65,29 +63,21 @@ export function MessagesPage() {
         </>
       }
     >
-      <div className={filterStyles.bar}>
-        <FilterChips filters={MESSAGE_FILTERS} values={{ ...search }} onChange={setFilter} />
-        <div className={filterStyles.tools}>
-          <RangePicker
-            value={search}
-            all="Any time"
-            onChange={(next) => void navigate({ search: (current) => ({ ...current, ...next }), replace: true })}
-          />
-          <ColumnMenu
-            choices={COLUMN_CHOICES}
-            shown={shown}
-            onChange={(next) => {
-              setStored(columnsText(next))
-              setFilter('columns', columnsText(next))
-            }}
-          />
-          <SavedViews
-            list="messages"
-            search={{ ...search }}
-            onOpen={(next) => void navigate({ search: next, replace: true })}
-          />
-        </div>
-      </div>
+      <FilterBar filters={MESSAGE_FILTERS} search={search} onChange={change}>
+        <ColumnMenu
+          choices={COLUMN_CHOICES}
+          shown={shown}
+          onChange={(next) => {
+            setStored(columnsText(next))
+            change({ columns: columnsText(next) })
+          }}
+        />
+        <SavedViews
+          list="messages"
+          search={{ ...search }}
+          onOpen={(next) => void navigate({ search: next, replace: true })}
+        />
+      </FilterBar>
       <List
         list={list}
         label="Messages"

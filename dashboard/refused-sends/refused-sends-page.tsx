@@ -8,14 +8,12 @@ import { ExportList } from '../export/export-list.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
-import { FilterChips } from '../lists/filter-chips.tsx'
-import filterStyles from '../lists/filters.module.css'
+import { FilterBar } from '../lists/filter-bar.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -39,23 +37,13 @@ export function RefusedSendsPage() {
         Requests that ended with an error: nothing was sent, and no message was stored. The program that made them must
         send them again. They are kept for 7 days.
       </p>
-      <div className={filterStyles.bar}>
-        <FilterChips
-          filters={REFUSED_FILTERS}
-          values={{ ...search }}
-          onChange={(name, value) =>
-            void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
-          }
-        />
-        <div className={filterStyles.tools}>
-          <RangePicker
-            value={search}
-            all="All 7 days"
-            keptMs={KEPT_MS}
-            onChange={(next) => void navigate({ search: (current) => ({ ...current, ...next }), replace: true })}
-          />
-        </div>
-      </div>
+      <FilterBar
+        filters={REFUSED_FILTERS}
+        search={search}
+        all="All 7 days"
+        keptMs={KEPT_MS}
+        onChange={(next) => void navigate({ search: (current) => ({ ...current, ...next }), replace: true })}
+      />
       <NotStored />
       <List
         list={list}

@@ -16,13 +16,11 @@ import { EmptyState } from '../feedback/empty-state.tsx'
 import { useAddressedDialog } from '../frame/addressed-dialog.ts'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
-import { FilterChips } from '../lists/filter-chips.tsx'
-import filterStyles from '../lists/filters.module.css'
+import { FilterBar } from '../lists/filter-bar.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
-import { RangePicker } from '../range/range-picker.tsx'
 import { useTimes } from '../range/use-times.ts'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
@@ -86,17 +84,9 @@ export function SuppressionsPage() {
   return (
     <Page title="Suppressions" actions={actions}>
       <ReaderNote />
-      <div className={filterStyles.bar}>
-        <FilterChips
-          filters={SUPPRESSION_FILTERS}
-          values={{ ...search }}
-          onChange={(name, value) => change({ [name]: value })}
-        />
-        <div className={filterStyles.tools}>
-          <RangePicker value={search} all="Any time" onChange={change} />
-          {mayChange && <LiftSuppressions filters={liftRequestOf(times)} />}
-        </div>
-      </div>
+      <FilterBar filters={SUPPRESSION_FILTERS} search={search} onChange={change}>
+        {mayChange && <LiftSuppressions filters={liftRequestOf(times)} />}
+      </FilterBar>
       <List
         list={list}
         label="Suppressed addresses"
