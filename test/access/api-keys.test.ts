@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { hashKey, kindOfKey } from '../../server/access/api-key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/api-keys.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
-import type { DatabaseClock } from '../../server/db/clock.ts'
-import type { Database } from '../../server/db/connect.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { createAccount, listAccounts } from '../../server/directory/accounts.ts'
 import { nameCell, namesInKeys, readCell } from '../../server/directory/cell.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
-let account: TestAccount
-let db: Database
-let clock: DatabaseClock
-
-beforeAll(async () => {
-  account = await testAccount()
-  ;({ db, clock } = account)
-})
+const account = await testAccount()
+const { db, clock } = account
 afterAll(() => account.drop())
 
 const newKey = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const

@@ -8,8 +8,8 @@ import {
   type UnaryResponse,
 } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import postgres, { type Sql } from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import postgres from 'postgres'
+import { afterAll, expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
@@ -20,24 +20,19 @@ import { eq } from '../../server/db/drizzle.ts'
 import { sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
-import { type SignedIn, signIn } from '../harness/person.ts'
+import { signIn } from '../harness/person.ts'
 import { outlast } from '../harness/waits.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // Four heavy reads of an account run at a time in a process. Others wait for a moment.
 
-let api: Api
-let person: SignedIn
+const api = await startApi()
 /** Beside the connections of the API, which its calls may all hold. */
-let sql: Sql
-beforeAll(async () => {
-  api = await startApi()
-  sql = postgres(api.world.database.url, { max: 2 })
-  person = await signIn(api.world, { accountId: api.world.account.id })
-})
+const sql = postgres(api.world.database.url, { max: 2 })
+const person = await signIn(api.world, { accountId: api.world.account.id })
 afterAll(async () => {
-  await sql?.end()
-  await api?.stop()
+  await sql.end()
+  await api.stop()
 })
 
 /** Holds every read of events in the database until `letGo`. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
@@ -22,20 +22,13 @@ import { eq } from '../../server/db/drizzle.ts'
 import { accounts, apiKeys } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { outlast, pauseFor, quietFor } from '../harness/waits.ts'
 
-let account: TestAccount
-let db: Database
-let clock: DatabaseClock
-let accountId: string
-
-beforeAll(async () => {
-  account = await testAccount()
-  ;({ db, clock, accountId } = account)
-})
+const account = await testAccount()
+const { db, clock, accountId } = account
 afterAll(() => account.drop())
 
 const Send = EmailService.method.send

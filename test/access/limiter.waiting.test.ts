@@ -1,23 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { createLimiter, type RequestCount } from '../../server/access/limiter.ts'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { connect } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { rateWindows } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
-let database: TestDatabase
-let db: Database
+const database = await testDatabase()
+const db = database.db
 /** The connections of another process. */
-let otherDb: Database
-
-beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  otherDb = connect(database.url)
-})
+const otherDb = connect(database.url)
 afterEach(() => vi.useRealTimers())
 afterAll(async () => {
   await otherDb.$client.end()

@@ -8,19 +8,17 @@ import { createAuditService } from '../../server/admin/audit.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { contentsOfError } from '../../server/errors.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 
 const ENTRIES = 25
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let operator: Author
 let log: Client<typeof AuditService>
+const account = await testAccount()
+const service = createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(account))
+const dashboard = await startDashboard({ ...account, services: [service] })
 beforeAll(async () => {
-  account = await testAccount()
-  const service = createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(account))
-  dashboard = await startDashboard({ ...account, services: [service] })
   log = await logOf(account.accountId)
   operator = { accountId: account.accountId, actor: { kind: 'operator', name: 'root' } }
   for (let i = 0; i < ENTRIES; i++) {

@@ -9,7 +9,7 @@ import { publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // Who may call what: every method of both contracts, called by every kind of caller. No body is valid, so a call that
 // passes the gate fails with `invalid_payload` and changes nothing.
@@ -25,24 +25,21 @@ const NEEDS_PASSWORD = [
   'RotateSecret',
 ]
 
-let api: Api
 let methods: DescMethod[] = []
-let accountId: string
-let people: Record<'reader' | 'member' | 'owner' | 'unconfirmed' | 'foreign', SignedIn>
 
+const api = await startApi()
+const { db, clock, sealer, account } = api.world
+const accountId = account.id
+const other = await createAccount(db, clock, 'Elsewhere')
+const parts = { db, clock, sealer }
+const people: Record<'reader' | 'member' | 'owner' | 'unconfirmed' | 'foreign', SignedIn> = {
+  reader: await signIn(parts, { accountId, role: 'reader' }),
+  member: await signIn(parts, { accountId, role: 'member' }),
+  owner: await signIn(parts, { accountId, role: 'owner' }),
+  unconfirmed: await signIn(parts, { accountId, role: 'owner', confirmed: false }),
+  foreign: await signIn(parts, { accountId: other.id, role: 'owner' }),
+}
 beforeAll(async () => {
-  api = await startApi()
-  const { db, clock, sealer, account } = api.world
-  accountId = account.id
-  const other = await createAccount(db, clock, 'Elsewhere')
-  const parts = { db, clock, sealer }
-  people = {
-    reader: await signIn(parts, { accountId, role: 'reader' }),
-    member: await signIn(parts, { accountId, role: 'member' }),
-    owner: await signIn(parts, { accountId, role: 'owner' }),
-    unconfirmed: await signIn(parts, { accountId, role: 'owner', confirmed: false }),
-    foreign: await signIn(parts, { accountId: other.id, role: 'owner' }),
-  }
   const all = await methodsOf(['gen/verdict/v1/*_pb.ts', 'gen/verdict/admin/v1/*_pb.ts'])
   const served = await Promise.all(all.map(async (method) => (await call(method, CONNECT)).status !== 404))
   methods = all.filter((_, i) => served[i])

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createImportService } from '../../server/admin/imports.ts'
@@ -9,22 +9,18 @@ import { newId, publicId } from '../../server/db/ids.ts'
 import { auditEntries, importFaults, rangeReplays, suppressionImports } from '../../server/db/people-schema.ts'
 import { suppressions } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 
 // Imports of files into the suppression list, part by part.
 
-let world: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-beforeAll(async () => {
-  world = await testAccount()
-  const service = createImportService(world)
-  const services = [createServiceImplSpec<typeof ImportService>(ImportService, service)]
-  dashboard = await startDashboard({ ...world, services })
-})
+const world = await testAccount()
+const service = createImportService(world)
+const services = [createServiceImplSpec<typeof ImportService>(ImportService, service)]
+const dashboard = await startDashboard({ ...world, services })
 afterAll(async () => {
-  await dashboard?.stop()
-  await world?.drop()
+  await dashboard.stop()
+  await world.drop()
 })
 
 async function account() {

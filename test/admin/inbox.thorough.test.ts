@@ -1,5 +1,5 @@
 import { createContextValues, createServiceImplSpec, type HandlerContext } from '@connectrpc/connect'
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { createFrames, framePaths } from '../../server/admin/frames.ts'
 import { createInboxService } from '../../server/admin/inbox.ts'
@@ -10,16 +10,12 @@ import { createAccount } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { startDashboard } from '../harness/person.ts'
-import { message, startSendingWorld, type World } from '../sending/world.ts'
+import { message, startSendingWorld } from '../sending/world.ts'
 
-let world: World
-let other: string
-beforeAll(async () => {
-  world = await startSendingWorld()
-  const { db, sealer, clock } = world
-  other = (await createAccount(db, clock, 'Other')).id
-  await createDomain({ db, sealer, clock }, { accountId: other, name: 'other.test', status: 'verified' })
-})
+const world = await startSendingWorld()
+const { db, sealer, clock } = world
+const other = (await createAccount(db, clock, 'Other')).id
+await createDomain({ db, sealer, clock }, { accountId: other, name: 'other.test', status: 'verified' })
 afterAll(() => world.stop())
 afterEach(() => world.inbox.delete(world.inbox.messages().map(({ id }) => id)))
 

@@ -1,6 +1,6 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { afterAll, expect, test } from 'vitest'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { kindOfKey } from '../../server/access/api-key.ts'
 import { createIdentify } from '../../server/access/identify.ts'
@@ -12,20 +12,14 @@ import { auditEntries } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { contentsOfError } from '../../server/errors.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-let ann: Awaited<ReturnType<typeof dashboard.person>>
-let keys: Client<typeof KeyService>
-beforeAll(async () => {
-  account = await testAccount()
-  const service = createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(account))
-  dashboard = await startDashboard({ ...account, services: [service] })
-  ann = await dashboard.person({ accountId: account.accountId, role: 'member' })
-  keys = ann.client(KeyService)
-})
+const account = await testAccount()
+const service = createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(account))
+const dashboard = await startDashboard({ ...account, services: [service] })
+const ann = await dashboard.person({ accountId: account.accountId, role: 'member' })
+const keys = ann.client(KeyService)
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import {
   NotificationChannel,
   NotificationService,
@@ -14,34 +14,27 @@ import { newId } from '../../server/db/ids.ts'
 import { auditEntries, notices, notificationUrls, TROUBLE_KINDS } from '../../server/db/people-schema.ts'
 import { domains } from '../../server/db/schema.ts'
 import { createPost } from '../../server/webhooks/post/post.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startReceiver } from '../harness/receiver.ts'
 
-let world: TestAccount
-let receiver: Receiver
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-let post: ReturnType<typeof createPost>
-
-beforeAll(async () => {
-  world = await testAccount()
-  receiver = await startReceiver()
-  const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
-  post = createPost({
-    allowSubnets: ['127.0.0.0/8'],
-    lookup: createLookup(createResolver({ servers: ['127.0.0.1:1'] })),
-  })
-  const parts = {
-    ...world,
-    sealer,
-    notifyFrom: 'verdict@example.test',
-    webhooks: post,
-    publicUrl: () => 'https://v.test',
-  }
-  const service = createNotificationService(parts)
-  const services = [createServiceImplSpec<typeof NotificationService>(NotificationService, service)]
-  dashboard = await startDashboard({ ...world, services, sealer })
+const world = await testAccount()
+const receiver = await startReceiver()
+const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
+const post = createPost({
+  allowSubnets: ['127.0.0.0/8'],
+  lookup: createLookup(createResolver({ servers: ['127.0.0.1:1'] })),
 })
+const parts = {
+  ...world,
+  sealer,
+  notifyFrom: 'verdict@example.test',
+  webhooks: post,
+  publicUrl: () => 'https://v.test',
+}
+const service = createNotificationService(parts)
+const services = [createServiceImplSpec<typeof NotificationService>(NotificationService, service)]
+const dashboard = await startDashboard({ ...world, services, sealer })
 afterAll(async () => {
   await dashboard.stop()
   await post.close()

@@ -18,34 +18,32 @@ import { contentsOfError } from '../../server/errors.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
 import { type EndpointWithSecret, putFirst } from '../../server/webhooks/endpoints/change-endpoints.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 import { HOSTS } from '../services/api.ts'
 
 const HOUR_MS = 3_600_000
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let overview: Client<typeof OverviewService>
 /** The time of the service's clock, where statistics still have hours; undefined for the database's clock. */
 let nowMs: number | undefined = Date.parse('2020-11-18T12:00:00Z')
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+const account = await testAccount()
+const breaker = createBreaker({ db: account.db, limits: DEFAULT_LIMITS })
+const clock = { ...account.clock, now: () => nowMs ?? account.clock.now() }
+const service = createOverviewService({
+  ...account,
+  read: readOn(account.db),
+  clock,
+  breaker,
+  limits: DEFAULT_LIMITS,
+  hosts: HOSTS,
+})
+const dashboard = await startDashboard({
+  ...account,
+  services: [createServiceImplSpec<typeof OverviewService>(OverviewService, service)],
+})
 beforeAll(async () => {
-  account = await testAccount()
-  const breaker = createBreaker({ db: account.db, limits: DEFAULT_LIMITS })
-  const clock = { ...account.clock, now: () => nowMs ?? account.clock.now() }
-  const service = createOverviewService({
-    ...account,
-    read: readOn(account.db),
-    clock,
-    breaker,
-    limits: DEFAULT_LIMITS,
-    hosts: HOSTS,
-  })
-  dashboard = await startDashboard({
-    ...account,
-    services: [createServiceImplSpec<typeof OverviewService>(OverviewService, service)],
-  })
   overview = await overviewOf(account.accountId)
 })
 afterAll(async () => {

@@ -13,22 +13,20 @@ import { breakers, hourlyStats, refusedSends } from '../../server/db/schema.ts'
 import { createDomain, type Domain } from '../../server/domains/domains.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { BREAKER_REFUSED, createBreaker } from '../../server/reputation/breaker.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 
 const HOUR_MS = 3_600_000
 const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let people: Record<'owner' | 'member' | 'reader', Awaited<ReturnType<typeof dashboard.person>>>
 let domain: Domain
 let count = 0
+const account = await testAccount()
+const service = createPausedDomainService({ ...account, limits: DEFAULT_LIMITS })
+const services = [createServiceImplSpec<typeof DomainService>(DomainService, service)]
+const dashboard = await startDashboard({ ...account, services })
 beforeAll(async () => {
-  account = await testAccount()
-  const service = createPausedDomainService({ ...account, limits: DEFAULT_LIMITS })
-  const services = [createServiceImplSpec<typeof DomainService>(DomainService, service)]
-  dashboard = await startDashboard({ ...account, services })
   const { accountId } = account
   people = {
     owner: await dashboard.person({ accountId, role: 'owner' }),

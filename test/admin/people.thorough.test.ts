@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -17,36 +17,31 @@ import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, members, people } from '../../server/db/people-schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { contentsOfError, reasonOf } from '../../server/errors.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { callsWith, startDashboard } from '../harness/person.ts'
 
 const PASSWORD = 'correct horse battery'
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const about = { version: 'test', region: 'eu' }
-  const publicUrl = () => 'https://verdict.test'
-  const parts = { db, clock, about, publicUrl }
-  dashboard = await startDashboard({
-    db,
-    clock,
-    services: [
-      createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
-      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
-      createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
-      createServiceImplSpec<typeof AccountService>(AccountService, createAccountService(parts)),
-    ],
-    openServices: (people) => [
-      createServiceImplSpec<typeof InvitationService>(
-        InvitationService,
-        createInvitationService({ ...parts, ...people }),
-      ),
-    ],
-  })
+const account = await testAccount()
+const { db, clock } = account
+const about = { version: 'test', region: 'eu' }
+const publicUrl = () => 'https://verdict.test'
+const parts = { db, clock, about, publicUrl }
+const dashboard = await startDashboard({
+  db,
+  clock,
+  services: [
+    createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
+    createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+    createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(parts)),
+    createServiceImplSpec<typeof AccountService>(AccountService, createAccountService(parts)),
+  ],
+  openServices: (people) => [
+    createServiceImplSpec<typeof InvitationService>(
+      InvitationService,
+      createInvitationService({ ...parts, ...people }),
+    ),
+  ],
 })
 afterAll(async () => {
   await dashboard.stop()

@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -13,28 +13,23 @@ import { auditEntries, rangeReplays, suppressionImports } from '../../server/db/
 import { webhookEndpoints } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { callsWith, startDashboard } from '../harness/person.ts'
 
 // An account has at most five running replays of a range and five running imports, over all processes.
 
 type Dashboard = Awaited<ReturnType<typeof startDashboard>>
 
-let world: TestAccount
-let otherDb: Database
-let servers: [Dashboard, Dashboard]
 const started: string[] = []
 
-beforeAll(async () => {
-  world = await testAccount()
-  otherDb = connect(world.url)
-  const first = await startServer(world.db)
-  servers = [first, await startServer(otherDb, first)]
-})
+const world = await testAccount()
+const otherDb = connect(world.url)
+const first = await startServer(world.db)
+const servers: [Dashboard, Dashboard] = [first, await startServer(otherDb, first)]
 afterAll(async () => {
   for (const server of servers ?? []) await server.stop()
-  await otherDb?.$client.end({ timeout: 5 })
-  await world?.drop()
+  await otherDb.$client.end({ timeout: 5 })
+  await world.drop()
 })
 beforeEach(() => {
   started.length = 0

@@ -14,15 +14,13 @@ import { run } from '../../server/db/statement.ts'
 import { erase } from '../../server/erasure/erase.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../server/reputation/erased-form.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // A day of real sends, written into a folder and read by DuckDB.
 
-let api: Api
-let folder: string
+const api = await startApi()
+const folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
 beforeAll(async () => {
-  api = await startApi()
-  folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
   api.world.exchanger.script = { rcpt: '550 5.1.1 <ann@example.net> unknown, "quoted"' }
   const emails = [
     { to: 'Ann <ann@example.net>', subject: 'Ann, "quotes" and ß, ,', metadata: { order: '17' } },

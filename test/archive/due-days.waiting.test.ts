@@ -13,17 +13,15 @@ import { firstIdAt } from '../../server/db/ids.ts'
 import { HISTORY } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { waitForDayOf } from '../harness/periods.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000
 
-let database: TestDatabase
-let todayMs: number
 let folder: string
+await waitForDayOf(60_000)
+const database = await testDatabase()
+const todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
 beforeAll(async () => {
-  await waitForDayOf(60_000)
-  database = await testDatabase()
-  todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
   for (const age of [88, 89, 90, 91, 96, 97, 98]) await makeDay(age)
 })
 beforeEach(async () => {

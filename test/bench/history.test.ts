@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { fillYesterday } from '../../bench/load/history.ts'
 import type { Table } from '../../bench/load/history-rows.ts'
 import { HISTORY } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 test('the benches generate rows for every table of history, as its columns demand', async () => {

@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { EVERYBODY } from '../../server/db/schema.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(() => {
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`

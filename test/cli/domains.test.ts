@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // The domains commands for users of the service: an API key, and no database.
 
-let api: Api
-beforeAll(async () => {
-  const pools = { main: { addresses: ['192.0.2.77'], warmsUp: false } }
-  api = await startApi(undefined, { ...DEFAULT_LIMITS, pools })
-})
+const pools = { main: { addresses: ['192.0.2.77'], warmsUp: false } }
+const api = await startApi(undefined, { ...DEFAULT_LIMITS, pools })
 afterAll(() => api.stop())
 beforeEach(() => {
   vi.stubEnv('VERDICT_URL', api.url)

@@ -1,29 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { acceptInvitation } from '../../server/access/people/accept.ts'
 import { createCredentialAttempts } from '../../server/access/people/credential-attempts.ts'
-import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, people } from '../../server/db/people-schema.ts'
 import { accounts } from '../../server/db/schema.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const PASSWORD = 'correct horse battery'
 
-let database: TestDatabase
-let clock: DatabaseClock
-let folder: string
-
-beforeAll(async () => {
-  database = await testDatabase()
-  clock = await createDatabaseClock(database.db)
-  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-})
+const database = await testDatabase()
+const clock = await createDatabaseClock(database.db)
+const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
 afterAll(async () => {
   clock.stop()
   rmSync(folder, { recursive: true })

@@ -1,26 +1,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // The command against the whole API, and without it.
 
-let api: Api
-let folder: string
-let messageId: string
+const api = await startApi()
+const folder = mkdtempSync(join(tmpdir(), 'verdict-receipt-'))
+const { json: sent } = await api.send({ to: ['ann@example.net', 'mailbox_full@simulator.test'], text: 'Hi Ann' })
+const messageId = sent.message_id
 /** The message as its first recipient's server received it. */
-let mail: string
-
-beforeAll(async () => {
-  api = await startApi()
-  folder = mkdtempSync(join(tmpdir(), 'verdict-receipt-'))
-  const { json: sent } = await api.send({ to: ['ann@example.net', 'mailbox_full@simulator.test'], text: 'Hi Ann' })
-  messageId = sent.message_id
-  mail = api.world.exchanger.messages[0]!.content
-})
+const mail = api.world.exchanger.messages[0]!.content
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await api.stop()

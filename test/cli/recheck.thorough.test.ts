@@ -1,15 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { recipients, suppressions } from '../../server/db/schema.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(() => {
   const [{ options }] = [api.world.db.$client]

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { DESTROYING, runCli } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -16,16 +16,12 @@ import { domains } from '../../server/db/schema.ts'
 import { stringsOf } from '../../server/domains/records.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { startDns } from '../harness/dns.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const secret = randomBytes(32).toString('base64')
-let database: TestDatabase
-let folder: string
 
-beforeAll(async () => {
-  database = await testDatabase()
-  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-})
+const database = await testDatabase()
+const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await database.drop()

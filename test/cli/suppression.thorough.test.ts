@@ -7,21 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // The commands against the whole API.
 
 const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
-let api: Api
-let folder: string
 let progress: string[]
 
-beforeAll(async () => {
-  api = await startApi()
-  folder = mkdtempSync(join(tmpdir(), 'verdict-import-'))
-})
+const api = await startApi()
+const folder = mkdtempSync(join(tmpdir(), 'verdict-import-'))
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await api.stop()

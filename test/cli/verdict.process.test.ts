@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKeyGate } from '../../server/access/key-gate.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
@@ -17,20 +17,15 @@ import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { HOSTILE } from '../harness/hostile.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // The command as a process: its output and exit codes. What each command does is in run.thorough.test.ts.
 
 const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 const secret = randomBytes(32)
 
-let database: TestDatabase
-let folder: string
-
-beforeAll(async () => {
-  database = await testDatabase()
-  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-})
+const database = await testDatabase()
+const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await database.drop()

@@ -1,20 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { followEvents } from '../../cli/follow-events.ts'
 import { runCli } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { within } from '../harness/waits.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // The commands against the whole API and a real receiver.
 
-let api: Api
-let receiver: Receiver
-beforeAll(async () => {
-  api = await startApi()
-  receiver = await startReceiver()
-})
+const api = await startApi()
+const receiver = await startReceiver()
 afterAll(async () => {
   await receiver.close()
   await api.stop()

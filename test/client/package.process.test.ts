@@ -1,21 +1,17 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Api, startApi } from '../services/api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startApi } from '../services/api.ts'
 import { installClient, PRINTED, PROGRAM, run } from './package.ts'
 
 // The client as its users get it: packed, installed into a clean project, without the rest of this repository. The
 // project is on Node 26 here. test/real/client.test.ts has Node 20, Bun and Deno.
 
-let api: Api
-let folder: string
-beforeAll(async () => {
-  api = await startApi()
-  folder = await installClient()
-})
+const api = await startApi()
+const folder = await installClient()
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
-  await api?.stop()
+  await api.stop()
 })
 
 test("the guide's program runs in a project that has only the packed client", async () => {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createCall } from '../../client/call.ts'
 import { Verdict, VerdictError } from '../../client/verdict.ts'
-import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
+import { type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 
 // What the client retries, against a server whose responses the test sets.
 
-let service: Receiver
-beforeAll(async () => {
-  service = await startReceiver()
-})
+const service = await startReceiver()
 afterAll(() => service.close())
 beforeEach(() => {
   service.requests.length = 0

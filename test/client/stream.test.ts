@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { streamOf } from '../../client/stream.ts'
 import { Verdict, VerdictError } from '../../client/verdict.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-let verdict: Verdict
-beforeAll(async () => {
-  api = await startApi()
-  verdict = new Verdict({ url: api.url, apiKey: api.keys.live })
-})
+const api = await startApi()
+const verdict = new Verdict({ url: api.url, apiKey: api.keys.live })
 afterAll(() => api.stop())
 
 test('events are streamed as they are committed, and a later stream resumes after the position of one', async () => {

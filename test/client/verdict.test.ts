@@ -11,14 +11,13 @@ import {
   type VerdictOptions,
 } from '../../client/verdict.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // The client against the real API. retry.test.ts has the faults.
 
-let api: Api
 let verdict: Verdict
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   verdict = client()
 })
 afterAll(() => api.stop())

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { Verdict } from '../../client/verdict.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 test('a send whose response is lost is repeated and sends one email', async () => {

@@ -1,21 +1,17 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DescFile, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
-import { type SignedIn, signIn } from '../harness/person.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { signIn } from '../harness/person.ts'
+import { startApi } from '../services/api.ts'
 
 // Names and labels that a caller gives and others see have no character that controls, hides or reorders text. A new
 // text field of a request fails here until it is placed.
 
-let api: Api
-let owner: SignedIn
-beforeAll(async () => {
-  api = await startApi()
-  const { db, clock, sealer, account } = api.world
-  owner = await signIn({ db, clock, sealer }, { accountId: account.id })
-})
+const api = await startApi()
+const { db, clock, sealer, account } = api.world
+const owner = await signIn({ db, clock, sealer }, { accountId: account.id })
 afterAll(() => api.stop())
 
 const EMAIL = { to: ['delivered@simulator.test'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }

@@ -5,19 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 
 const INITIAL_BYTES = 200 * 1_000
-let parent: string
-let folder: string
 const read = (name: string) => readFileSync(join(folder, name), 'utf8')
 const build = () => promisify(execFile)(process.execPath, ['dev/build-dashboard.ts', folder])
 
-beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'verdict-build-'))
-  folder = join(parent, 'dist')
-  await build()
-})
+const parent = await mkdtemp(join(tmpdir(), 'verdict-build-'))
+const folder = join(parent, 'dist')
+await build()
 
 afterAll(() => rm(parent, { recursive: true }))
 

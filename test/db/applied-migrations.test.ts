@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { checkMigrations, compareReleases } from '../../server/db/applied-migrations.ts'
 import { createDatabaseReadiness } from '../../server/db/database-readiness.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeUnreleased, migrateLater } from '../harness/older-database.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const remove = (where: string) => run(database.db, `delete from drizzle.__drizzle_migrations where ${where}`)

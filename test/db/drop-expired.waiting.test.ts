@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { removeContents } from '../../server/db/contents.ts'
 import { sql } from '../../server/db/drizzle.ts'
@@ -8,18 +8,14 @@ import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { attempts, dispatches, HISTORY, hourlyStats, messages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { waitForDayOf } from '../harness/periods.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { letRun } from '../harness/waits.ts'
 
 const DAY_MS = 86_400_000
 
-let database: TestDatabase
-let todayMs: number
-beforeAll(async () => {
-  await waitForDayOf(60_000)
-  database = await testDatabase()
-  todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
-})
+await waitForDayOf(60_000)
+const database = await testDatabase()
+const todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
 afterAll(() => database.drop())
 
 const nameOf = (table: string, day: number) =>

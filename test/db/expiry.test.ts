@@ -1,16 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
 import { accounts, apiKeys, breakers, domains, refusals, suppressions } from '../../server/db/schema.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const past = sql`now() - interval '1 second'`

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { SQL } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { idempotencyKeys } from '../../server/db/schema.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const past = sql`now() - interval '1 second'`

@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { isHeld, LeaseLost, takeLease } from '../../server/db/leases.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // Locks that last longer than a transaction.
 
-let database: TestDatabase
-let other: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  other = connect(database.url, { connections: 1 })
-})
+const database = await testDatabase()
+const other = connect(database.url, { connections: 1 })
 afterAll(async () => {
   await other.$client.end()
   await database.drop()

@@ -6,14 +6,13 @@ import { createSealer } from '../../server/db/encryption.ts'
 import { findUnopenedValues } from '../../server/db/lost-encryption-keys.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createDomain } from '../../server/domains/domains.ts'
-import { startSendingWorld, type World } from '../sending/world.ts'
+import { startSendingWorld } from '../sending/world.ts'
 
 const k1 = { id: 'k1', key: randomBytes(32) }
 const k2 = { id: 'k2', key: randomBytes(32) }
 
-let world: World
+const world = await startSendingWorld()
 beforeAll(async () => {
-  world = await startSendingWorld()
   const { db, clock, account } = world
   await db.delete(dkimKeys)
   for (const [name, key] of [

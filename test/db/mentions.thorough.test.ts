@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { knownMigrations } from '../../server/db/applied-migrations.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -9,17 +9,14 @@ import { find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../server/reputation/erased-form.ts'
 import { migrateFirst } from '../harness/older-database.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // The upgrade to the version with the indexes that lead to addresses.
 
 /** More than 8 MB. */
 const ROWS = 60_000
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase('template1')
-})
+const database = await testDatabase('template1')
 afterAll(() => database.drop())
 
 /** How many migrations come before the one that creates the indexes. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { transactionFinding } from '../../cli/doctor/transactions.ts'
 import { connect } from '../../server/db/connect.ts'
 import { type OldestTransaction, readOldestTransaction, streamsState } from '../../server/db/oldest-transaction.ts'
@@ -8,14 +8,11 @@ import { shareReadiness } from '../../server/http/site/readiness.ts'
 import { watchOldestTransaction } from '../../server/telemetry/installation.ts'
 import { createMetrics } from '../../server/telemetry/metrics.ts'
 import { diagnose } from '../cli/doctor/patients.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // The test server has the databases of other tests, too: a transaction of theirs may be older for a moment.
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 /** Opens a transaction in another database of the cluster. Returns its process. */

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { afterAll, expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
 import { isLost, throughOutage } from '../../server/db/outage.ts'
 import { run } from '../../server/db/statement.ts'
 import { proxiedDatabase } from '../harness/proxied-database.ts'
@@ -7,12 +7,8 @@ import { letArrive } from '../harness/waits.ts'
 
 // A database that moves behind one address: for a moment no server answers there, then another one.
 
-let proxied: Awaited<ReturnType<typeof proxiedDatabase>>
-let db: Database
-beforeAll(async () => {
-  proxied = await proxiedDatabase()
-  db = connect(proxied.url.href, { connections: 4 })
-})
+const proxied = await proxiedDatabase()
+const db = connect(proxied.url.href, { connections: 4 })
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
   await proxied.proxy.close()

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { afterAll, expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
 import { stepInTime } from '../../server/db/outage.ts'
 import { run } from '../../server/db/statement.ts'
 import { proxiedDatabase } from '../harness/proxied-database.ts'
@@ -7,13 +7,9 @@ import { letRun } from '../harness/waits.ts'
 
 // The time of a step of a request, which is 5 s.
 
-let proxied: Awaited<ReturnType<typeof proxiedDatabase>>
-let db: Database
-beforeAll(async () => {
-  proxied = await proxiedDatabase()
-  db = connect(proxied.url.href, { connections: 4 })
-  await run(db, 'select 1')
-})
+const proxied = await proxiedDatabase()
+const db = connect(proxied.url.href, { connections: 4 })
+await run(db, 'select 1')
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
   await proxied.proxy.close()

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { isLocked } from '../../server/db/collector.ts'
 import { connect } from '../../server/db/connect.ts'
@@ -8,15 +8,12 @@ import { HISTORY, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000
 const TABLES = Object.keys(HISTORY)
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 afterEach(() => vi.useRealTimers())
 

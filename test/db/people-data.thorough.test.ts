@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -7,16 +7,13 @@ import { people, verifications } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 // What the upgrade changes in rows of 0.1.
 
 const MIGRATION = readFileSync(new URL('../../server/db/migrations/0011_people_data.sql', import.meta.url), 'utf8')
 
-let account: TestAccount
-beforeAll(async () => {
-  account = await testAccount()
-})
+const account = await testAccount()
 afterAll(() => account.drop())
 
 const migrate = async () => {

@@ -2,28 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { startPostgres } from '../../dev/postgres/server.ts'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { run } from '../../server/db/statement.ts'
 import { startInstance } from '../e2e/instance.ts'
 import { makeUnreleased, migrateLater } from '../harness/older-database.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { startProgram } from '../harness/process.ts'
 
 // A database that this version must not use: every program that would use it says so and ends.
 
-let unreleased: TestDatabase
-let outgrown: TestDatabase
-let dataDir: string
-beforeAll(async () => {
-  unreleased = await testDatabase()
-  await makeUnreleased(unreleased.db)
-  outgrown = await testDatabase()
-  await migrateLater(outgrown.db, '99.0.0')
-  dataDir = await mkdtemp(join(tmpdir(), 'verdict-unreleased-'))
-})
+const unreleased = await testDatabase()
+await makeUnreleased(unreleased.db)
+const outgrown = await testDatabase()
+await migrateLater(outgrown.db, '99.0.0')
+const dataDir = await mkdtemp(join(tmpdir(), 'verdict-unreleased-'))
 afterAll(async () => {
   await Promise.all([unreleased.drop(), outgrown.drop()])
   await rm(dataDir, { recursive: true, force: true })

@@ -1,19 +1,16 @@
 import { readFileSync } from 'node:fs'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { getTableConfig } from '../../server/db/drizzle.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import * as peopleSchema from '../../server/db/people-schema.ts'
 import * as schema from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { RETIRED_COLUMNS } from '../releases.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const {

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { afterAll, expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
 import { accounts } from '../../server/db/schema.ts'
 import { one, run, uuidArray } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = connect(database.url, { connections: 1 })
-})
+const database = await testDatabase()
+const db = connect(database.url, { connections: 1 })
 afterAll(async () => {
   await db.$client.end({ timeout: 5 })
   await database.drop()

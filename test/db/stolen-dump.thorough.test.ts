@@ -13,21 +13,20 @@ import { findKey } from '../../server/directory/keys.ts'
 import { signedHeaders } from '../../server/webhooks/attempt/signature.ts'
 import { signIn } from '../harness/person.ts'
 import { callSignIn, totp } from '../harness/sign-in.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
 // A stolen dump: every value of every table is tried at every door, and no secret is in it in any writing. The tables
 // are those of the database, so one that is added later is in it.
 
 const PASSWORD = 'correct horse battery'
 
-let api: Api
 /** What callers and people know, and the database must not tell. */
 const secrets = new Map<string, string>()
 let dump: Set<string>
 let tables: number
 
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   const { db, clock, sealer, account } = api.world
   secrets.set('a live key', api.keys.live).set('a test key', api.keys.test)
   const hook = await api.call('PUT', '/api/v1/webhook', {

@@ -3,24 +3,18 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 
 // The pages of `/guides`, as `npm run build` renders them.
 
-let parent: string
-let folder: string
-let pages: { name: string; html: string }[]
-
-beforeAll(async () => {
-  parent = mkdtempSync(join(tmpdir(), 'verdict-guides-'))
-  folder = join(parent, 'dist')
-  await promisify(execFile)(process.execPath, ['dev/build-guides.ts', folder])
-  // The page at `/` has links of its own: see test/http/site/home-page.test.ts.
-  pages = globSync('**/*.html', { cwd: folder, exclude: ['home/**'] }).map((name) => ({
-    name,
-    html: readFileSync(join(folder, name), 'utf8'),
-  }))
-})
+const parent = mkdtempSync(join(tmpdir(), 'verdict-guides-'))
+const folder = join(parent, 'dist')
+await promisify(execFile)(process.execPath, ['dev/build-guides.ts', folder])
+// The page at `/` has links of its own: see test/http/site/home-page.test.ts.
+const pages = globSync('**/*.html', { cwd: folder, exclude: ['home/**'] }).map((name) => ({
+  name,
+  html: readFileSync(join(folder, name), 'utf8'),
+}))
 afterAll(() => rmSync(parent, { recursive: true }))
 
 /** The file behind an address of the guides. */

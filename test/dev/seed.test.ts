@@ -2,21 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { seed } from '../../dev/seed.ts'
 import { listKeys, revokeKey } from '../../server/access/api-keys.ts'
 import { listAccounts } from '../../server/directory/accounts.ts'
 import { listDomains } from '../../server/domains/domains.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const encryptionKeys = `dev:${randomBytes(32).toString('base64')}`
-let folder: string
-let database: TestDatabase
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-seed-'))
-  database = await testDatabase()
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-seed-'))
+const database = await testDatabase()
 
 afterAll(async () => {
   await database.drop()

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { run } from '../../server/db/statement.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // What is unique over all accounts: with several cells it would have to be decided in one place, or belong to a cell.
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 /** Cells would have to share these: an account or a person of another cell may have the value. */

@@ -1,33 +1,27 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
-import { type Instance, startInstance } from '../e2e/instance.ts'
+import { startInstance } from '../e2e/instance.ts'
 import { eventually } from '../harness/eventually.ts'
-import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { startExchanger } from '../harness/exchanger.ts'
 import { startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
 // The queue of the guide, against a mail server that changes its mind.
 
-let folder: string
-let exchanger: Exchanger
-let instance: Instance
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-outbox-'))
-  const guide = await readFile('docs/retrying.md', 'utf8')
-  const { text } = snippets(guide).find(({ mark }) => mark.startsWith('file='))!
-  await writeFile(join(folder, 'outbox.mjs'), text)
-  exchanger = await startExchanger()
-  instance = await startInstance({ SMTP_ROUTES: `to.test=127.0.0.1:${exchanger.port}` })
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-outbox-'))
+const guide = await readFile('docs/retrying.md', 'utf8')
+const { text } = snippets(guide).find(({ mark }) => mark.startsWith('file='))!
+await writeFile(join(folder, 'outbox.mjs'), text)
+const exchanger = await startExchanger()
+const instance = await startInstance({ SMTP_ROUTES: `to.test=127.0.0.1:${exchanger.port}` })
 
 afterAll(async () => {
-  await instance?.stop()
-  await exchanger?.close()
+  await instance.stop()
+  await exchanger.close()
   await rm(folder, { recursive: true, force: true })
 })
 

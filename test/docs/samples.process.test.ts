@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { documentedCalls, startEcho } from './samples.ts'
 
 // The samples of the reference, run as a reader does. test/real/samples.test.ts runs those in Python and Go.
@@ -8,10 +8,7 @@ import { documentedCalls, startEcho } from './samples.ts'
 const run = promisify(execFile)
 const CALLS = documentedCalls()
 
-let echo: Awaited<ReturnType<typeof startEcho>>
-beforeAll(async () => {
-  echo = await startEcho()
-})
+const echo = await startEcho()
 afterAll(() => void echo.stop())
 
 const sourceOf = (call: (typeof CALLS)[number], label: string) =>

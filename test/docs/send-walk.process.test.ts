@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Instance, startInstance } from '../e2e/instance.ts'
-import { type DnsServerForTests, startDns } from '../harness/dns.ts'
-import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startInstance } from '../e2e/instance.ts'
+import { startDns } from '../harness/dns.ts'
+import { startExchanger } from '../harness/exchanger.ts'
 import { sendWalk } from './send-walk.ts'
 
 // Which files of the API process run a function during a send, as V8 counts them.
@@ -14,31 +14,25 @@ import { sendWalk } from './send-walk.ts'
 const PRELOAD = fileURLToPath(new URL('function-trace.ts', import.meta.url))
 const SENDS = 6
 
-let folder: string
-let exchanger: Exchanger
-let dns: DnsServerForTests
-let instance: Instance
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-send-walk-'))
-  exchanger = await startExchanger()
-  dns = await startDns({
-    'MX example.net': [
-      { type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } },
-    ],
-    'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 600, data: '127.0.0.1' }],
-  })
-  instance = await startInstance({
-    DNS_SERVERS: dns.address,
-    SMTP_PORT: String(exchanger.port),
-    SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
-    FUNCTION_TRACE: join(folder, 'trace'),
-    NODE_OPTIONS: `--import ${PRELOAD}`,
-  })
+const folder = await mkdtemp(join(tmpdir(), 'verdict-send-walk-'))
+const exchanger = await startExchanger()
+const dns = await startDns({
+  'MX example.net': [
+    { type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } },
+  ],
+  'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 600, data: '127.0.0.1' }],
+})
+const instance = await startInstance({
+  DNS_SERVERS: dns.address,
+  SMTP_PORT: String(exchanger.port),
+  SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+  FUNCTION_TRACE: join(folder, 'trace'),
+  NODE_OPTIONS: `--import ${PRELOAD}`,
 })
 afterAll(async () => {
-  await instance?.stop()
-  await exchanger?.close()
-  await dns?.close()
+  await instance.stop()
+  await exchanger.close()
+  await dns.close()
   await rm(folder, { recursive: true, force: true })
 })
 

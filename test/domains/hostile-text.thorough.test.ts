@@ -1,24 +1,18 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { domainFacts, report, view } from '../../cli/domain-text.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import { findDomain, findDomainById } from '../../server/domains/domains.ts'
-import type { DnsServerForTests } from '../harness/dns.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
-import { startSendingWorld, type World } from '../sending/world.ts'
+import { startSendingWorld } from '../sending/world.ts'
 import { HOSTS, startVerifier } from './verifying.ts'
 
 // The owner of a domain, or an attacker with its DNS, decides what a check finds. The text reaches the database, the
 // API and an operator's terminal.
 
-let world: World
-let dns: DnsServerForTests
-let check: Awaited<ReturnType<typeof startVerifier>>['check']
 const ALIAS = { ...HOSTS, returnPathHost: 'rp.operator.example' }
-beforeAll(async () => {
-  world = await startSendingWorld()
-  ;({ dns, check } = await startVerifier({}, { hosts: ALIAS, queryMs: 1_000, totalMs: 3_000 }))
-})
+const world = await startSendingWorld()
+const { dns, check } = await startVerifier({}, { hosts: ALIAS, queryMs: 1_000, totalMs: 3_000 })
 afterAll(async () => {
   await dns.close()
   await world.stop()

@@ -1,7 +1,5 @@
 import { createPublicKey, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DatabaseClock } from '../../server/db/clock.ts'
-import type { Database } from '../../server/db/connect.ts'
+import { afterAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
@@ -11,18 +9,12 @@ import { createDomain, type Domain, findDomainById } from '../../server/domains/
 import { recordsOf } from '../../server/domains/records.ts'
 import { activateNext, makeNextDkimKey } from '../../server/domains/rotation.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-let account: TestAccount
-let db: Database
-let clock: DatabaseClock
-let accountId: string
 
-beforeAll(async () => {
-  account = await testAccount()
-  ;({ db, clock, accountId } = account)
-})
+const account = await testAccount()
+const { db, clock, accountId } = account
 afterAll(() => account.drop())
 
 const add = (name: string, status: 'pending' | 'verified' = 'verified') =>

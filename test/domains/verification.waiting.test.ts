@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
-import type { Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { domains } from '../../server/db/schema.ts'
@@ -19,7 +18,7 @@ import { recordsOf } from '../../server/domains/records.ts'
 import { makeNextDkimKey } from '../../server/domains/rotation.ts'
 import { createDomainVerification } from '../../server/domains/verification.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { takes } from '../harness/waits.ts'
 import { HOSTS } from './verifying.ts'
 
@@ -31,14 +30,12 @@ const START = Date.now()
 let nowMs = START
 const clock: DatabaseClock = { now: () => nowMs, stop() {} }
 
-let database: TestDatabase
-let db: Database
-let accounts: [string, string]
-beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  accounts = [(await createAccount(db, clock, 'One')).id, (await createAccount(db, clock, 'Two')).id]
-})
+const database = await testDatabase()
+const db = database.db
+const accounts: [string, string] = [
+  (await createAccount(db, clock, 'One')).id,
+  (await createAccount(db, clock, 'Two')).id,
+]
 afterAll(() => database.drop())
 beforeEach(async () => {
   nowMs = START

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Instance, startInstance } from './instance.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startInstance } from './instance.ts'
 
-let instance: Instance
-beforeAll(async () => {
-  instance = await startInstance()
-})
+const instance = await startInstance()
 afterAll(() => instance.stop())
 
 const CANARY = 'kanarienvogel'

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import tls from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { CERTIFICATE, RECEIVER_CERTIFICATE } from '../harness/certificates.ts'
-import { type Instance, startInstance } from './instance.ts'
+import { startInstance } from './instance.ts'
 
 // The certificate of the API's port and of the bounce port, and that of the SMTP front, are renewed while the process
 // runs.
@@ -18,19 +18,13 @@ const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(FOLDER, 'tls.crt'), join(FOLDER, 'tl
 const FRONT = { certFile: join(FOLDER, 'front.crt'), keyFile: join(FOLDER, 'front.key') }
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
 
-let bouncePort: number
-let frontPort: number
-let frontTlsPort: number
-let instance: Instance
-beforeAll(async () => {
-  store(CERTIFICATE)
-  store(RECEIVER_CERTIFICATE, FRONT)
-  ;[bouncePort, frontPort, frontTlsPort] = [await freePort(), await freePort(), await freePort()]
-  instance = await startInstance({
-    ...{ TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' },
-    ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_TLS_PORT: String(frontTlsPort) },
-    ...{ SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
-  })
+store(CERTIFICATE)
+store(RECEIVER_CERTIFICATE, FRONT)
+const [bouncePort, frontPort, frontTlsPort] = [await freePort(), await freePort(), await freePort()]
+const instance = await startInstance({
+  ...{ TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' },
+  ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_TLS_PORT: String(frontTlsPort) },
+  ...{ SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
 })
 afterAll(async () => {
   await instance.stop()

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
-import { type Instance, startInstance } from './instance.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startExchanger } from '../harness/exchanger.ts'
+import { startInstance } from './instance.ts'
 
 // The address that a mail server sees: of the pool that is bound to the account's tier, or to the domain.
 
@@ -13,21 +13,16 @@ const POOLS = {
   far: { addresses: ['192.0.2.1'] },
 }
 
-let exchanger: Exchanger
-let instance: Instance
-let folder: string
-beforeAll(async () => {
-  exchanger = await startExchanger()
-  folder = mkdtempSync(join(tmpdir(), 'pools-'))
-  writeFileSync(
-    join(folder, 'limits.json'),
-    JSON.stringify({ tiers: { pooled: { requests_per_minute: 600, pool: 'accounts' } }, pools: POOLS, warmup: [] }),
-  )
-  instance = await startInstance({
-    TIERS_FILE: join(folder, 'limits.json'),
-    SMTP_SOURCE_ADDRESSES: '127.0.0.1',
-    SMTP_ROUTES: `example.net=127.0.0.1:${exchanger.port}`,
-  })
+const exchanger = await startExchanger()
+const folder = mkdtempSync(join(tmpdir(), 'pools-'))
+writeFileSync(
+  join(folder, 'limits.json'),
+  JSON.stringify({ tiers: { pooled: { requests_per_minute: 600, pool: 'accounts' } }, pools: POOLS, warmup: [] }),
+)
+const instance = await startInstance({
+  TIERS_FILE: join(folder, 'limits.json'),
+  SMTP_SOURCE_ADDRESSES: '127.0.0.1',
+  SMTP_ROUTES: `example.net=127.0.0.1:${exchanger.port}`,
 })
 afterAll(async () => {
   await instance.stop()

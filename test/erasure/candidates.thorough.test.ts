@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { parseMailbox } from '../../mail/address.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -7,14 +7,11 @@ import { PLACES } from '../../server/erasure/places.ts'
 import { type Found, find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../server/reputation/erased-form.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 // Indexes lead to the rows of history that may mention an address. Here every row is also searched without them.
 
-let database: TestAccount
-beforeAll(async () => {
-  database = await testAccount()
-})
+const database = await testAccount()
 afterAll(() => database.drop())
 
 const EMAIL = 'ann@xn--bcher-kva.example'

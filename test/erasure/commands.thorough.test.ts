@@ -2,22 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { newId } from '../../server/db/ids.ts'
 import { people } from '../../server/db/people-schema.ts'
 import { messages, recipients, suppressions, webhookEndpoints } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 // The commands `verdict erase` and `verdict export`.
 
 const folder = mkdtempSync(join(tmpdir(), 'verdict-erase-'))
 const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-let account: TestAccount
-beforeAll(async () => {
-  account = await testAccount()
-})
+const account = await testAccount()
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await account.drop()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { LeaseLost, takeLease } from '../../server/db/leases.ts'
@@ -8,15 +8,12 @@ import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { addUpOpen, MOVING_LOCK, RESTING_LEASE } from '../../server/reputation/open-statistics.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 import { dump, eraseIn, mentionsIn } from './world.ts'
 
 // An erasure over everything that the API stores about an address.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const count = async (table: string) =>

@@ -1,51 +1,43 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
-import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { payloadOf } from '../../server/webhooks/attempt/payload.ts'
-import { type Instance, startInstance } from '../e2e/instance.ts'
+import { startInstance } from '../e2e/instance.ts'
 import { signIn } from '../harness/person.ts'
-import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
-import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { startProgram, waitForOutput } from '../harness/process.ts'
+import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
+import { startTemporal } from '../harness/temporal.ts'
 import { newEvent, storeDispatches } from '../webhooks/rows.ts'
 
 // Webhooks of events whose address was erased: the API and the worker as separate processes, Temporal, and a receiver
 // that verifies what it gets.
 
-let temporal: TestTemporal
-let receiver: Receiver
-let instance: Instance
-let clock: DatabaseClock
-let worker: RunningProcess
-let secret: string
-beforeAll(async () => {
-  ;[temporal, receiver] = await Promise.all([startTemporal(), startReceiver()])
-  instance = await startInstance({
-    TEMPORAL_ADDRESS: temporal.address,
-    WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
-    // A retry waits until a person asks for it.
-    WEBHOOK_SCHEDULE: '0,600s',
-  })
-  clock = await createDatabaseClock(instance.database.db)
-  worker = startProgram(process.execPath, ['workflows/worker.ts'], instance.environment)
-  await waitForOutput(worker, /"msg":"ready"/)
-  const endpoint = { url: receiver.url, events: ['email.delivery', 'email.feedback'] }
-  const response = await instance.put('/api/v1/webhook', JSON.stringify(endpoint))
-  secret = ((await response.json()) as { secret: string }).secret
+const [temporal, receiver] = await Promise.all([startTemporal(), startReceiver()])
+const instance = await startInstance({
+  TEMPORAL_ADDRESS: temporal.address,
+  WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+  // A retry waits until a person asks for it.
+  WEBHOOK_SCHEDULE: '0,600s',
 })
+const clock = await createDatabaseClock(instance.database.db)
+const worker = startProgram(process.execPath, ['workflows/worker.ts'], instance.environment)
+await waitForOutput(worker, /"msg":"ready"/)
+const endpoint = { url: receiver.url, events: ['email.delivery', 'email.feedback'] }
+const response = await instance.put('/api/v1/webhook', JSON.stringify(endpoint))
+const secret = ((await response.json()) as { secret: string }).secret
 afterAll(async () => {
-  await worker?.kill('SIGKILL')
-  clock?.stop()
-  await instance?.stop()
-  await receiver?.close()
-  await temporal?.stop()
+  await worker.kill('SIGKILL')
+  clock.stop()
+  await instance.stop()
+  await receiver.close()
+  await temporal.stop()
 })
 
 async function erase(email: string): Promise<string> {

@@ -2,14 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startTemporal, type TestTemporal } from './temporal.ts'
 
-let folder: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
 
 afterAll(() => rm(folder, { recursive: true }))
 

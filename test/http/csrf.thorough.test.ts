@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { sessions } from '../../server/db/people-schema.ts'
-import { type SignedIn, signIn } from '../harness/person.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { signIn } from '../harness/person.ts'
+import { startApi } from '../services/api.ts'
 
 // What a page of another site can make a signed-in browser send: GET by a link, POST by a form, and whatever fetch
 // sends without asking first (the safelisted headers of the Fetch standard). The cookie must make no difference. The
 // routes are those of the whole API.
 
-let api: Api
-let person: SignedIn
-beforeAll(async () => {
-  api = await startApi(undefined, undefined, { http: { trustProxy: ['127.0.0.0/8'] } })
-  const { db, clock, sealer, account } = api.world
-  person = await signIn({ db, clock, sealer }, { accountId: account.id })
-})
+const api = await startApi(undefined, undefined, { http: { trustProxy: ['127.0.0.0/8'] } })
+const { db, clock, sealer, account } = api.world
+const person = await signIn({ db, clock, sealer }, { accountId: account.id })
 afterAll(() => api.stop())
 
 /** Content types that need no preflight, and those that a careless parser takes for one of them. */

@@ -2,19 +2,16 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
 import { letArrive, pauseFor } from '../harness/waits.ts'
-import { type Gateway, KEY, startEndless, startGateway, startSlow } from './gateway.ts'
+import { KEY, startEndless, startGateway, startSlow } from './gateway.ts'
 import { ask, firstResponse, MAIL, open, receive, send, talk } from './requests.ts'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway({
-    listen: { sniffTimeoutMs: 300, headersTimeoutMs: 500 },
-    limits: { bodyTimeoutMs: 400 },
-  })
+const gateway = await startGateway({
+  listen: { sniffTimeoutMs: 300, headersTimeoutMs: 500 },
+  limits: { bodyTimeoutMs: 400 },
 })
 afterAll(() => gateway.close())
 

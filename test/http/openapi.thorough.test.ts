@@ -1,6 +1,6 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import type { FeedbackEvent, StoredEvent } from '../../server/db/delivery-event.ts'
@@ -8,13 +8,10 @@ import { createApp } from '../../server/http/app.ts'
 import { payloadOf } from '../../server/webhooks/attempt/payload.ts'
 import { newEvent } from '../webhooks/rows.ts'
 import { document, faultsAgainst } from './documented.ts'
-import { type Gateway, KEY, startGateway } from './gateway.ts'
+import { KEY, startGateway } from './gateway.ts'
 import { ask } from './requests.ts'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
+const gateway = await startGateway()
 afterAll(() => gateway.close())
 
 interface Operation {

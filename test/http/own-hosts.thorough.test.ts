@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SignedIn, signIn } from '../harness/person.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { signIn } from '../harness/person.ts'
+import { startApi } from '../services/api.ts'
 import { talk } from './requests.ts'
 
 // The dashboard answers only under the names of this installation, and all else under every name. The routes are those
@@ -15,15 +15,10 @@ const NAMES = ['mail.example.com', 'xn--bcher-kva.example', 'only.example:8443']
 const FOR_EVERYBODY =
   /^\/(api\/v1\/.*|verdict\.v1\..*|grpc\.(health|reflection)\..*|docs(\/.*)?|guides(\/.*)?|healthz|readyz|\.well-known\/jwks\.json)?$/
 
-let api: Api
-let port: number
-let person: SignedIn
-beforeAll(async () => {
-  api = await startApi(undefined, undefined, { http: { allowedHosts: NAMES } })
-  port = Number(new URL(api.url).port)
-  const { db, clock, sealer, account } = api.world
-  person = await signIn({ db, clock, sealer }, { accountId: account.id })
-})
+const api = await startApi(undefined, undefined, { http: { allowedHosts: NAMES } })
+const port = Number(new URL(api.url).port)
+const { db, clock, sealer, account } = api.world
+const person = await signIn({ db, clock, sealer }, { accountId: account.id })
 afterAll(() => api.stop())
 
 interface Route {

@@ -1,17 +1,13 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
-import { type Gateway, KEY, startGateway } from './gateway.ts'
+import { KEY, startGateway } from './gateway.ts'
 import { firstResponse, talk } from './requests.ts'
 
-let plain: Gateway
-let own: Gateway
-beforeAll(async () => {
-  plain = await startGateway()
-  own = await startGateway({ listen: { tls: CERTIFICATE } })
-})
+const plain = await startGateway()
+const own = await startGateway({ listen: { tls: CERTIFICATE } })
 afterAll(() => Promise.all([plain.close(), own.close()]))
 
 const SEND_RPC = '/verdict.v1.EmailService/Send'

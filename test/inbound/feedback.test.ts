@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import {
@@ -17,17 +17,13 @@ import { createFeedback } from '../../server/inbound/feedback.ts'
 import type { Report } from '../../server/inbound/report.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { newClaim } from '../harness/claim.ts'
 
 // What a report stores: its feedback and its event, what it says against the address, and its place in the statistics.
 
-let account: TestAccount
-let keep: ReturnType<typeof createFeedback>
-beforeAll(async () => {
-  account = await testAccount()
-  keep = createFeedback(account)
-})
+const account = await testAccount()
+const keep = createFeedback(account)
 afterAll(() => account.drop())
 beforeEach(() => run(account.db, 'truncate feedback, events, suppressions, refusals, hourly_stats, open_stats'))
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -20,14 +20,11 @@ import { readStatistics } from '../../server/reputation/statistics.ts'
 import { script } from '../sending/world.ts'
 import * as bounces from './bounces.ts'
 import { arf, dsn } from './report-forms.ts'
-import { type InboundWorld, startInboundWorld } from './world.ts'
+import { startInboundWorld } from './world.ts'
 
 const TAKEN = '250 2.0.0 Thank you'
 
-let world: InboundWorld
-beforeAll(async () => {
-  world = await startInboundWorld()
-})
+const world = await startInboundWorld()
 afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, open_stats')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, sql } from '../../server/db/drizzle.ts'
 import { feedback as feedbackRows, hourlyStats, refusals, suppressions } from '../../server/db/schema.ts'
@@ -10,18 +10,15 @@ import { createBreaker } from '../../server/reputation/breaker.ts'
 import { mx } from '../harness/dns.ts'
 import { oldReturnPath } from './old-return-path.ts'
 import { arf, dsn } from './report-forms.ts'
-import { type InboundWorld, startInboundWorld } from './world.ts'
+import { startInboundWorld } from './world.ts'
 
 // A recipient knows the return path of the message that they got, and writes reports about other recipients.
 
 /** The exchanger of `example.net` has other domains, too. */
 const NEIGHBOURS = ['mallory.org', 'victim.org', ...Array.from({ length: 37 }, (_, i) => `victim${i}.org`)]
 
-let world: InboundWorld
-beforeAll(async () => {
-  const zone = NEIGHBOURS.map((name) => [`MX ${name}`, [mx(name, 10, 'mx.example.net')]])
-  world = await startInboundWorld({}, Object.fromEntries(zone))
-})
+const zone = NEIGHBOURS.map((name) => [`MX ${name}`, [mx(name, 10, 'mx.example.net')]])
+const world = await startInboundWorld({}, Object.fromEntries(zone))
 afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')

@@ -4,16 +4,15 @@ import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { feedback, messages, recipients, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { recheckSuppressions } from '../../server/inbound/recheck.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000
 const ACCOUNT = randomUUID()
 const EMAIL = 'ann@example.net'
 const ago = (days: number) => Date.now() - days * DAY_MS
 
-let database: TestDatabase
+const database = await testDatabase()
 beforeAll(async () => {
-  database = await testDatabase()
   // The days before yesterday.
   const bounds = `from ('${firstIdAt(0)}') to ('${firstIdAt(Math.floor(ago(1) / DAY_MS) * DAY_MS)}')`
   for (const table of ['messages', 'recipients'])

@@ -1,19 +1,16 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { lowerAscii } from '../../mail/address.ts'
 import { run } from '../../server/db/statement.ts'
 import { readReturnPath } from '../../server/domains/return-path.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { arf, dsn } from './report-forms.ts'
-import { type InboundWorld, startInboundWorld } from './world.ts'
+import { startInboundWorld } from './world.ts'
 
 // Whatever comes to one return path, and however much of it: it says of a recipient what one report can say.
 
-let world: InboundWorld
-beforeAll(async () => {
-  world = await startInboundWorld()
-})
+const world = await startInboundWorld()
 afterAll(() => world.stop())
 beforeEach(() => run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, open_stats'))
 

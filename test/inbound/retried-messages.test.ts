@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { feedback as feedbackRows, refusals } from '../../server/db/schema.ts'
@@ -7,14 +7,11 @@ import { createClaim } from '../../server/ledger/claim.ts'
 import { newClaim } from '../harness/claim.ts'
 import { mx } from '../harness/dns.ts'
 import { arf, dsn } from './report-forms.ts'
-import { type InboundWorld, startInboundWorld } from './world.ts'
+import { startInboundWorld } from './world.ts'
 
 // A chain of retries has one return path for each recipient domain. A report to it may be about any of its messages.
 
-let world: InboundWorld
-beforeAll(async () => {
-  world = await startInboundWorld({}, { 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
-})
+const world = await startInboundWorld({}, { 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
 afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')

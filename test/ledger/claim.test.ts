@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
@@ -11,21 +11,16 @@ import { createMarker } from '../../server/ledger/marker.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored, createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 
 // What a claim takes: an idempotency key, a share of the day's volume and one of the month's quota.
 
-let database: TestDatabase
-let db: Database
 /** The names under which the steps report their statements, with the rows of each. */
 const batches: [name: string, rows: number][] = []
-let claim: ReturnType<typeof createClaim>
-beforeAll(async () => {
-  database = await testDatabase()
-  db = connect(database.url, { batchNotes: (name) => (rows) => void batches.push([name, rows]) })
-  claim = createClaim(db)
-})
+const database = await testDatabase()
+const db = connect(database.url, { batchNotes: (name) => (rows) => void batches.push([name, rows]) })
+const claim = createClaim(db)
 afterAll(async () => {
   await db.$client.end()
   await database.drop()

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { afterAll, expect, test } from 'vitest'
+import { createDatabaseClock } from '../../server/db/clock.ts'
+import { connect } from '../../server/db/connect.ts'
 import { newId } from '../../server/db/ids.ts'
 import { recipients, warmUps } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -14,27 +14,19 @@ import { sweep } from '../../server/ledger/sweep.ts'
 import { delivered } from '../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 import { letArrive, outlast, pauseFor } from '../harness/waits.ts'
 
 // A lock on the rows of one account, at any step of its sends, stops no other account. What this process knows is
 // stored when the lock has gone, before the sweeper settles it.
 
-let database: TestDatabase
-let db: Database
-let clock: DatabaseClock
-let claim: ReturnType<typeof createClaim>
-let mark: ReturnType<typeof createMarker>
-let record: ReturnType<typeof createRecordUntilStored>
-beforeAll(async () => {
-  database = await testDatabase()
-  db = connect(database.url, { lockMs: 1_000 })
-  clock = await createDatabaseClock(db)
-  claim = createClaim(db)
-  mark = createMarker(db)
-  record = createRecordUntilStored({ db, clock }, LEFT_TO_TEMPORAL)
-})
+const database = await testDatabase()
+const db = connect(database.url, { lockMs: 1_000 })
+const clock = await createDatabaseClock(db)
+const claim = createClaim(db)
+const mark = createMarker(db)
+const record = createRecordUntilStored({ db, clock }, LEFT_TO_TEMPORAL)
 afterAll(async () => {
   clock.stop()
   await db.$client.end()

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { sqlStateOf } from '../../server/db/collector.ts'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { connect } from '../../server/db/connect.ts'
 import { CLAIM } from '../../server/ledger/claim.ts'
 import { MARK } from '../../server/ledger/marker.ts'
 import { keepProbingWrites, probeWrites } from '../../server/ledger/probe-writes.ts'
 import { RECORD } from '../../server/ledger/record.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // The probe of `writes` finds whatever keeps a send from being stored, in every table that the commits of a send write.
 
@@ -20,21 +20,16 @@ const WRITTEN = [
   ),
 ].filter((table) => table !== 'set')
 
-let database: TestDatabase
-/** As a user without the rights of a superuser, like that of an installation. */
-let db: Database
-let admin: postgres.Sql
 const role = `probe_${randomBytes(4).toString('hex')}`
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = postgres(database.url, { max: 2, onnotice: () => {} })
-  await admin.unsafe(`create role ${role} login password 'x'`)
-  await admin.unsafe(`grant all on all tables in schema public to ${role}`)
-  const url = new URL(database.url)
-  url.username = role
-  url.password = 'x'
-  db = connect(url.href, { connections: 3, lockMs: 1_000 })
-})
+const database = await testDatabase()
+const admin = postgres(database.url, { max: 2, onnotice: () => {} })
+await admin.unsafe(`create role ${role} login password 'x'`)
+await admin.unsafe(`grant all on all tables in schema public to ${role}`)
+const url = new URL(database.url)
+url.username = role
+url.password = 'x'
+/** As a user without the rights of a superuser, like that of an installation. */
+const db = connect(url.href, { connections: 3, lockMs: 1_000 })
 afterAll(async () => {
   await db.$client.end()
   await admin.unsafe(`drop owned by ${role}; drop role ${role}`)

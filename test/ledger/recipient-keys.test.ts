@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -9,17 +9,13 @@ import { release } from '../../server/ledger/release.ts'
 import { rejected } from '../../server/sending/outcome.ts'
 import { createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 
 // The keys of the recipients of a message that came over SMTP: taken with its claim or its settlement.
 
-let database: TestDatabase
-let claim: ReturnType<typeof createClaim>
-beforeAll(async () => {
-  database = await testDatabase()
-  claim = createClaim(database.db)
-})
+const database = await testDatabase()
+const claim = createClaim(database.db)
 afterAll(() => database.drop())
 
 const keyOf = (text: string) => createHash('sha256').update(text).digest('hex')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -12,22 +12,16 @@ import { sweep } from '../../server/ledger/sweep.ts'
 import { rejected } from '../../server/sending/outcome.ts'
 import { createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 
 // The keys of retries in the commits of a send: taken with the claim, freed by what removes the claim.
 
-let database: TestDatabase
+const database = await testDatabase()
 /** Two processes, each with its own statements. */
-let processes: ReturnType<typeof createClaim>[]
-let claim: ReturnType<typeof createClaim>
-let settle: ReturnType<typeof createSettleUntilStored>
-beforeAll(async () => {
-  database = await testDatabase()
-  processes = [createClaim(database.db), createClaim(database.db)]
-  claim = processes[0]!
-  settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
-})
+const processes: ReturnType<typeof createClaim>[] = [createClaim(database.db), createClaim(database.db)]
+const claim: ReturnType<typeof createClaim> = processes[0]!
+const settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
 afterAll(() => database.drop())
 
 /** What retries the recipients at these positions. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
+import { createDatabaseClock } from '../../server/db/clock.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
 import {
@@ -24,7 +24,7 @@ import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { createRecordUntilStored, createSettleUntilStored } from '../../server/sending/until-stored.ts'
 import { createReadEvent } from '../../server/webhooks/attempt/begin.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 import { letArrive } from '../harness/waits.ts'
 
@@ -33,21 +33,12 @@ import { letArrive } from '../harness/waits.ts'
 /** The size and the hash of a composed message. */
 const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 
-let database: TestDatabase
-let clock: DatabaseClock
-let claim: ReturnType<typeof createClaim>
-let mark: ReturnType<typeof createMarker>
-let record: ReturnType<typeof createRecordUntilStored>
-let settle: ReturnType<typeof createSettleUntilStored>
-
-beforeAll(async () => {
-  database = await testDatabase()
-  claim = createClaim(database.db)
-  mark = createMarker(database.db)
-  clock = await createDatabaseClock(database.db)
-  record = createRecordUntilStored({ db: database.db, clock }, LEFT_TO_TEMPORAL)
-  settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
-})
+const database = await testDatabase()
+const claim = createClaim(database.db)
+const mark = createMarker(database.db)
+const clock = await createDatabaseClock(database.db)
+const record = createRecordUntilStored({ db: database.db, clock }, LEFT_TO_TEMPORAL)
+const settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
 afterAll(async () => {
   clock.stop()
   await database.drop()

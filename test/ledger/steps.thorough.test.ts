@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { inArray } from '../../server/db/drizzle.ts'
 import { openMessages } from '../../server/db/schema.ts'
 import { run, uuidArray } from '../../server/db/statement.ts'
@@ -7,18 +7,12 @@ import { createMarker } from '../../server/ledger/marker.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { letRun, outlast } from '../harness/waits.ts'
 
-let database: TestDatabase
-let claim: ReturnType<typeof createClaim>
-let mark: ReturnType<typeof createMarker>
-
-beforeAll(async () => {
-  database = await testDatabase()
-  claim = createClaim(database.db)
-  mark = createMarker(database.db)
-})
+const database = await testDatabase()
+const claim = createClaim(database.db)
+const mark = createMarker(database.db)
 afterAll(() => database.drop())
 
 /** Ends the leases of messages at random within a second. */

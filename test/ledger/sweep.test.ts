@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { openMessages } from '../../server/db/schema.ts'
@@ -7,16 +7,12 @@ import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { createMarker } from '../../server/ledger/marker.ts'
 import { keepSweeping, type SweepResult, sweepMessage } from '../../server/ledger/sweep.ts'
 import { newClaim } from '../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 // The rounds of the sweeper. What it makes of one message is in steps.test.ts.
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-})
+const database = await testDatabase()
+const db = database.db
 afterAll(() => database.drop())
 afterEach(() => vi.useRealTimers())
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
@@ -17,14 +17,11 @@ import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
-import { message, script, startSendingWorld, type World } from '../sending/world.ts'
+import { message, script, startSendingWorld } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-})
+const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.

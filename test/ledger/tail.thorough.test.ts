@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { waitForHourOf } from '../harness/periods.ts'
-import { message, startSendingWorld, type World } from '../sending/world.ts'
+import { message, startSendingWorld } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-})
+const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createUrlGuard } from '../../net/url.ts'
 import { createPost } from '../../server/webhooks/post/post.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startReceiver } from '../harness/receiver.ts'
 
 const urls = createUrlGuard({ allowSubnets: [] })
 
@@ -341,14 +341,11 @@ test('localhost is loopback without a look-up, and only as far as loopback is al
 
 // The whole corpus against a real listener: names resolve to it, and literals lead to it where they can.
 
-let receiver: Receiver
 let dialled = 0
 const count = () => dialled++
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  channel('net.client.socket').subscribe(count)
-})
+const receiver = await startReceiver()
+channel('net.client.socket').subscribe(count)
 
 const SENDER = { endpointId: 'endpoint' }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { members, notices, notificationChoices, notificationUrls } from '../../server/db/people-schema.ts'
@@ -13,17 +13,14 @@ import {
 } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { findNotices } from '../../server/notices/find-notices.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { addPerson } from '../harness/person.ts'
 
-let world: TestAccount
 let ann: string
 let endpointId: string
 let domainId: string
 
-beforeAll(async () => {
-  world = await testAccount()
-})
+const world = await testAccount()
 afterAll(() => world.drop())
 
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
 import { eq } from '../../server/db/drizzle.ts'
@@ -10,23 +10,18 @@ import { createNotificationUrls } from '../../server/notices/notification-urls.t
 import { createPost } from '../../server/webhooks/post/post.ts'
 import { addPerson } from '../harness/person.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { script, startSendingWorld, type World } from '../sending/world.ts'
+import { script, startSendingWorld } from '../sending/world.ts'
 import { mailText } from './mail-text.ts'
 import { createTestSender } from './notice-sender.ts'
 
-let world: World
-let receiver: Awaited<ReturnType<typeof startReceiver>>
-let post: ReturnType<typeof createPost>
 let ann: string
 const errors: unknown[] = []
 
-beforeAll(async () => {
-  world = await startSendingWorld()
-  receiver = await startReceiver()
-  post = createPost({
-    allowSubnets: ['127.0.0.0/8'],
-    lookup: createLookup(createResolver({ servers: [world.dns.address] })),
-  })
+const world = await startSendingWorld()
+const receiver = await startReceiver()
+const post = createPost({
+  allowSubnets: ['127.0.0.0/8'],
+  lookup: createLookup(createResolver({ servers: [world.dns.address] })),
 })
 afterAll(async () => {
   await post.close()

@@ -2,24 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openAccount } from '../harness/account.ts'
 import { eventually } from '../harness/eventually.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { startApiProcess } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { within } from '../harness/waits.ts'
 
 // The thread of first attempts, in a process of the API.
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await testDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'verdict-thread-'))
-})
+const database = await testDatabase()
+const folder = await mkdtemp(join(tmpdir(), 'verdict-thread-'))
 afterAll(async () => {
-  await database?.drop()
+  await database.drop()
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -16,18 +16,14 @@ import {
 } from '../../server/receipts/receipt-keys.ts'
 import { createReceiptSigner } from '../../server/receipts/signer.ts'
 import { verifyReceipt } from '../../server/receipts/verify-receipt.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 const k1 = { id: 'k1', key: randomBytes(32) }
 const k2 = { id: 'k2', key: randomBytes(32) }
 const MINUTE_MS = 60_000
 
-let account: TestAccount
-let parts: KeyParts
-beforeAll(async () => {
-  account = await testAccount()
-  parts = { db: account.db, clock: account.clock, sealer: createSealer([k1]) }
-})
+const account = await testAccount()
+const parts: KeyParts = { db: account.db, clock: account.clock, sealer: createSealer([k1]) }
 afterAll(() => account.drop())
 beforeEach(() => account.db.delete(receiptKeys))
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { breakers, providerMinutes, refusals, suppressions } from '../../server/db/schema.ts'
@@ -8,15 +8,12 @@ import { run } from '../../server/db/statement.ts'
 import { keepBadHours } from '../../server/reputation/bad-hours.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { addUpOpen } from '../../server/reputation/open-statistics.ts'
-import { message, script, startSendingWorld, type World } from '../sending/world.ts'
+import { message, script, startSendingWorld } from '../sending/world.ts'
 
 // A provider that refuses addresses as unknown that took mail before is having a bad hour.
 
 const PROVIDER = 'example.net'
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld()
-})
+const world = await startSendingWorld()
 afterAll(() => world.stop())
 beforeEach(async () => {
   script(world, {})

@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
 import { breakers, hourlyStats } from '../../server/db/schema.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { cpuStopwatch } from '../harness/stopwatch.ts'
 import { outlast } from '../harness/waits.ts'
 
 const DOMAIN = 'example.test'
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 let accountId: string

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
 import { mergeStatistics, rollUpDays } from '../../server/reputation/merge-statistics.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
 const HOUR_MS = 3_600_000
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const COUNT_HOUR = `

@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { providerMinutes, refusingProviders } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { addUpOpen } from '../../server/reputation/open-statistics.ts'
 import { findRefusingProviders, readRefusingProviders } from '../../server/reputation/refusing-providers.ts'
-import { message, script, startSendingWorld, type World } from '../sending/world.ts'
+import { message, script, startSendingWorld } from '../sending/world.ts'
 
 // A provider refuses an account when it blocked half or more of at least 20 emails within an hour by policy.
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld()
-})
+const world = await startSendingWorld()
 afterAll(() => world.stop())
 beforeEach(async () => {
   script(world, {})

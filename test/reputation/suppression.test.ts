@@ -9,13 +9,12 @@ import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeErasureKey } from '../../server/reputation/erasure-key.ts'
 import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
 let lookUp: ReturnType<typeof createSuppressionLookup>
 
+const database = await testDatabase()
 beforeAll(async () => {
-  database = await testDatabase()
   lookUp = createSuppressionLookup(database.db, sealer)
 })
 afterAll(() => database.drop())

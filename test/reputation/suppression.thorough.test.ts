@@ -1,17 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])

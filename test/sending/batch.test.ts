@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -9,16 +9,13 @@ import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
 import { createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { takes } from '../harness/waits.ts'
 
 // A batch whose sends end as each test defines.
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const ACCOUNT = '00000000-0000-4000-8000-000000000001'

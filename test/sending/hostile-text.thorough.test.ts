@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine, SmtpAttempt } from '../../mail/smtp/attempt.ts'
 import { cleanJson, cleanText } from '../../net/clean-text.ts'
@@ -8,15 +8,12 @@ import { run } from '../../server/db/statement.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import type { Verb } from '../harness/smtp-script.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
 // Recipients' mail servers and DNS zones may send any text. Every outcome is stored, and none of the text harms a
 // reader.
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld()
-})
+const world = await startSendingWorld()
 afterAll(() => world.stop())
 // Some of these replies are hard bounces.
 beforeEach(() => run(world.db, 'truncate suppressions, refusals'))

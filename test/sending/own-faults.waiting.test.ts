@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { events, messages, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { mx } from '../harness/dns.ts'
 import { takes } from '../harness/waits.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
 // A fault of ours is never told as the recipient's. Without leave no dot is sent, and the caller may send again.
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
-})
+const world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
 afterAll(() => world.stop())
 beforeEach(() => {
   world.exchanger.messages.length = 0

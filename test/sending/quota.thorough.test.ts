@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
 import { idempotencyKeys, monthlyEmails, warmUps } from '../../server/db/schema.ts'
@@ -8,7 +8,7 @@ import { sweep } from '../../server/ledger/sweep.ts'
 import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
 import { newClaim } from '../harness/claim.ts'
 import { addCrashedSends, optionsIn, resultOf, resultsOfMany, retryAfterOf, todayIn, untilLocked } from './volume.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
 const QUOTA = 3_000
 /** Without a warm-up, so that the quota alone decides. */
@@ -19,10 +19,7 @@ const LIMITS: OperatorLimits = {
   defaultTier: 'small',
 }
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-})
+const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 afterAll(() => world.stop())
 beforeEach(async () => {
   await world.db.delete(monthlyEmails)

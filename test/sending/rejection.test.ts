@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createDomain } from '../../server/domains/domains.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-  const { db, sealer, clock, account } = api.world
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'pending.test', status: 'pending' })
-  Object.assign(api.world.dns.zone, {
-    'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
-    'MX private.org': [
-      { type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } },
-    ],
-    'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
-    'AAAA mx.private.org': 'nodata',
-  })
-  await api.call('POST', '/api/v1/suppression', { body: { email: 'gone@example.net' } })
+const api = await startApi()
+const { db, sealer, clock, account } = api.world
+await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'pending.test', status: 'pending' })
+Object.assign(api.world.dns.zone, {
+  'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
+  'MX private.org': [{ type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } }],
+  'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
+  'AAAA mx.private.org': 'nodata',
 })
+await api.call('POST', '/api/v1/suppression', { body: { email: 'gone@example.net' } })
 afterAll(() => api.stop())
 
 test.each([

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { eq, inArray } from '../../server/db/drizzle.ts'
@@ -9,23 +9,18 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { OutcomeUnknown, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({
-    'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
-    'MX silent.org': 'silence',
-    'MX broken.org': 'servfail',
-    'MX private.org': [
-      { type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } },
-    ],
-    'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
-    'AAAA mx.private.org': 'nodata',
-    'MX other.org': [{ type: 'MX', name: 'other.org', ttl: 60, data: { preference: 10, exchange: 'mx.other.org' } }],
-    'A mx.other.org': [{ type: 'A', name: 'mx.other.org', ttl: 60, data: '127.0.0.1' }],
-    'AAAA mx.other.org': 'nodata',
-  })
+const world = await startSendingWorld({
+  'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
+  'MX silent.org': 'silence',
+  'MX broken.org': 'servfail',
+  'MX private.org': [{ type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } }],
+  'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
+  'AAAA mx.private.org': 'nodata',
+  'MX other.org': [{ type: 'MX', name: 'other.org', ttl: 60, data: { preference: 10, exchange: 'mx.other.org' } }],
+  'A mx.other.org': [{ type: 'A', name: 'mx.other.org', ttl: 60, data: '127.0.0.1' }],
+  'AAAA mx.other.org': 'nodata',
 })
 afterAll(() => world.stop())
 beforeEach(async () => {

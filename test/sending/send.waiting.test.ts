@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { messages, openMessages } from '../../server/db/schema.ts'
@@ -7,14 +7,11 @@ import { reasonOf } from '../../server/errors.ts'
 import { mx } from '../harness/dns.ts'
 import { eventually } from '../harness/eventually.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({
-    'MX silent.org': 'silence',
-    'MX same-site.org': [mx('same-site.org', 10, 'mx.example.net')],
-  })
+const world = await startSendingWorld({
+  'MX silent.org': 'silence',
+  'MX same-site.org': [mx('same-site.org', 10, 'mx.example.net')],
 })
 afterAll(() => world.stop())
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -9,20 +9,16 @@ import { a, mx } from '../harness/dns.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { message, startSendingWorld, type World } from './world.ts'
 
-let world: World
-let secure: Exchanger
-beforeAll(async () => {
-  setDefaultCACertificates([...getCACertificates('default'), AUTHORITY])
-  secure = await startExchanger({ ehlo: '250-mx.test\r\n250 STARTTLS' }, CERTIFICATE)
-  world = await startSendingWorld({
-    'MX secure.org': [mx('secure.org', 10, 'mx1.example.test')],
-    'A mx1.example.test': [a('mx1.example.test', '127.0.0.1')],
-    'AAAA mx1.example.test': 'nodata',
-  })
-  const { db, sealer, clock, account } = world
-  const domain = { accountId: account.id, status: 'verified', warmsUp: false } as const
-  await createDomain({ db, sealer, clock }, { ...domain, name: 'strict.test', requiresTls: true })
+setDefaultCACertificates([...getCACertificates('default'), AUTHORITY])
+const secure = await startExchanger({ ehlo: '250-mx.test\r\n250 STARTTLS' }, CERTIFICATE)
+const world = await startSendingWorld({
+  'MX secure.org': [mx('secure.org', 10, 'mx1.example.test')],
+  'A mx1.example.test': [a('mx1.example.test', '127.0.0.1')],
+  'AAAA mx1.example.test': 'nodata',
 })
+const { db, sealer, clock, account } = world
+const domain = { accountId: account.id, status: 'verified', warmsUp: false } as const
+await createDomain({ db, sealer, clock }, { ...domain, name: 'strict.test', requiresTls: true })
 afterAll(() => Promise.all([world.stop(), secure.close()]))
 
 type EngineOptions = Parameters<World['engineWith']>[0]

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
 import { sql } from '../../server/db/drizzle.ts'
@@ -10,12 +10,9 @@ import { sweep } from '../../server/ledger/sweep.ts'
 import { createDailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
 import { newClaim } from '../harness/claim.ts'
 import { addCrashedSends, optionsIn, resultOf, resultsOfMany, retryAfterOf, todayIn, untilLocked } from './volume.ts'
-import { message, script, startSendingWorld, type World } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
-let world: World
-beforeAll(async () => {
-  world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-})
+const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
 afterAll(() => world.stop())
 beforeEach(async () => {
   await world.db.delete(warmUps)

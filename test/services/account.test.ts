@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { publicId } from '../../server/db/ids.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 test.each([

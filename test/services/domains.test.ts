@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
@@ -9,14 +9,10 @@ import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { breakers, domains, warmUps } from '../../server/db/schema.ts'
 import type { Findings } from '../../server/domains/dns-verifier.ts'
 import { type Domain, findDomainById } from '../../server/domains/domains.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-let empty: Api['dns']['find']
-beforeAll(async () => {
-  api = await startApi()
-  empty = api.dns.find
-})
+const api = await startApi()
+const empty = api.dns.find
 afterAll(() => api.stop())
 afterEach(() => {
   api.dns.find = empty

@@ -1,21 +1,17 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { asc, eq } from '../../server/db/drizzle.ts'
 import { parsePublicId, publicId } from '../../server/db/ids.ts'
 import { openDispatches, webhookUrls } from '../../server/db/schema.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { type Api, startApi } from './api.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startApi } from './api.ts'
 
 // Several endpoints of one account.
 
-let api: Api
-let receiver: Receiver
-beforeAll(async () => {
-  api = await startApi()
-  receiver = await startReceiver()
-})
+const api = await startApi()
+const receiver = await startReceiver()
 afterAll(async () => {
   await receiver.close()
   await api.stop()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listAccounts } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 import { IMPORT, mail, probesOf, suppressed, USES } from './probes.ts'
 
 // An identifier of another account is worth nothing: on every route of the contract, over REST and gRPC, its response
@@ -23,11 +23,10 @@ const PROBES = probesOf(
   () => endpointId,
 )
 
-let api: Api
 let methods: Map<string, DescMethodUnary>
 const clients = new Map<DescService, Client<DescService>>()
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   const { db, sealer, clock } = api.world
   const stranger = (await listAccounts(db)).find(({ name }) => name === 'Stranger')
   await createDomain(

@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
 import { requiredRole, ruleOf } from '../../server/access/people/access.ts'
@@ -9,22 +9,17 @@ import { members, people, sessions } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
 import { outlast } from '../harness/waits.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 import { everyRow } from './every-row.ts'
 import { type Held, holdBack, PROTOCOLS, requestsOf, servedMethods } from './held-calls.ts'
 
 // The gate runs at the head of a call, and its body may follow two minutes later. Every method of both contracts, in
 // every protocol that serves it, with each way in which its caller loses the right meanwhile.
 
-let api: Api
-let methods: DescMethod[]
+const api = await startApi()
+const methods = await servedMethods(api.url)
 /** Those that need a session when no key is sent. */
-let ofPeople: DescMethod[]
-beforeAll(async () => {
-  api = await startApi()
-  methods = await servedMethods(api.url)
-  ofPeople = methods.filter((method) => ruleOf(method).access !== Access.OPEN)
-})
+const ofPeople = methods.filter((method) => ruleOf(method).access !== Access.OPEN)
 afterAll(() => api.stop())
 
 const isAdmin = ({ parent }: DescMethod) => parent.typeName.startsWith('verdict.admin.')

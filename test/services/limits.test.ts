@@ -1,6 +1,6 @@
 import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
@@ -9,15 +9,12 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { accounts, domains, hourlyStats, monthlyEmails, rateWindows, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi(undefined, {
-    ...DEFAULT_LIMITS,
-    tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: 3_000 } },
-    defaultTier: 'scale',
-  })
+const api = await startApi(undefined, {
+  ...DEFAULT_LIMITS,
+  tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: 3_000 } },
+  defaultTier: 'scale',
 })
 afterAll(() => api.stop())
 

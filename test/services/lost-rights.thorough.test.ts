@@ -13,18 +13,17 @@ import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { breakers } from '../../server/db/schema.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 import { everyRow } from './every-row.ts'
 import { nameOf, servedMethods } from './held-calls.ts'
 
 // A right that is taken away between the last check of a call and its commit. Another transaction takes it away, and
 // commits only when the call waits for it: every change must wait, see the loss, and do nothing.
 
-let api: Api
 let changes: DescMethod[]
 let requests: Record<string, JsonObject>
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   const methods = await servedMethods(api.url)
   changes = methods.filter((method) => isForChanges(method) && !(nameOf(method) in MAKES_NO_CHANGE))
   requests = await requestsOf(await person())

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { document, faultsAgainst } from '../http/documented.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
 // Compares the limits in the OpenAPI document with the validation behind it.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema

@@ -2,17 +2,14 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openMessages, receiptKeys } from '../../server/db/schema.ts'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const receiptOf = (id: string, key?: string) => api.call('GET', `/api/v1/emails/${id}/receipt`, { key })

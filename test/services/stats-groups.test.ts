@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { run } from '../../server/db/statement.ts'
 import { mergeStatistics, rollUpDays } from '../../server/reputation/merge-statistics.ts'
 import { addUpOpen, mergeGroups, rollUpGroups } from '../../server/reputation/open-statistics.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
 // Statistics by group and by the minute, from sends to the response.
 
@@ -13,10 +13,7 @@ const DAY_MS = 86_400_000
 const TABLES = ['hourly_stats', 'open_stats', 'minute_stats', 'group_stats']
 const GROUPINGS = ['provider', 'domain', 'recipient_domain', 'tag', 'tenant', 'reason'] as const
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(async () => {
   await waitForHourOf(15_000)

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -9,23 +9,20 @@ const DAY_MS = 24 * HOUR_MS
 const NOW = Date.parse('2020-11-18T12:34:56.789Z')
 const EXAMPLE = 'example.test'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi(() => NOW)
-  await count('2020-11-18T12:00Z', { delivered: 90, mailbox_full: 6, no_mx_record: 4, latency_5: 50, latency_6: 50 })
-  await count('2020-11-18T11:00Z', { delivered: 10, suppression_list: 3, latency_5: 10 })
-  await count('2020-11-12T00:00Z', {
-    delivered: 7,
-    invalid_address: 2,
-    domain_not_verified: 1,
-    complaints: 1,
-    late_bounces: 2,
-  })
-  await count('2020-11-11T23:00Z', { delivered: 1_000 })
-  await count('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
-  await count('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
-  await count('2024-03-01T00:00Z', { delivered: 4 })
+const api = await startApi(() => NOW)
+await count('2020-11-18T12:00Z', { delivered: 90, mailbox_full: 6, no_mx_record: 4, latency_5: 50, latency_6: 50 })
+await count('2020-11-18T11:00Z', { delivered: 10, suppression_list: 3, latency_5: 10 })
+await count('2020-11-12T00:00Z', {
+  delivered: 7,
+  invalid_address: 2,
+  domain_not_verified: 1,
+  complaints: 1,
+  late_bounces: 2,
 })
+await count('2020-11-11T23:00Z', { delivered: 1_000 })
+await count('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
+await count('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
+await count('2024-03-01T00:00Z', { delivered: 4 })
 afterAll(() => api.stop())
 
 /** Inserts a row of statistics, as the commit of an outcome does. */

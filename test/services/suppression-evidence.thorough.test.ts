@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { labelledReplies, REPLIES } from '../../bench/verdicts/labelled.ts'
 import { EvidenceKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../server/db/drizzle.ts'
@@ -10,14 +10,11 @@ import { auditEntries } from '../../server/db/people-schema.ts'
 import { refusals, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
 // What the entries of the suppression list rest on, how they are found by it, and how those of a time are lifted.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(async () => {
   await run(api.world.db, 'truncate suppressions, refusals')

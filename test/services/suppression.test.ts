@@ -1,17 +1,14 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 type Entry = Record<string, string>

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Api, startApi } from './api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startApi } from './api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const PATH = '/api/v1/suppression'

@@ -2,21 +2,17 @@ import { createHmac } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { attempts, events, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
-import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
-import { type Api, startApi } from './api.ts'
+import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
+import { startApi } from './api.ts'
 
-let api: Api
-let receiver: Receiver
-beforeAll(async () => {
-  api = await startApi()
-  receiver = await startReceiver()
-})
+const api = await startApi()
+const receiver = await startReceiver()
 afterAll(async () => {
   await receiver.close()
   await api.stop()

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { isOwn } from '../../server/config/source-addresses.ts'
 import { hostsOfDomain } from '../../server/domains/sending-pool.ts'
 import { ADDRESS_STEPS, createAddressWarmUp } from '../../server/shaping/address-warm-up.ts'
 import { createPoolSources } from '../../server/shaping/sources.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { testDatabase } from '../harness/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const warmUp = () => createAddressWarmUp(database.db)

@@ -1,15 +1,13 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import type { Site, SmtpAttempt } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
-import { createSimulator, type Simulator } from '../../server/simulator/simulator.ts'
+import { createSimulator } from '../../server/simulator/simulator.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
-let simulator: Simulator
-let port: number
 const engine = createEngine({
   resolver: createResolver({ servers: ['127.0.0.1:9'] }),
   mayDial: () => false,
@@ -18,10 +16,8 @@ const engine = createEngine({
   heloName: 'tests.example',
 })
 
-beforeAll(async () => {
-  simulator = createSimulator()
-  port = (await simulator.listen()).port
-})
+const simulator = createSimulator()
+const port = (await simulator.listen()).port
 
 afterAll(async () => {
   engine.close()

@@ -4,18 +4,15 @@ import { buffer } from 'node:stream/consumers'
 import { fromBinary } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EventService, type StreamEventsResponse, StreamEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { uuidArray } from '../../server/db/statement.ts'
 import { createEventQueue } from '../../server/stream/event-queue.ts'
 import { outlast } from '../harness/waits.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 /** Far more than fits into a queue of 500 events, and into the buffers of a connection. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import postgres from 'postgres'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { EventService, type StreamEventsRequest, type StreamEventsResponse } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
@@ -12,12 +12,9 @@ import { newId, publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { type Position, parsePosition, showPosition } from '../../server/stream/position.ts'
 import { PROTOCOLS, type Protocol, TRANSPORTS } from '../harness/transports.ts'
-import { type Api, startApi } from '../services/api.ts'
+import { startApi } from '../services/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const open: AbortController[] = []

@@ -1,28 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DEFINITIONS, isOf } from '../../server/telemetry/metrics.ts'
 import { openAccount } from '../harness/account.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import { testDatabase } from '../harness/postgres.ts'
+import { startApiProcess } from '../harness/process.ts'
 import { parseScrape } from './scrape.ts'
 
 // The metrics of `npm run api` as a separate process.
 
 const DOMAIN = 'shop.example.com'
-let database: TestDatabase
-let api: RunningApi
-let key: string
-let env: NodeJS.ProcessEnv
-beforeAll(async () => {
-  database = await testDatabase()
-  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-  ;({ key } = await openAccount(database.db, ENCRYPTION_KEYS, DOMAIN))
-  env = { DATABASE_URL: database.url, ENCRYPTION_KEYS }
-  api = await startApiProcess(env)
-})
+const database = await testDatabase()
+const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+const { key } = await openAccount(database.db, ENCRYPTION_KEYS, DOMAIN)
+const env: NodeJS.ProcessEnv = { DATABASE_URL: database.url, ENCRYPTION_KEYS }
+const api = await startApiProcess(env)
 afterAll(async () => {
-  await api?.kill()
-  await database?.drop()
+  await api.kill()
+  await database.drop()
 })
 
 const scrape = async (url = api.metricsUrl) => (await fetch(url)).text()

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { accounts, monthlyEmails } from '../../server/db/schema.ts'
 import { monthOf } from '../../server/reputation/quota.ts'
 import { watchQuotas } from '../../server/telemetry/installation.ts'
 import { createMetrics } from '../../server/telemetry/metrics.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
-let account: TestAccount
-beforeAll(async () => {
-  account = await testAccount()
-})
+const account = await testAccount()
 afterAll(() => account.drop())
 
 const LIMITS = {

@@ -1,22 +1,18 @@
 import { WorkflowFailedError } from '@temporalio/client'
-import { afterAll, beforeAll, expect, inject, test as inTurn } from 'vitest'
+import { afterAll, expect, inject, test as inTurn } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { DELIVERY_STATUS, SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
-import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { acked, createWorkflowWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
+import { startTemporal } from '../harness/temporal.ts'
+import { acked, createWorkflowWorld, type Delivery, http, until, waitsFor } from './world.ts'
 
 // These tests wait for timers most of the time.
 const test = inTurn.concurrent
 
-let temporal: TestTemporal
-let world: World
-beforeAll(async () => {
-  temporal = await startTemporal()
-  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
-})
+const temporal = await startTemporal()
+const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
 afterAll(async () => {
-  await world?.close()
-  await temporal?.stop()
+  await world.close()
+  await temporal.stop()
 })
 
 const none = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }

@@ -6,21 +6,20 @@ import { createWorkflows } from '../../workflows/client.ts'
 import type { ReplayProgress, replayRange } from '../../workflows/replay-range.ts'
 import { ACCOUNT_ID } from '../../workflows/search-attributes.ts'
 import { createUiLinks } from '../../workflows/ui-links.ts'
-import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { startTemporal } from '../harness/temporal.ts'
 import { takes } from '../harness/waits.ts'
 import { createWorkflowWorld, until, type World } from './world.ts'
 
 // The workflow of a replay of many events, on a real Temporal. Each test decides what the steps return.
 
-let temporal: TestTemporal
 let world: World
 let step: (n: number) => ReplayStep | Promise<ReplayStep>
 let steps = 0
 /** When each step began and ended, and how long the next one was to wait. */
 let times: { beganMs: number; endedMs: number; waitMs: number }[] = []
 let cancelled: string[] = []
+const temporal = await startTemporal()
 beforeAll(async () => {
-  temporal = await startTemporal()
   world = await createWorkflowWorld(temporal.address, inject('workflowBundle'), {
     async dispatchNext() {
       const beganMs = performance.now()
@@ -33,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await world?.close()
-  await temporal?.stop()
+  await temporal.stop()
 })
 beforeEach(() => {
   steps = 0

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { temporal } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
-import { beforeAll, expect, inject, test } from 'vitest'
-import type { Bundle } from '../../workflows/run-workers.ts'
+import { expect, inject, test } from 'vitest'
 import { RANGE_SCENARIOS } from './range-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
@@ -11,11 +10,8 @@ const { History } = temporal.api.history.v1
 const folder = new URL('histories/', import.meta.url)
 const files = readdirSync(folder)
 
-let workflowBundle: Bundle
-beforeAll(async () => {
-  quiet()
-  workflowBundle = inject('workflowBundle')
-})
+quiet()
+const workflowBundle = inject('workflowBundle')
 
 /** Reads a history with one event per line. */
 const historyOf = (lines: string) =>

@@ -1,19 +1,15 @@
 import { Client, ScheduleNotFoundError } from '@temporalio/client'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { createSetUp } from '../../workflows/set-up-namespace.ts'
-import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { createWorkflowWorld, until, type World } from './world.ts'
+import { startTemporal } from '../harness/temporal.ts'
+import { createWorkflowWorld, until } from './world.ts'
 
-let temporal: TestTemporal
-let world: World
-beforeAll(async () => {
-  temporal = await startTemporal()
-  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
-})
+const temporal = await startTemporal()
+const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
 afterAll(async () => {
-  await world?.close()
-  await temporal?.stop()
+  await world.close()
+  await temporal.stop()
 })
 
 const clientOf = (namespace: string) => new Client({ connection: world.connection, namespace })

@@ -1,38 +1,33 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
-import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { acked, createWorkflowWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
+import { startTemporal } from '../harness/temporal.ts'
+import { acked, createWorkflowWorld, http, until, waitsFor } from './world.ts'
 
 // What an operator sees of a delivery in Temporal's UI, read through the HTTP API that the UI itself uses.
 
-let temporal: TestTemporal
-let world: World
-let waiting: Delivery
 const eventIds = [newId(Date.now()), newId(Date.now())]
 const messageIds = [newId(Date.now()), newId(Date.now())]
 const [accountId, endpointId] = [newId(Date.now()), newId(Date.now())]
-beforeAll(async () => {
-  temporal = await startTemporal()
-  world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
-  waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
-    dispatches: 2,
-    scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
-    each: eventIds.map((eventId, i) => ({
-      ...{ eventId, messageId: messageIds[i]! },
-      ...(i === 0 && { previousResult: { outcome: 'connect' } }),
-    })),
-    accountId,
-    endpointId,
-    endpointHost: 'hooks.example.com',
-  })
-  await waitsFor(waiting, 3)
+const temporal = await startTemporal()
+const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
+const waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
+  dispatches: 2,
+  scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
+  each: eventIds.map((eventId, i) => ({
+    ...{ eventId, messageId: messageIds[i]! },
+    ...(i === 0 && { previousResult: { outcome: 'connect' } }),
+  })),
+  accountId,
+  endpointId,
+  endpointHost: 'hooks.example.com',
 })
+await waitsFor(waiting, 3)
 afterAll(async () => {
-  await world?.close()
-  await temporal?.stop()
+  await world.close()
+  await temporal.stop()
 })
 
 async function ui(path: string, init?: RequestInit) {

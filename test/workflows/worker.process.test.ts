@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { type EndpointWithSecret, putFirst } from '../../server/webhooks/endpoints/change-endpoints.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { testDatabase } from '../harness/postgres.ts'
+import { startProgram, waitForOutput } from '../harness/process.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { letRun, quietFor } from '../harness/waits.ts'
 import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
@@ -15,40 +15,31 @@ import { until } from './world.ts'
 
 // `npm run worker` as a separate process.
 
-let database: TestDatabase
-let receiver: Receiver
-let accountId: string
-let endpointId: string
-let env: NodeJS.ProcessEnv
-let port: number
 let temporal: TestTemporal | undefined
-let worker: RunningProcess
-beforeAll(async () => {
-  database = await testDatabase()
-  receiver = await startReceiver()
-  port = await freePort()
-  const key = randomBytes(32)
-  env = {
-    DATABASE_URL: database.url,
-    ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
-    TEMPORAL_ADDRESS: `127.0.0.1:${port}`,
-    WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
-    WEBHOOK_SCHEDULE: '0,100ms,100ms',
-  }
-  const clock = await createDatabaseClock(database.db)
-  const account = await createAccount(database.db, clock, 'Test')
-  clock.stop()
-  accountId = account.id
-  const parts = { db: database.db, sealer: createSealer([{ id: 'k1', key }]) }
-  const put = (await putFirst(parts, accountId, { url: receiver.url })) as EndpointWithSecret
-  endpointId = put.endpoint.id
-  worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
-})
+const database = await testDatabase()
+const receiver = await startReceiver()
+const port = await freePort()
+const key = randomBytes(32)
+const env: NodeJS.ProcessEnv = {
+  DATABASE_URL: database.url,
+  ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+  TEMPORAL_ADDRESS: `127.0.0.1:${port}`,
+  WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+  WEBHOOK_SCHEDULE: '0,100ms,100ms',
+}
+const clock = await createDatabaseClock(database.db)
+const account = await createAccount(database.db, clock, 'Test')
+clock.stop()
+const accountId = account.id
+const parts = { db: database.db, sealer: createSealer([{ id: 'k1', key }]) }
+const put = (await putFirst(parts, accountId, { url: receiver.url })) as EndpointWithSecret
+const endpointId = put.endpoint.id
+const worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
 afterAll(async () => {
-  await worker?.kill('SIGKILL')
+  await worker.kill('SIGKILL')
   await temporal?.stop()
-  await receiver?.close()
-  await database?.drop()
+  await receiver.close()
+  await database.drop()
 })
 
 async function anEventThatWaits() {

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
@@ -13,24 +13,20 @@ import { publicId } from '../../../server/db/ids.ts'
 import { sessions } from '../../../server/db/people-schema.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { countWaiting } from '../../harness/lock-queue.ts'
 import { startDashboard } from '../../harness/person.ts'
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const parts = { db, clock, about: { version: 'test', region: 'eu' }, publicUrl: () => 'http://verdict.test' }
-  dashboard = await startDashboard({
-    db,
-    clock,
-    services: [
-      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
-      createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
-    ],
-  })
+const account = await testAccount()
+const { db, clock } = account
+const parts = { db, clock, about: { version: 'test', region: 'eu' }, publicUrl: () => 'http://verdict.test' }
+const dashboard = await startDashboard({
+  db,
+  clock,
+  services: [
+    createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+    createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
+  ],
 })
 afterAll(async () => {
   await dashboard.stop()

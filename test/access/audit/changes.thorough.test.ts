@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createKey, revokeKey } from '../../../server/access/api-keys.ts'
 import type { Author } from '../../../server/access/audit/record-change.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
 import { publicId } from '../../../server/db/ids.ts'
 import { auditEntries } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type Api, startApi } from '../../services/api.ts'
+import { startApi } from '../../services/api.ts'
 
-let api: Api
 let after = '00000000-0000-0000-0000-000000000000'
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(async () => {
   after = (await allEntries()).at(-1)?.id ?? after

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { ACTIONS } from '../../../server/access/audit/actions.ts'
 import { type Author, record } from '../../../server/access/audit/record-change.ts'
@@ -8,14 +8,10 @@ import { eq } from '../../../server/db/drizzle.ts'
 import { timeOfId } from '../../../server/db/ids.ts'
 import { auditEntries } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 
-let account: TestAccount
-let author: Author
-beforeAll(async () => {
-  account = await testAccount()
-  author = { accountId: account.accountId, actor: { kind: 'operator', name: 'ann' } }
-})
+const account = await testAccount()
+const author: Author = { accountId: account.accountId, actor: { kind: 'operator', name: 'ann' } }
 afterAll(() => account.drop())
 
 const entriesOf = (target: string) => account.db.select().from(auditEntries).where(eq(auditEntries.target, target))

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { isPasswordOf } from '../../../server/access/people/credentials.ts'
 import { prepareFirstPerson } from '../../../server/access/people/first-person.ts'
 import { findPerson } from '../../../server/access/people/join.ts'
-import { createDatabaseClock, type DatabaseClock } from '../../../server/db/clock.ts'
+import { createDatabaseClock } from '../../../server/db/clock.ts'
 import { members, people } from '../../../server/db/people-schema.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { createLogger } from '../../../server/process/log.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 
 const ADMIN = { email: 'Ann@people.test', password: 'correct horse battery' }
 
-let database: TestDatabase
-let clock: DatabaseClock
-beforeAll(async () => {
-  database = await testDatabase()
-  clock = await createDatabaseClock(database.db)
-})
+const database = await testDatabase()
+const clock = await createDatabaseClock(database.db)
 afterAll(async () => {
   clock.stop()
   await database.drop()

@@ -1,6 +1,6 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { operator } from '../../../cli/operator.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
@@ -14,25 +14,21 @@ import { reasonOf } from '../../../server/errors.ts'
 import { HOUSE } from '../../../server/notices/house.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { createTestSender } from '../../notices/notice-sender.ts'
-import { startSendingWorld, type World } from '../../sending/world.ts'
+import { startSendingWorld } from '../../sending/world.ts'
 
 const DAY_MS = 86_400_000
 
-let world: World
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 const results: InvitationResult[] = []
 
-beforeAll(async () => {
-  world = await startSendingWorld()
-  const parts = {
-    ...world,
-    publicUrl: () => 'https://mail.example.com',
-    notifyFrom: 'verdict@example.test',
-    onInvitation: (result: InvitationResult) => void results.push(result),
-  }
-  const services = [createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts))]
-  dashboard = await startDashboard({ ...world, services, openServices: () => [] })
-})
+const world = await startSendingWorld()
+const parts = {
+  ...world,
+  publicUrl: () => 'https://mail.example.com',
+  notifyFrom: 'verdict@example.test',
+  onInvitation: (result: InvitationResult) => void results.push(result),
+}
+const services = [createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts))]
+const dashboard = await startDashboard({ ...world, services, openServices: () => [] })
 afterAll(async () => {
   await dashboard.stop()
   await world.stop()

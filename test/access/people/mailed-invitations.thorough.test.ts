@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { NotificationState } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
@@ -12,24 +12,19 @@ import { reasonOf } from '../../../server/errors.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
-import { script, startSendingWorld, type World } from '../../sending/world.ts'
+import { script, startSendingWorld } from '../../sending/world.ts'
 
 const [MINE, THEIRS] = ['the password of ann', 'a password of someone']
 const EMAIL = 'ann@example.net'
 
-let world: World
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  world = await startSendingWorld()
-  const parts = { ...world, publicUrl: () => 'https://mail.example.com', notifyFrom: 'verdict@example.test' }
-  dashboard = await startDashboard({
-    ...world,
-    services: [createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts))],
-    openServices: (own) => [
-      createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService({ ...parts, ...own })),
-    ],
-  })
+const world = await startSendingWorld()
+const parts = { ...world, publicUrl: () => 'https://mail.example.com', notifyFrom: 'verdict@example.test' }
+const dashboard = await startDashboard({
+  ...world,
+  services: [createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts))],
+  openServices: (own) => [
+    createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService({ ...parts, ...own })),
+  ],
 })
 afterAll(async () => {
   await dashboard.stop()

@@ -1,11 +1,11 @@
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { invite } from '../../../server/access/people/invitations.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { credentials, people, sessions } from '../../../server/db/people-schema.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { type Lies, type LyingIssuer, signHmac, signRsa, startLyingIssuer } from '../../harness/lying-issuer.ts'
 import { startDashboard } from '../../harness/person.ts'
 
@@ -14,9 +14,6 @@ import { startDashboard } from '../../harness/person.ts'
 const PUBLIC_URL = 'http://127.0.0.2:9'
 const OTHER_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 
-let account: TestAccount
-let issuer: LyingIssuer
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 let count = 0
 
@@ -25,17 +22,15 @@ const startProcess = (of: LyingIssuer = issuer) => {
   return startDashboard({ db, clock, sealer, publicUrl: PUBLIC_URL, oidc: of.config })
 }
 
-beforeAll(async () => {
-  ;[account, issuer] = await Promise.all([testAccount(), startLyingIssuer()])
-  dashboard = await startProcess()
-})
+const [account, issuer] = await Promise.all([testAccount(), startLyingIssuer()])
+const dashboard = await startProcess()
 afterEach(() => {
   issuer.lies = {}
 })
 afterAll(async () => {
-  await dashboard?.stop()
-  await issuer?.[Symbol.asyncDispose]()
-  await account?.drop()
+  await dashboard.stop()
+  await issuer[Symbol.asyncDispose]()
+  await account.drop()
 })
 
 async function call(path: string, body: object, cookie = '', url = dashboard.url) {

@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createLinkTokens } from '../../../server/access/people/mail-links.ts'
 import { createSignInService } from '../../../server/admin/sign-in.ts'
@@ -11,30 +11,26 @@ import { reasonOf } from '../../../server/errors.ts'
 import { addPerson, startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 import { createTestSender, mailedToken } from '../../notices/notice-sender.ts'
-import { script, startSendingWorld, type World } from '../../sending/world.ts'
+import { script, startSendingWorld } from '../../sending/world.ts'
 
 const OLD = 'the old password of ann'
 const NEW = 'a new password for ann'
 const EMAIL = 'ann@example.net'
 
-let world: World
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let ann: string
 /** Each test calls from another network, whose attempts are counted for themselves. */
 let network = 0
 
-beforeAll(async () => {
-  world = await startSendingWorld()
-  dashboard = await startDashboard({
-    ...world,
-    trustProxy: ['127.0.0.1'],
-    openServices: (parts) => [
-      createServiceImplSpec<typeof SignInService>(
-        SignInService,
-        createSignInService({ ...world, ...parts, notifyFrom: 'verdict@example.test' }),
-      ),
-    ],
-  })
+const world = await startSendingWorld()
+const dashboard = await startDashboard({
+  ...world,
+  trustProxy: ['127.0.0.1'],
+  openServices: (parts) => [
+    createServiceImplSpec<typeof SignInService>(
+      SignInService,
+      createSignInService({ ...world, ...parts, notifyFrom: 'verdict@example.test' }),
+    ),
+  ],
 })
 afterAll(async () => {
   await dashboard.stop()

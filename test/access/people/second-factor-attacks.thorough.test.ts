@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { verifications } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
@@ -17,15 +17,10 @@ const PASSWORD = 'correct horse battery'
 const MOST_GUESSES = 10
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 
-let account: TestAccount
-let processes: Awaited<ReturnType<typeof startDashboard>>[]
-
-beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const start = () => startDashboard({ db, clock, sealer, trustProxy: ['127.0.0.0/8'] })
-  processes = [await start(), await start()]
-})
+const account = await testAccount()
+const { db, clock } = account
+const start = () => startDashboard({ db, clock, sealer, trustProxy: ['127.0.0.0/8'] })
+const processes: Awaited<ReturnType<typeof startDashboard>>[] = [await start(), await start()]
 afterAll(async () => {
   for (const { stop } of processes) await stop()
   await account.drop()

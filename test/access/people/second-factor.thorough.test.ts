@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
 import { createPersonService } from '../../../server/admin/person.ts'
@@ -9,7 +9,7 @@ import { createSealer } from '../../../server/db/encryption.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { auditEntries, sessions, verifications } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
@@ -17,21 +17,15 @@ import { callSignIn, totp } from '../../harness/sign-in.ts'
 const PASSWORD = 'correct horse battery'
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 
-let account: TestAccount
+const account = await testAccount()
+const { db, clock } = account
+const about = { version: 'test', region: 'eu' }
+const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const start = () => startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
 /** Two processes of the API. */
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-let other: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const about = { version: 'test', region: 'eu' }
-  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-  const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
-  const start = () => startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
-  dashboard = await start()
-  other = await start()
-})
+const dashboard = await start()
+const other = await start()
 afterAll(async () => {
   await dashboard.stop()
   await other.stop()

@@ -8,7 +8,7 @@ import { createPersonService } from '../../../server/admin/person.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { sessions } from '../../../server/db/people-schema.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
@@ -19,21 +19,17 @@ const PASSWORD = 'correct horse battery'
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 const cookies = createSessionCookie({ keys: signingKeys(sealer), secure: false })
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-let attacker: { email: string; cookie: string }
 let attackerWaiting: string
-let victim: { email: string }
 let careful: Awaited<ReturnType<typeof withSecondFactor>>
+const account = await testAccount()
+const { db, clock } = account
+const about = { version: 'test', region: 'eu' }
+const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const dashboard = await startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
+const attacker = await dashboard.person({ password: PASSWORD })
+const victim = await dashboard.person({ password: PASSWORD })
 beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const about = { version: 'test', region: 'eu' }
-  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-  const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
-  dashboard = await startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
-  attacker = await dashboard.person({ password: PASSWORD })
-  victim = await dashboard.person({ password: PASSWORD })
   careful = await withSecondFactor()
   attackerWaiting = (await signIn((await withSecondFactor()).email)).cookie
 })

@@ -16,16 +16,15 @@ import { auditEntries, members, people, sessions } from '../../../server/db/peop
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { createLimitsService } from '../../../server/services/limits.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 
-let account: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 
 const deleted: string[] = []
 
+const account = await testAccount()
 beforeAll(async () => {
-  account = await testAccount()
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
   const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES } from '../../../server/access/scopes.ts'
 import { run } from '../../../server/db/statement.ts'
 import { ERRORS, type ErrorReason } from '../../../server/errors.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 
 const PASSWORD = 'correct horse battery'
@@ -32,13 +32,8 @@ const WRONG: Record<string, object> = {
   '/two-factor/verify-backup-code': { code: 'wrong' },
 }
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-})
+const account = await testAccount()
+const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

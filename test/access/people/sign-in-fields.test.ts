@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { afterAll, expect, test } from 'vitest'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  dashboard = await startDashboard(account)
-})
+const account = await testAccount()
+const dashboard = await startDashboard(account)
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

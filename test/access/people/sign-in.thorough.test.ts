@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Code, type ConnectError, createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import {
   countSecondFactors,
@@ -13,24 +13,18 @@ import { createSealer, type EncryptionKey } from '../../../server/db/encryption.
 import { auditEntries, people, sessions } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { totp } from '../../harness/sign-in.ts'
 
 const PASSWORD = 'correct horse battery'
 
-let account: TestAccount
-let services: ServiceImplSpec[]
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  const { db, clock } = account
-  const about = { version: 'test', region: 'eu' }
-  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-  services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
-  dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
-})
+const account = await testAccount()
+const { db, clock } = account
+const about = { version: 'test', region: 'eu' }
+const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
+const services: ServiceImplSpec[] = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

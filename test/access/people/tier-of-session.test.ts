@@ -7,7 +7,7 @@ import { createKey } from '../../../server/access/api-keys.ts'
 import { DEFAULT_LIMITS } from '../../../server/config/limits.ts'
 import { createAccount, setTier } from '../../../server/directory/accounts.ts'
 import { createLimitsService } from '../../../server/services/limits.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 
 // Sends with a session count for the account's tier, as sends with a key do.
@@ -19,12 +19,11 @@ const LIMITS = {
   defaultTier: 'small',
 }
 
-let world: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let sends = 0
 
+const world = await testAccount()
 beforeAll(async () => {
-  world = await testAccount()
   const { db, clock } = world
   const send = async () => {
     sends++
@@ -42,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await dashboard?.stop()
-  await world?.drop()
+  await world.drop()
 })
 
 async function newAccount(role: 'reader' | 'member' = 'member') {

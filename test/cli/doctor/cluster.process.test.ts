@@ -3,9 +3,8 @@ import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { freezeFinding, locksFinding, slotFinding } from '../../../cli/doctor/cluster.ts'
-import type { Postgres } from '../../../dev/postgres/server.ts'
 import { type Block, readBlocks, readCluster } from '../../../server/db/cluster.ts'
 import { connect, type Database } from '../../../server/db/connect.ts'
 import { applyMigrations } from '../../../server/db/migrations.ts'
@@ -18,19 +17,14 @@ import { diagnose } from './patients.ts'
 // take a server of their own.
 
 // A server of its own: what other tests lock in theirs would be seen, too.
-let server: Postgres
-let database: { url: string; db: Database }
-let env: { DATABASE_URL: string }
-beforeAll(async () => {
-  server = await startThrowaway()
-  await applyMigrations(server.url)
-  database = { url: server.url, db: connect(server.url) }
-  env = { DATABASE_URL: database.url }
-  await database.db.$client.unsafe('create table things (id int primary key); insert into things values (1)')
-})
+const server = await startThrowaway()
+await applyMigrations(server.url)
+const database: { url: string; db: Database } = { url: server.url, db: connect(server.url) }
+const env: { DATABASE_URL: string } = { DATABASE_URL: database.url }
+await database.db.$client.unsafe('create table things (id int primary key); insert into things values (1)')
 afterAll(async () => {
-  await database?.db.$client.end({ timeout: 5 })
-  await server?.stop()
+  await database.db.$client.end({ timeout: 5 })
+  await server.stop()
 })
 
 /** A role without rights on others' sessions. Roles are those of the whole cluster. */

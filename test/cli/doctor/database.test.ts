@@ -2,26 +2,21 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { firstIdAt, newId } from '../../../server/db/ids.ts'
 import { makePartitions } from '../../../server/db/partitions.ts'
 import { run } from '../../../server/db/statement.ts'
 import { openAccount } from '../../harness/account.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 import { diagnose, ENCRYPTION_KEYS } from './patients.ts'
 
 // Faults of the database and of what is in it. Each one is real.
 
 const DAY_MS = 86_400_000
 
-let database: TestDatabase
-let env: { DATABASE_URL: string }
-let accountId: string
-beforeAll(async () => {
-  database = await testDatabase()
-  env = { DATABASE_URL: database.url }
-  accountId = (await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')).id
-})
+const database = await testDatabase()
+const env: { DATABASE_URL: string } = { DATABASE_URL: database.url }
+const accountId = (await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')).id
 afterAll(() => database.drop())
 
 const sql = (text: string, parameters: Parameters<typeof run>[2] = []) => run(database.db, text, parameters)

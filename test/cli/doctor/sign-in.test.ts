@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { newId } from '../../../server/db/ids.ts'
 import { credentials, people } from '../../../server/db/people-schema.ts'
-import { type OidcProvider, startOidcProvider } from '../../harness/oidc-provider.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { startOidcProvider } from '../../harness/oidc-provider.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 import { diagnose } from './patients.ts'
 
-let database: TestDatabase
-let provider: OidcProvider
-let env: Record<string, string>
-
-beforeAll(async () => {
-  ;[database, provider] = await Promise.all([
-    testDatabase(),
-    startOidcProvider(() => 'http://127.0.0.1:1/dashboard/oidc'),
-  ])
-  const { issuer, clientId, clientSecret } = provider.config
-  env = { DATABASE_URL: database.url, OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
-})
+const [database, provider] = await Promise.all([
+  testDatabase(),
+  startOidcProvider(() => 'http://127.0.0.1:1/dashboard/oidc'),
+])
+const { issuer, clientId, clientSecret } = provider.config
+const env: Record<string, string> = {
+  DATABASE_URL: database.url,
+  OIDC_ISSUER: issuer,
+  OIDC_CLIENT_ID: clientId,
+  OIDC_CLIENT_SECRET: clientSecret,
+}
 afterAll(async () => {
-  await provider?.[Symbol.asyncDispose]()
-  await database?.drop()
+  await provider[Symbol.asyncDispose]()
+  await database.drop()
 })
 
 test('the issuer is asked for its metadata', async () => {

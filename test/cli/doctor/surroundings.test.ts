@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { AUTHENTIC_DATA } from 'dns-packet'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { certificateFinding } from '../../../cli/doctor/certificate.ts'
 import { worstOf } from '../../../cli/doctor/check.ts'
 import { clockFinding, versionFinding } from '../../../cli/doctor/database.ts'
@@ -16,19 +16,18 @@ import { reverseName } from '../../../cli/doctor/internet.ts'
 import { spaceFinding } from '../../../cli/doctor/machine.ts'
 import { inColour, reportText } from '../../../cli/doctor/report.ts'
 import { CERTIFICATE, EXPIRED } from '../../harness/certificates.ts'
-import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../../harness/dns.ts'
+import { a, aaaa, type DnsAct, mx, startDns } from '../../harness/dns.ts'
 import { diagnose, PRODUCTION } from './patients.ts'
 
 // Faults of the configuration, of the machine and of what lies around it. Each one is real.
 
-let folder: string
-let dns: DnsServerForTests
-let production: Record<string, string>
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'verdict-doctor-'))
-  dns = await startDns()
-  production = { ...PRODUCTION, DNS_SERVERS: dns.address, SMTP_ALLOW_SUBNETS: '127.0.0.0/8' }
-})
+const folder = mkdtempSync(join(tmpdir(), 'verdict-doctor-'))
+const dns = await startDns()
+const production: Record<string, string> = {
+  ...PRODUCTION,
+  DNS_SERVERS: dns.address,
+  SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+}
 afterAll(async () => {
   rmSync(folder, { recursive: true })
   await dns.close()

@@ -1,29 +1,17 @@
 import { Connection, ScheduleClient } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openAccount } from '../../harness/account.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
-import {
-  type RunningApi,
-  type RunningProcess,
-  startApiProcess,
-  startProgram,
-  waitForOutput,
-} from '../../harness/process.ts'
-import { startTemporal, type TestTemporal } from '../../harness/temporal.ts'
+import { testDatabase } from '../../harness/postgres.ts'
+import { type RunningProcess, startApiProcess, startProgram, waitForOutput } from '../../harness/process.ts'
+import { startTemporal } from '../../harness/temporal.ts'
 import { diagnose, ENCRYPTION_KEYS } from './patients.ts'
 
-let database: TestDatabase
-let temporal: TestTemporal
-let env: Record<string, string>
-let api: RunningApi
 let worker: RunningProcess | undefined
-beforeAll(async () => {
-  database = await testDatabase()
-  await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')
-  temporal = await startTemporal()
-  env = { DATABASE_URL: database.url, ENCRYPTION_KEYS, TEMPORAL_ADDRESS: temporal.address }
-  api = await startApiProcess(env)
-})
+const database = await testDatabase()
+await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')
+const temporal = await startTemporal()
+const env: Record<string, string> = { DATABASE_URL: database.url, ENCRYPTION_KEYS, TEMPORAL_ADDRESS: temporal.address }
+const api = await startApiProcess(env)
 afterAll(async () => {
   await worker?.kill()
   await api.kill('SIGKILL')

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { NONCE } from '../../../server/http/site/dashboard-files.ts'
 import { dashboardPages } from '../../../server/http/site/dashboard-pages.ts'
 
-let folder: string
 let paths: (string | undefined)[] = []
 const visits: string[] = []
 const script = Buffer.from('export const answer = 42')
@@ -28,14 +27,12 @@ function serve(from: string) {
   return fastify
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-pages-'))
-  await mkdir(join(folder, 'assets'))
-  await writeFile(join(folder, 'index.html'), `<meta property="csp-nonce" nonce="${NONCE}"><script nonce="${NONCE}">`)
-  await writeFile(join(folder, 'assets/main-abc.js'), script)
-  await writeFile(join(folder, 'assets/main-abc.js.gz'), gzipSync(script))
-  await writeFile(join(folder, 'assets/main-abc.js.br'), 'brotli')
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-pages-'))
+await mkdir(join(folder, 'assets'))
+await writeFile(join(folder, 'index.html'), `<meta property="csp-nonce" nonce="${NONCE}"><script nonce="${NONCE}">`)
+await writeFile(join(folder, 'assets/main-abc.js'), script)
+await writeFile(join(folder, 'assets/main-abc.js.gz'), gzipSync(script))
+await writeFile(join(folder, 'assets/main-abc.js.br'), 'brotli')
 
 afterAll(() => rm(folder, { recursive: true }))
 

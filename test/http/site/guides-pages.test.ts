@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { guidesPages } from '../../../server/http/site/guides-pages.ts'
 
-let folder: string
 let visits = 0
 
 function serve(from: string) {
@@ -18,15 +17,13 @@ function serve(from: string) {
   return fastify
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-guides-'))
-  await mkdir(join(folder, 'migrating'))
-  await writeFile(join(folder, 'index.html'), 'overview')
-  await writeFile(join(folder, 'webhooks.html'), 'webhooks')
-  await writeFile(join(folder, 'webhooks.html.gz'), gzipSync('webhooks'))
-  await writeFile(join(folder, 'migrating/index.html'), 'migrating')
-  await writeFile(join(folder, 'receiver.mjs'), 'alert(1)')
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-guides-'))
+await mkdir(join(folder, 'migrating'))
+await writeFile(join(folder, 'index.html'), 'overview')
+await writeFile(join(folder, 'webhooks.html'), 'webhooks')
+await writeFile(join(folder, 'webhooks.html.gz'), gzipSync('webhooks'))
+await writeFile(join(folder, 'migrating/index.html'), 'migrating')
+await writeFile(join(folder, 'receiver.mjs'), 'alert(1)')
 afterAll(() => rm(folder, { recursive: true }))
 
 test('/guides leads to the overview below any prefix', async () => {

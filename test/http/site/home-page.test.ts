@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Api, startApi } from '../../services/api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startApi } from '../../services/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 // The pages that `npm run build` has built.

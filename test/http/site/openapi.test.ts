@@ -2,12 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { OPENAPI_PATH, openApiPage } from '../../../server/http/site/openapi.ts'
-
-let folder: string
-let file: string
 
 function serve() {
   const visit = async () => {}
@@ -17,10 +14,8 @@ function serve() {
   return fastify
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-openapi-'))
-  file = join(folder, 'openapi.json')
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-openapi-'))
+const file = join(folder, 'openapi.json')
 afterAll(() => rm(folder, { recursive: true }))
 
 test('without a build the response says how to make one, and a build is served as soon as there is one', async () => {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { eventually } from '../../harness/eventually.ts'
-import { type SilentPort, startSilentPort } from '../../harness/silent-port.ts'
+import { startSilentPort } from '../../harness/silent-port.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
 import { letArrive } from '../../harness/waits.ts'
 import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
-let silent: SilentPort
-beforeAll(async () => {
-  silent = await startSilentPort()
-})
+const silent = await startSilentPort()
 afterAll(() => silent.close())
 
 test('a silent address is given up after its timeout, and the next host is tried', async () => {

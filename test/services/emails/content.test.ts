@@ -1,15 +1,12 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { contentsOfError } from '../../../server/errors.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(() => void api.world.exchanger.messages.splice(0))
 

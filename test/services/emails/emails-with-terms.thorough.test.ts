@@ -2,17 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { messages, recipients } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // Lists of emails by words of the subject and pairs of the metadata.
-
-let api: Api
-let now: number
 
 /** More than the newest emails that a list looks at one by one. */
 const FILLERS = 600
@@ -50,30 +47,28 @@ async function store(emails: Stored[]) {
   )
 }
 
-beforeAll(async () => {
-  api = await startApi()
-  now = Date.now()
-  await store([
-    { subject: 'Your order #4102, shipped', minutesAgo: 1, metadata: { order: '4102' } },
-    { subject: 'Ihre Bestellung 4102: ÄRGER & Söhne', minutesAgo: 2, metadata: { order: '04102', 'a.b': 'c=d' } },
-    { subject: 'Заказ 4102', minutesAgo: 3, to: 'bob@example.org', tag: 'orders' },
-    { subject: 'ご注文４１０３の発送', minutesAgo: 3.5 },
-    { subject: '주문이 확인되었습니다', minutesAgo: 3.6 },
-    { subject: 'ยืนยันคำสั่งซื้อ', minutesAgo: 3.7 },
-    { subject: 'Your foreign order 4102', minutesAgo: 4, account: randomUUID(), metadata: { order: '4102' } },
-  ])
-  await store(
-    Array.from({ length: FILLERS }, (_, i) => ({
-      subject: `Newsletter ${i}`,
-      minutesAgo: 5 + i / 100,
-      metadata: { campaign: 'spring' },
-    })),
-  )
-  await store([
-    { subject: 'Your order 4102 is late', minutesAgo: 20, metadata: { order: '4102', campaign: 'spring' } },
-    { subject: 'Order 4102, again', minutesAgo: 23 * 60, to: 'cy@example.org', metadata: { order: '4102' } },
-  ])
-})
+const api = await startApi()
+const now = Date.now()
+await store([
+  { subject: 'Your order #4102, shipped', minutesAgo: 1, metadata: { order: '4102' } },
+  { subject: 'Ihre Bestellung 4102: ÄRGER & Söhne', minutesAgo: 2, metadata: { order: '04102', 'a.b': 'c=d' } },
+  { subject: 'Заказ 4102', minutesAgo: 3, to: 'bob@example.org', tag: 'orders' },
+  { subject: 'ご注文４１０３の発送', minutesAgo: 3.5 },
+  { subject: '주문이 확인되었습니다', minutesAgo: 3.6 },
+  { subject: 'ยืนยันคำสั่งซื้อ', minutesAgo: 3.7 },
+  { subject: 'Your foreign order 4102', minutesAgo: 4, account: randomUUID(), metadata: { order: '4102' } },
+])
+await store(
+  Array.from({ length: FILLERS }, (_, i) => ({
+    subject: `Newsletter ${i}`,
+    minutesAgo: 5 + i / 100,
+    metadata: { campaign: 'spring' },
+  })),
+)
+await store([
+  { subject: 'Your order 4102 is late', minutesAgo: 20, metadata: { order: '4102', campaign: 'spring' } },
+  { subject: 'Order 4102, again', minutesAgo: 23 * 60, to: 'cy@example.org', metadata: { order: '4102' } },
+])
 afterAll(() => api.stop())
 
 const list = (query: string) => api.call('GET', `/api/v1/emails?${query}`)

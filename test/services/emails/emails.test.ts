@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
 import { feedback, messages, openMessages } from '../../../server/db/schema.ts'
 import { a, mx } from '../../harness/dns.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { startExchanger } from '../../harness/exchanger.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

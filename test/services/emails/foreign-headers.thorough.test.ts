@@ -1,16 +1,13 @@
 import { createClient } from '@connectrpc/connect'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { PROTOCOLS, TRANSPORTS } from '../../harness/transports.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // The law: a header that seems to mean a dry run or a key is ours, or refuses the call before anything is sent.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const MESSAGE = { from: 'hello@example.test', to: ['ann@one.example'], subject: 'Hi', text: 'Hi.' }

@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES } from '../../../server/access/scopes.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { idempotencyKeys, openMessages, openRecipients } from '../../../server/db/schema.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(() => {
   api.world.exchanger.script = {}

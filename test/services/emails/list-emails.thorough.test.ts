@@ -7,10 +7,7 @@ import { DeliveryStatus, RecipientKind } from '../../../gen/verdict/v1/outcomes_
 import { sql } from '../../../server/db/drizzle.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { feedback, messages, openMessages, recipients } from '../../../server/db/schema.ts'
-import { type Api, startApi } from '../api.ts'
-
-let api: Api
-let now: number
+import { startApi } from '../api.ts'
 
 interface Stored {
   subject: string
@@ -62,9 +59,9 @@ async function report(
   await api.world.db.insert(feedback).values({ ...row, reportedAt: new Date(now), ...change } as typeof row)
 }
 
+const api = await startApi()
+const now = Date.now()
 beforeAll(async () => {
-  api = await startApi()
-  now = Date.now()
   await partitionsBack(100)
   const bounced = { status: 'bounced', reason: 'mailbox_full' }
   const fresh = await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })

@@ -1,17 +1,14 @@
 import { Code, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { authenticate } from 'mailauth'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { messages, openMessages } from '../../../server/db/schema.ts'
 import { contentsOfError, reasonOf } from '../../../server/errors.ts'
 import { BAD_MESSAGES, GOOD_HEADER, messageOf } from '../../mail/mime/raw/bad-messages.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(() => {
   api.world.exchanger.script = {}

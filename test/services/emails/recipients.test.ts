@@ -2,19 +2,16 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { parsePublicId } from '../../../server/db/ids.ts'
 import { events, messages, suppressions } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(async () => {
   api.world.exchanger.script = {}

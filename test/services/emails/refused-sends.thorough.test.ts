@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { eq } from '../../../server/db/drizzle.ts'
@@ -12,15 +12,12 @@ import { fail } from '../../../server/errors.ts'
 import { BREAKER_REFUSED } from '../../../server/reputation/breaker.ts'
 import { createRefusedSends, MOST } from '../../../server/sending/refused-sends.ts'
 import { eventually } from '../../harness/eventually.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // A send that ended with an error before there was an email is listed, with what could be read of it and without a
 // value of it; nothing else is.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 interface Given {

@@ -1,15 +1,12 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // A repeat with a taken key gets the stored response, whatever its body is.
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const MAIL = { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hi' }

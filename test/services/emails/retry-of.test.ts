@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../../server/access/scopes.ts'
 import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
@@ -8,20 +8,17 @@ import { createAccount } from '../../../server/directory/accounts.ts'
 import { createDomain } from '../../../server/domains/domains.ts'
 import { mx } from '../../harness/dns.ts'
 import type { Script } from '../../harness/smtp-script.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // `retry_of` through the API: what may be retried, by whom, and once.
 
 const DAY_MS = 86_400_000
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-  const { zone } = api.world.dns
-  zone['MX other.org'] = [mx('other.org', 10, 'mx.example.net')]
-  const { db, sealer, clock, account } = api.world
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'second.test', status: 'verified' })
-})
+const api = await startApi()
+const { zone } = api.world.dns
+zone['MX other.org'] = [mx('other.org', 10, 'mx.example.net')]
+const { db, sealer, clock, account } = api.world
+await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'second.test', status: 'verified' })
 afterAll(() => api.stop())
 beforeEach(async () => {
   script({})

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { create } from '@bufbuild/protobuf'
 import { createClient, createContextValues, createHandlerContext } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import {
   EmailService,
   SendBatchRequestSchema,
@@ -22,12 +22,9 @@ import { hashOf } from '../../../server/sending/idempotency-key.ts'
 import { readSendRequest } from '../../../server/sending/message.ts'
 import { createSendBatch } from '../../../server/services/emails/send-batch.ts'
 import { takes } from '../../harness/waits.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(() => {
   api.world.exchanger.script = {}

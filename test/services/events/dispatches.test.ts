@@ -14,16 +14,15 @@ import {
 } from '../../../server/db/schema.ts'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
-import { type Api, RETENTION_MS, startApi } from '../api.ts'
+import { RETENTION_MS, startApi } from '../api.ts'
 
 // The dispatches and attempts of an event, as the API shows them. Attempts are real POSTs; the tests make them one by
 // one, as a workflow would.
 
-let api: Api
 let receiver: Receiver
 let endpointId: string
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   receiver = await startReceiver()
   endpointId = (await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })).json.endpoint_id
 })

@@ -10,13 +10,12 @@ import { delivered } from '../../../server/sending/outcome.ts'
 import { createRecordUntilStored } from '../../../server/sending/until-stored.ts'
 import { newClaim } from '../../harness/claim.ts'
 import { recipient } from '../../harness/recipient.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
 let first: string
 const SENT = { tag: 'order', metadata: { order: '1234', 7: 'seven' } }
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   first = (await api.send({ tenant_id: 'shop-1', ...SENT })).json.message_id
   await api.send({ to: ['mailbox_full@simulator.test', 'Delivered@simulator.test'] })
   await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })

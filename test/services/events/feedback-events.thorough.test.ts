@@ -1,5 +1,5 @@
 import { createClient } from '@connectrpc/connect'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { FeedbackKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../../server/db/drizzle.ts'
@@ -7,19 +7,15 @@ import { parsePublicId, publicId } from '../../../server/db/ids.ts'
 import { openDispatches } from '../../../server/db/schema.ts'
 import { createFeedback } from '../../../server/inbound/feedback.ts'
 import type { Report } from '../../../server/inbound/report.ts'
-import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { startReceiver } from '../../harness/receiver.ts'
 import { PROTOCOLS, TRANSPORTS } from '../../harness/transports.ts'
 import { script } from '../../sending/world.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
 // Late bounces and complaints as events: listed, pushed to endpoints that ask for them, and replayed.
 
-let api: Api
-let receiver: Receiver
-beforeAll(async () => {
-  api = await startApi()
-  receiver = await startReceiver()
-})
+const api = await startApi()
+const receiver = await startReceiver()
 afterAll(async () => {
   await receiver.close()
   await api.stop()

@@ -2,20 +2,16 @@ import { create } from '@bufbuild/protobuf'
 import { TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService, ListEmailsRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../../../gen/verdict/v1/stats_pb.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { pageOf, readCursor } from '../../../server/services/listing/pages.ts'
-import { type Api, startApi } from '../api.ts'
+import { startApi } from '../api.ts'
 
-let api: Api
-let options: { headers: { authorization: string } }
-beforeAll(async () => {
-  api = await startApi()
-  options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-})
+const api = await startApi()
+const options: { headers: { authorization: string } } = { headers: { authorization: `Bearer ${api.keys.live}` } }
 afterAll(() => api.stop())
 
 const get = (path: string) => api.call('GET', `/api/v1/${path}`)

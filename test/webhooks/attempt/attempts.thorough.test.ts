@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createDatabaseClock, type DatabaseClock } from '../../../server/db/clock.ts'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { createDatabaseClock } from '../../../server/db/clock.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
@@ -19,27 +19,21 @@ import {
 import { failingEndpoints, healthOf } from '../../../server/webhooks/endpoints/endpoint-health.ts'
 import type { PostResult } from '../../../server/webhooks/post/post.ts'
 import { createPost } from '../../../server/webhooks/post/post.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
-import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { testDatabase } from '../../harness/postgres.ts'
+import { startReceiver } from '../../harness/receiver.ts'
 import { letArrive, outlast } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches } from '../rows.ts'
 
-let database: TestDatabase
-let clock: DatabaseClock
-let receiver: Receiver
 let accountId: string
 let endpointId: string
 let secret: string
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
-let attempts: ReturnType<typeof createAttempts>
 
-beforeAll(async () => {
-  database = await testDatabase()
-  clock = await createDatabaseClock(database.db)
-  receiver = await startReceiver()
-  attempts = createAttempts({ db: database.db, clock, sealer, post })
-})
+const database = await testDatabase()
+const clock = await createDatabaseClock(database.db)
+const receiver = await startReceiver()
+const attempts = createAttempts({ db: database.db, clock, sealer, post })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
   await setEndpoint(receiver.url)

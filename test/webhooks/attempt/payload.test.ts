@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabaseClock, type DatabaseClock } from '../../../server/db/clock.ts'
+import { afterAll, expect, test } from 'vitest'
+import { createDatabaseClock } from '../../../server/db/clock.ts'
 import type { DeliveryEvent, FeedbackEvent } from '../../../server/db/delivery-event.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { events } from '../../../server/db/schema.ts'
@@ -10,18 +10,13 @@ import { createSettle } from '../../../server/ledger/settle.ts'
 import { createReadEvent } from '../../../server/webhooks/attempt/begin.ts'
 import { payloadOf } from '../../../server/webhooks/attempt/payload.ts'
 import { newClaim } from '../../harness/claim.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 import { newEvent, storeEndpoints } from '../rows.ts'
 
-let database: TestDatabase
-let clock: DatabaseClock
-let accountId: string
-beforeAll(async () => {
-  database = await testDatabase()
-  clock = await createDatabaseClock(database.db)
-  accountId = (await createAccount(database.db, clock, 'Test')).id
-  await storeEndpoints(database, [newEvent(accountId)])
-})
+const database = await testDatabase()
+const clock = await createDatabaseClock(database.db)
+const accountId = (await createAccount(database.db, clock, 'Test')).id
+await storeEndpoints(database, [newEvent(accountId)])
 afterAll(async () => {
   clock.stop()
   await database.drop()

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import type { DeliveryEvent } from '../../../server/db/delivery-event.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { createDispatcher, type DispatcherParts } from '../../../server/webhooks/queue/dispatcher.ts'
 import { eventually } from '../../harness/eventually.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 import { letArrive, takes } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, storeDispatches } from '../rows.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 type Posting = Awaited<ReturnType<DispatcherParts['attemptFirst']>>

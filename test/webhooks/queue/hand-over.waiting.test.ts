@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { run } from '../../../server/db/statement.ts'
 import type { DispatchedEvent } from '../../../server/ledger/first-attempts-offer.ts'
 import { type HandOverPass, keepHandingOver } from '../../../server/webhooks/queue/hand-over.ts'
 import type { Group, Workflows } from '../../../server/webhooks/queue/workflows.ts'
 import { eventually } from '../../harness/eventually.ts'
-import { type TestDatabase, testDatabase } from '../../harness/postgres.ts'
+import { testDatabase } from '../../harness/postgres.ts'
 import { quietFor } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEndpoints } from '../rows.ts'
 
 // The loop over a real database. A list takes the calls to Temporal; test/e2e runs the loop with Temporal itself.
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 beforeEach(() => run(database.db, 'truncate open_dispatches'))
 afterAll(() => database.drop())
 

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import {
   type Replay,
   ReplayFilterSchema,
@@ -20,7 +20,7 @@ import type { Group, Workflows } from '../../../server/webhooks/queue/workflows.
 import { countEvents, countNewest } from '../../../server/webhooks/replays/count-events.ts'
 import { createRangeReplays } from '../../../server/webhooks/replays/range-replays.ts'
 import { replayDispatchId } from '../../../server/webhooks/replays/replay-ids.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { newEvent } from '../rows.ts'
 
@@ -28,8 +28,6 @@ import { newEvent } from '../rows.ts'
 
 const MINUTE = 60_000
 
-let world: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 const groups: Group[] = []
 const started: string[] = []
 const retried: string[] = []
@@ -46,26 +44,24 @@ const workflows: Workflows = {
 const errors: unknown[] = []
 const report = (error: unknown) => void errors.push(error)
 
-beforeAll(async () => {
-  world = await testAccount()
-  const { db, clock } = world
-  const service = createReplayService({
-    db,
-    clock,
-    workflows,
-    workflowLink: async (id) => ({ url: `http://temporal.test/${id}` }),
-    deliveryViews: () => [],
-    report,
-  })
-  dashboard = await startDashboard({
-    db,
-    clock,
-    services: [createServiceImplSpec<typeof ReplayService>(ReplayService, service)],
-  })
+const world = await testAccount()
+const { db, clock } = world
+const service = createReplayService({
+  db,
+  clock,
+  workflows,
+  workflowLink: async (id) => ({ url: `http://temporal.test/${id}` }),
+  deliveryViews: () => [],
+  report,
+})
+const dashboard = await startDashboard({
+  db,
+  clock,
+  services: [createServiceImplSpec<typeof ReplayService>(ReplayService, service)],
 })
 afterAll(async () => {
-  await dashboard?.stop()
-  await world?.drop()
+  await dashboard.stop()
+  await world.drop()
 })
 beforeEach(() => {
   temporal = async () => {}

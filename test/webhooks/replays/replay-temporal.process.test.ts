@@ -1,58 +1,50 @@
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
-import type { Workflows } from '../../../server/webhooks/queue/workflows.ts'
 import { createActivities } from '../../../workflows/activities.ts'
 import { createWorkflows } from '../../../workflows/client.ts'
 import { lazyConnection } from '../../../workflows/connection.ts'
 import { bundleWorkflows, runWorkers } from '../../../workflows/run-workers.ts'
-import { type Receiver, startReceiver } from '../../harness/receiver.ts'
-import { startTemporal, type TestTemporal } from '../../harness/temporal.ts'
+import { startReceiver } from '../../harness/receiver.ts'
+import { startTemporal } from '../../harness/temporal.ts'
 import { quietFor } from '../../harness/waits.ts'
-import { type Api, startApi } from '../../services/api.ts'
+import { startApi } from '../../services/api.ts'
 import { NO_REPLAYS } from '../../workflows/world.ts'
 
 // Replays from the call to the receiver, through the API, a real Temporal, its workers and the database.
 
 const SCHEDULE_MS = [0, 100, 60_000]
 
-let temporal: TestTemporal
-let api: Api
-let receiver: Receiver
-let workflows: Workflows
-let close: () => Promise<void>
-beforeAll(async () => {
-  ;[temporal, api, receiver] = await Promise.all([startTemporal(), startApi(), startReceiver()])
-  Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
-  const { address } = temporal
-  const connection = lazyConnection({ address, namespace: 'default', apiKey: undefined, tls: undefined })
-  const native = await NativeConnection.connect({ address })
-  workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: SCHEDULE_MS })
-  Object.assign(api.workflows, workflows)
-  const stopping = new AbortController()
-  const activities = createActivities({
-    attemptOnce: api.attemptOnce,
-    finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
-    dropExpired: async () => [],
-    replays: NO_REPLAYS,
-    verifyDue: async () => ({}),
-    onError: (error) => api.errors.push(String(error)),
-    stopping: stopping.signal,
-  })
-  const workflowBundle = await bundleWorkflows()
-  const parts = { connection: native, namespace: 'default', workflowBundle, activities, stopping: stopping.signal }
-  const working = runWorkers(parts)
-  close = async () => {
-    stopping.abort()
-    await working
-    await Promise.all([native.close(), connection.close()])
-  }
+const [temporal, api, receiver] = await Promise.all([startTemporal(), startApi(), startReceiver()])
+Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
+const { address } = temporal
+const connection = lazyConnection({ address, namespace: 'default', apiKey: undefined, tls: undefined })
+const native = await NativeConnection.connect({ address })
+const workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: SCHEDULE_MS })
+Object.assign(api.workflows, workflows)
+const stopping = new AbortController()
+const activities = createActivities({
+  attemptOnce: api.attemptOnce,
+  finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
+  dropExpired: async () => [],
+  replays: NO_REPLAYS,
+  verifyDue: async () => ({}),
+  onError: (error) => api.errors.push(String(error)),
+  stopping: stopping.signal,
 })
+const workflowBundle = await bundleWorkflows()
+const parts = { connection: native, namespace: 'default', workflowBundle, activities, stopping: stopping.signal }
+const working = runWorkers(parts)
+const close = async () => {
+  stopping.abort()
+  await working
+  await Promise.all([native.close(), connection.close()])
+}
 afterAll(async () => {
-  await close?.()
-  await receiver?.close()
-  await api?.stop()
-  await temporal?.stop()
+  await close()
+  await receiver.close()
+  await api.stop()
+  await temporal.stop()
 })
 beforeEach(async () => {
   await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })

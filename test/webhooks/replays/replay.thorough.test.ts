@@ -10,9 +10,8 @@ import { type Api, startApi } from '../../services/api.ts'
 
 // How the API accepts replays. replay-temporal.process.test.ts tests their workflows.
 
-let api: Api
+const api = await startApi()
 beforeAll(async () => {
-  api = await startApi()
   await setEndpoint()
 })
 afterAll(() => api.stop())

@@ -6,20 +6,19 @@ import { newId, publicId } from '../../../server/db/ids.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
 import { markHandedOver } from '../../../server/webhooks/queue/hand-over.ts'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { quietFor } from '../../harness/waits.ts'
 import { newEvent, openDispatches, storeDispatches, storeEndpoints } from '../rows.ts'
 
 // Attempts that do not wait for their time.
 
-let world: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 const retried: string[] = []
 let retryNow: (workflowId: string, dispatchId: string) => Promise<void>
 const person = async (accountId = world.accountId) => (await dashboard.person({ accountId })).client(ReplayService)
+const world = await testAccount()
 beforeAll(async () => {
-  world = await testAccount()
   const service = createReplayService({
     ...world,
     workflows: { startReplay: async () => {}, retryNow: (...ids) => retryNow(...ids) },
@@ -32,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await dashboard?.stop()
-  await world?.drop()
+  await world.drop()
 })
 beforeEach(() => {
   retried.length = 0
