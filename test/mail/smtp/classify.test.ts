@@ -1,25 +1,20 @@
 import { expect, test } from 'vitest'
 import { labelledReplies, NAMES, REPLIES } from '../../../bench/verdicts/labelled.ts'
-import type { BounceReason, Outcome, Phase, Reply } from '../../../mail/smtp/attempt.ts'
+import type { BounceReason, Phase, Reply } from '../../../mail/smtp/attempt.ts'
 import { classify, ruleFor } from '../../../mail/smtp/classify.ts'
 import { toReply } from '../../../mail/smtp/reply.ts'
 import { RULES, readAs } from '../../../mail/smtp/rules.ts'
 
 const MX = 'mx.example.net'
 const GOOGLE = 'gmail-smtp-in.l.google.com'
-const OUTLOOK = 'example-com.mail.protection.outlook.com'
 const HOTMAIL = 'hotmail-com.olc.protection.outlook.com'
 const YAHOO = 'mta5.am0.yahoodns.net'
 const ICLOUD = 'mx01.mail.icloud.com'
 const GODADDY = 'smtp.secureserver.net'
 const GMX = 'mx00.gmx.net'
 const WEB_DE = 'mx-ha02.web.de'
-const MAIL_RU = 'mxs.mail.ru'
 const YANDEX = 'mx.yandex.ru'
 const MIMECAST = 'eu-smtp-inbound-1.mimecast.com'
-const PROOFPOINT = 'mx0a-00000000.pphosted.com'
-const BARRACUDA = 'd1.ess.barracudanetworks.com'
-const QQ = 'mx3.qq.com'
 const NETEASE = '163mx01.mxmail.netease.com'
 
 /** The reply as the client reads it. */
@@ -27,7 +22,11 @@ function reply(line: string): Reply {
   return toReply({ code: Number(line.slice(0, 3)), lines: [line.slice(4)] })
 }
 
-const temporary: Outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true }
+const bounced = (reason: string) => ({
+  kind: 'bounced',
+  reason,
+  retryable: reason === 'temporary_failure' || reason === 'connection_timeout',
+})
 
 type Row = [line: string, reason: BounceReason, mx?: string]
 
@@ -43,28 +42,15 @@ const GREETING: Row[] = [
 ]
 
 const MAIL: Row[] = [
-  ['451 4.3.0 Mail server temporarily rejected message', 'temporary_failure', GOOGLE],
-  ['452 4.3.1 Insufficient system storage', 'temporary_failure'],
   ['421 4.7.1 Messages deferred due to excessive volume. Try again later', 'temporary_failure', ICLOUD],
   ['550 5.7.1 Sender rejected: SPF check failed', 'policy_block'],
-  ['550 5.1.8 Sender address rejected: Domain not found', 'policy_block'],
-  ['501 5.1.7 Bad sender address syntax', 'policy_block'],
-  ['552 5.3.4 Message size exceeds fixed limit', 'policy_block'],
-  ['552 Message size exceeds maximum value', 'policy_block'],
   ['550 5.1.1 sender unknown', 'policy_block'],
-  ['553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1', 'policy_block', YAHOO],
   ['550 5.1.0 192.0.2.1 is not allowed to send from <b.example> per its SPF Record. IB508', 'policy_block', GODADDY],
 ]
 
 const RCPT: Row[] = [
   // Full, by status
-  ['452 4.2.2 The email account that you tried to reach is over quota. gsmtp', 'mailbox_full', GOOGLE],
-  ['552 5.2.2 user is over quota', 'mailbox_full', ICLOUD],
-  ['450 4.2.2 user is overquota', 'mailbox_full', ICLOUD],
-  ['421 4.2.2 mailbox is over its limit, closing', 'mailbox_full'],
-  ['550 4.2.2 no space', 'mailbox_full'],
   ['552 5.1.1 5.2.2 sorry, final recipient mailbox is full (chkuser)', 'mailbox_full'],
-  ['422 4.2.2 Quota limit exceeded (Speicherplatz des Kontos ueberschritten)', 'mailbox_full'],
   // Full, by text or the bare code
   ['552 Requested mail action aborted: exceeded storage allocation Quota exceeded', 'mailbox_full', GMX],
   ['552 Mailbox for user@example.com is full', 'mailbox_full'],
@@ -72,7 +58,6 @@ const RCPT: Row[] = [
   ['452 mailbox full', 'mailbox_full'],
   ['452 4.3.1 user has exceeded their quota', 'mailbox_full'],
   ['550 Mailbox quota exceeded', 'mailbox_full'],
-  ['550 5.0.0 over quota', 'mailbox_full'],
   [
     '554 delivery error: dd Sorry, your message cannot be delivered. This account is over quota.',
     'mailbox_full',
@@ -86,40 +71,17 @@ const RCPT: Row[] = [
     'mailbox_full',
     WEB_DE,
   ],
-  ['550 User has exhausted allowed storage space.', 'mailbox_full', WEB_DE],
   // Not full
-  ['452 4.5.3 Too many recipients', 'temporary_failure'],
   ['452 Requested action not taken: insufficient system storage', 'temporary_failure'],
   ['452 4.2.1 Sender quota limit exceeded', 'temporary_failure'],
   ['550 5.4.5 Daily SMTP relay sending quota exceeded', 'policy_block', GOOGLE],
-  ['552 5.3.4 Message size exceeds fixed maximum message size', 'policy_block'],
   ['552 Message size exceeds fixed maximum message size: 5242880 bytes', 'policy_block'],
-  ['552 5.2.3 Message length exceeds administrative limit', 'policy_block'],
   ['450 mailbox full, they say', 'mailbox_full'],
   // Unknown, by status
-  ['550 5.1.1 The email account that you tried to reach does not exist. gsmtp', 'mailbox_does_not_exist', GOOGLE],
-  ['550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found', 'mailbox_does_not_exist', OUTLOOK],
-  ['553 5.1.3 Bad destination mailbox address syntax', 'mailbox_does_not_exist'],
-  ['551 5.1.6 Mailbox has moved', 'mailbox_does_not_exist'],
-  ['550 5.2.1 The email account that you tried to reach is disabled', 'mailbox_does_not_exist', GOOGLE],
-  ['550 5.1.1 User Unknown', 'mailbox_does_not_exist', PROOFPOINT],
-  ['554 Sorry, no mailbox here by that name. (#5.1.1)', 'mailbox_does_not_exist'],
   ['511 5.1.1 unknown address', 'mailbox_does_not_exist'],
-  ['550 5.7.1 No such user! 1700000000-abcdef', 'mailbox_does_not_exist', YANDEX],
   // Unknown, by text or the bare code
-  ['550 5.4.1 Recipient address rejected: Access denied.', 'mailbox_does_not_exist', OUTLOOK],
-  ['550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302)', 'mailbox_does_not_exist', HOTMAIL],
   ['550 Requested action not taken: mailbox unavailable', 'mailbox_does_not_exist', GMX],
-  [
-    '550 Message was not accepted -- invalid mailbox. Local mailbox is unavailable: user is blocked',
-    'mailbox_does_not_exist',
-    MAIL_RU,
-  ],
-  ['550 Invalid Recipient', 'mailbox_does_not_exist', MIMECAST],
-  ['550 Mailbox not found.', 'mailbox_does_not_exist', QQ],
   ['550 gone', 'policy_block'],
-  ['551 User not local; please try <user@example.org>', 'mailbox_does_not_exist'],
-  ['553 Requested action not taken: mailbox name not allowed', 'mailbox_does_not_exist'],
   ['550 4.1.1 a status of the wrong class', 'connection_timeout'],
   ['550 5.0.0 Unknown local part', 'mailbox_does_not_exist'],
   ['554 no such address here', 'mailbox_does_not_exist'],
@@ -131,119 +93,52 @@ const RCPT: Row[] = [
     '550-Mailbox unknown. Either there is no mailbox with this name or you do not have authorization to see it.',
     'mailbox_does_not_exist',
   ],
-  ['554 5.0.0 mailbox unavailable', 'mailbox_does_not_exist'],
-  [
-    '550 5.1.0 <user@example.com>: Recipient address rejected: User unknown in virtual alias table',
-    'mailbox_does_not_exist',
-  ],
   ['550 5.5.0 recipient is no longer available', 'mailbox_does_not_exist'],
   ['550 5.1.0 Adresse inconnue', 'mailbox_does_not_exist'],
-  ['550 5.0.0 Empfänger unbekannt', 'mailbox_does_not_exist'],
   ['501 Bad recipient address syntax', 'mailbox_does_not_exist'],
   // Policy
-  ['550 5.7.1 Relaying denied', 'policy_block'],
-  ['550 5.7.606 Access denied, banned sending IP [192.0.2.1]', 'policy_block', OUTLOOK],
   ['554 5.7.1 <user@example.com>: Recipient address rejected: User unknown', 'mailbox_does_not_exist'],
-  ['550 5.2.1 The user you are trying to contact is receiving mail at a rate that prevents', 'policy_block', GOOGLE],
-  ['550 5.2.1 Mailbox unavailable. Your IP address 192.0.2.1 is blacklisted using SPAMHAUS-XBL', 'policy_block'],
-  ['550 5.4.1 Recipient address rejected: Access denied.', 'policy_block'],
-  ['550 5.4.4 Unable to route', 'policy_block'],
-  ['550 5.1.2 Bad destination system', 'policy_block'],
   ['554 Transaction failed', 'policy_block'],
   ['550 5.0.0 Rejected', 'policy_block'],
-  ['550 192.0.2.1 blacklisted see http://www.spamhaus.org/query/bl?ip=192.0.2.1', 'policy_block'],
   ['550 SC-001 (BAY004-MC1F31) Unfortunately, messages from 192.0.2.1 were not sent.', 'policy_block', HOTMAIL],
   ['550 Rejected by header based manually Blocked Senders', 'policy_block', MIMECAST],
-  ['550 csi.mimecast.org Poor Reputation Sender', 'policy_block', MIMECAST],
-  ['550 Administrative prohibition - envelope blocked', 'policy_block', MIMECAST],
-  ['550 Mailbox unavailable or access denied', 'policy_block', QQ],
-  ['550 Connection frequency limited.', 'policy_block', QQ],
-  ['550 Domain may not exist or DNS check failed', 'policy_block', QQ],
-  ['550 Sender verify failed', 'policy_block'],
-  ['550 relay not permitted', 'policy_block'],
   ["553 sorry, that domain isn't allowed to be relayed thru this MTA", 'policy_block'],
   ['550 Too many invalid recipients', 'policy_block'],
-  ['550 192.0.2.1 is listed at bl.example.org', 'policy_block'],
-  ['550 Client host rejected', 'policy_block'],
   ['550 Access refused', 'policy_block'],
   ['550 invalid sender address', 'policy_block'],
-  ['553 Mail from 192.0.2.1 not welcome', 'policy_block'],
-  ['550 spam is not wanted here', 'policy_block'],
   ['551 virus sender', 'policy_block'],
-  ['554 5.7.0 Blocked - see https://ipcheck.proofpoint.com/?ip=192.0.2.1', 'policy_block', PROOFPOINT],
   // Temporary
-  ['450 4.1.1 Recipient address rejected: unverified address', 'temporary_failure'],
-  ['450 4.2.0 <user@example.com>: Recipient address rejected: Greylisted', 'temporary_failure'],
-  ['451 4.7.1 Greylisting in action, please come back later', 'temporary_failure'],
   ['450 4.2.1 The user you are trying to contact is receiving mail too quickly.', 'temporary_failure', GOOGLE],
-  [
-    '451 4.7.650 The mail server has been temporarily rate limited due to IP reputation. (S775)',
-    'temporary_failure',
-    HOTMAIL,
-  ],
-  ['421 4.7.0 Try again later, closing connection.', 'temporary_failure', GOOGLE],
   ['450 5.1.1 a status of the wrong class', 'temporary_failure'],
   ['450 no such user', 'temporary_failure'],
 ]
 
 const DATA_AND_DOT: Row[] = [
   ['552 5.2.2 This message is larger than the current system limit or the mailbox is full.', 'mailbox_full'],
-  ['452 4.2.2 Over quota', 'mailbox_full'],
   ['552 Requested mail action aborted', 'mailbox_full'],
   ['554 delivery error: dd Sorry, mailbox is full', 'mailbox_full', YAHOO],
   ['550 5.1.1 User unknown', 'mailbox_does_not_exist'],
   ['550 5.1.2 no such host', 'policy_block'],
   ['550 5.1.0 Address rejected', 'mailbox_does_not_exist'],
   ['554 5.2.1 Inactive user', 'mailbox_does_not_exist'],
-  [
-    "554 delivery error: dd This user doesn't have a yahoo.com account (user@yahoo.com)",
-    'mailbox_does_not_exist',
-    YAHOO,
-  ],
-  ['554 delivery error: dd This account has been disabled or discontinued [#102].', 'mailbox_does_not_exist', YAHOO],
   ['550 Requested action not taken: mailbox unavailable', 'mailbox_does_not_exist'],
-  ['550 5.7.1 Our system has detected that this message is likely unsolicited mail.', 'spam_blocked', GOOGLE],
-  [
-    '552 5.7.0 This message was blocked because its content presents a potential security issue.',
-    'spam_blocked',
-    GOOGLE,
-  ],
-  ['554 5.7.1 [1] Message rejected under suspicion of SPAM; https://ya.cc/1IrBc', 'spam_blocked', YANDEX],
   ['571 5.7.1 message classified as spam (Nachricht als Spam eingestuft)', 'spam_blocked'],
-  ['550 spam message rejected. Please visit http://help.mail.ru/notspam-support/', 'spam_blocked', MAIL_RU],
   [
     '552 5.2.0 This message has been rejected due to content judged to be spam by the internet community IB212',
     'spam_blocked',
     GODADDY,
   ],
-  ['552 Virus infected message rejected. IB705', 'spam_blocked', GODADDY],
-  ['554 Email rejected due to security policies - MCSpamSignature.x.1', 'spam_blocked', MIMECAST],
-  ['550 Mail content denied.', 'spam_blocked', QQ],
-  ['554 DT:SPM 163 mx1,AAAAA,please see http://mail.163.com/help/help_spam_16.htm', 'spam_blocked', NETEASE],
   ['554 DT:SPM 163 mx1', 'spam_blocked', NETEASE],
-  ['554 Message not allowed - [PH01] Email not accepted for policy reasons.', 'spam_blocked', YAHOO],
   ['554 5.7.1 Service unavailable; Sender address [a@b.example] blocked using dbl.spamhaus.org', 'policy_block'],
-  ['554 5.6.0 banned attachment', 'spam_blocked'],
-  [
-    '550 5.7.26 Unauthenticated email is not accepted due to the DMARC policy. To protect users from spam',
-    'policy_block',
-    GOOGLE,
-  ],
-  ['550 5.7.1 Message rejected due to local policy', 'policy_block', ICLOUD],
-  ['554 5.7.9 Message not accepted for policy reasons.', 'policy_block', YAHOO],
   ['554 5.7.1 Client host [192.0.2.1] blocked using zen.spamhaus.org', 'policy_block'],
   ['550 5.7.1 User unknown', 'mailbox_does_not_exist'],
-  ['550 permanent failure for one or more recipients (user@example.com:blocked)', 'policy_block', BARRACUDA],
-  ['552 5.3.4 Message too big for system', 'policy_block'],
   ['552 Error: message too large', 'policy_block'],
   ['552 Message exceeds local size limit', 'policy_block'],
-  ['550 Mail is rejected by recipients', 'policy_block', QQ],
   ['554 rejected because of the DKIM signature', 'policy_block'],
   ['554 Too many connections', 'temporary_failure'],
   ['554 Transaction failed', 'policy_block'],
   ['550 no', 'policy_block'],
   ['553 no', 'policy_block'],
-  ['451 4.3.0 Temporary failure', 'temporary_failure'],
   ['452 Requested action not taken: insufficient system storage', 'temporary_failure'],
   ['451 DT:SPM ,please try again', 'temporary_failure', NETEASE],
   ['421 4.4.2 Timeout - closing connection.', 'temporary_failure'],
@@ -261,11 +156,7 @@ const CASES: [Phase, ...Row][] = [
 ]
 
 test.each(CASES)('in reply to %s, "%s" is %s', (phase, line, reason, mx = MX) => {
-  expect(classify({ phase, reply: reply(line), mx }).outcome).toEqual({
-    kind: 'bounced',
-    reason,
-    retryable: reason === 'temporary_failure' || reason === 'connection_timeout',
-  })
+  expect(classify({ phase, reply: reply(line), mx }).outcome).toEqual(bounced(reason))
 })
 
 const LABELLED = REPLIES.flatMap(labelledReplies)
@@ -275,7 +166,7 @@ test.each(LABELLED.map((labelled) => [labelled.line || 'nothing', labelled] as c
   (_, labelled) => {
     const { phase, reply, mx, subject, reason, kind } = labelled
     const { outcome, reading } = classify({ phase, reply, mx, names: NAMES })
-    expect(outcome).toMatchObject({ kind: 'bounced', reason })
+    expect(outcome).toEqual(bounced(reason))
     expect({ subject: reading!.subject, kind: reading!.kind ?? '-' }).toEqual({ subject, kind })
   },
 )
@@ -303,7 +194,7 @@ test('a positive reply means delivered to the dot, and to no other command', () 
   for (const code of [250, 251, 200, 299]) {
     expect(classify({ phase: 'dot', reply: { code, text: 'OK' }, mx: MX }).outcome).toEqual({ kind: 'delivered' })
     for (const phase of ['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)
-      expect(classify({ phase, reply: { code, text: 'OK' }, mx: MX }).outcome).toEqual(temporary)
+      expect(classify({ phase, reply: { code, text: 'OK' }, mx: MX }).outcome).toEqual(bounced('temporary_failure'))
   }
 })
 
