@@ -86,8 +86,9 @@ test('a late bounce is feedback and an event with its evidence, an incident and 
   }
   expect(await account.db.select().from(events)).toMatchObject([{ ...said, ...event, sandbox: false }])
   expect(await account.db.select().from(refusals)).toMatchObject([{ email: 'ann@example.net', kind: 'unknown' }])
+  const bounced = { email: 'ann@example.net', reason: 'bounce', messageId: path.messageId }
   expect(await account.db.select().from(suppressions)).toMatchObject([
-    { email: 'ann@example.net', reason: 'bounce', expiresAt: null, evidence: expect.objectContaining(evidence) },
+    { ...bounced, tenantId: 'shop-1', expiresAt: null, evidence: expect.objectContaining(evidence) },
   ])
 })
 
@@ -103,7 +104,8 @@ test.each([
   [['ann@example.net'], null],
   [['ann@example.net', 'bob@example.net'], 30],
 ])('a complaint about a message to %j suppresses for %j days', async (to, days) => {
-  expect(await keep(await delivered(to), complaint('ann@example.net'))).toBe('kept')
+  const path = await delivered(to)
+  for (const kept of ['kept', 'known']) expect(await keep(path, complaint('ann@example.net'))).toBe(kept)
   expect(await stored()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse', isMember: false }])
   const [entry] = await account.db.select().from(suppressions)
   expect(entry).toMatchObject({ email: 'ann@example.net', reason: 'complaint' })

@@ -2,20 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
-import { newId } from '../../server/db/ids.ts'
 import {
   breakers,
   feedback as feedbackRows,
   hourlyStats,
   messages,
-  openStats,
   refusals,
   suppressions,
 } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { simulatedId } from '../../server/reputation/simulated.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { script } from '../sending/world.ts'
 import * as bounces from './bounces.ts'
@@ -74,47 +71,6 @@ test('a late bounce is stored beside its message, suppresses the address and cou
   expect(world.received).toEqual([{ messageId: id, report: 'bounce', kept: 'kept' }])
 })
 
-test('a complaint suppresses at once, and is no bounce', async () => {
-  const { id, returnPath } = await world.sendMessage()
-  expect(await world.bounce(returnPath, complaint(), 'staff@hotmail.example')).toBe(TAKEN)
-  expect(await feedback()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse' }])
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'complaint', messageId: id, stays: true }])
-  expect(await counts()).toEqual([{ tenantId: '', domain: 'example.test', complaints: 1, lateBounces: 0 }])
-})
-
-test('a complaint and a late bounce count for the provider, the recipient domain and the tag of the message', async () => {
-  const { returnPath } = await world.sendMessage({ tag: 'welcome', tenantId: 'shop-1' })
-  await world.bounce(returnPath, complaint())
-  await world.bounce(returnPath, bounces.POSTFIX)
-  const { provider, recipientDomain, tag, tenantId, status } = openStats
-  const rows = await world.db.select({ provider, recipientDomain, tag, tenantId, status }).from(openStats)
-  const of = { provider: 'example.net', recipientDomain: 'example.net', tag: 'welcome', tenantId: 'shop-1' }
-  expect(rows).toEqual(['delivered', 'complaint', 'late_bounce'].map((status) => ({ ...of, status })))
-})
-
-test('what a report says of its recipient goes before what it says of other addresses', async () => {
-  const { returnPath } = await world.sendMessage()
-  const of = (email: string, status: string, reply: string) =>
-    `Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: ${status}\nDiagnostic-Code: smtp; ${reply}`
-  const fields = [
-    of('team@example.org', '5.1.1', '550 5.1.1 User unknown'),
-    of('ann@example.net', '5.2.2', '552 5.2.2 Mailbox full'),
-  ]
-  expect(await world.bounce(returnPath, dsn({ fields }))).toBe(TAKEN)
-  expect(await feedback()).toMatchObject([{ recipient: 'ann@example.net', reason: 'mailbox_full' }])
-  expect(await entries()).toEqual([])
-})
-
-test('a report that comes twice, or from two servers, is stored once', async () => {
-  const { returnPath } = await world.sendMessage()
-  for (const mail of [bounces.POSTFIX, bounces.POSTFIX, bounces.SENDMAIL, complaint(), complaint()]) {
-    expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
-  }
-  expect((await feedback()).map(({ kind }) => kind)).toEqual(['complaint', 'late_bounce'])
-  expect(await counts()).toMatchObject([{ complaints: 1, lateBounces: 1 }])
-  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
-})
-
 test('two reports at the same moment are stored once too', async () => {
   const { id } = await world.sendMessage()
   const to = `${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`
@@ -122,16 +78,6 @@ test('two reports at the same moment are stored once too', async () => {
   expect(new Set(replies)).toEqual(new Set([TAKEN]))
   expect(await feedback()).toHaveLength(1)
   expect(await counts()).toMatchObject([{ lateBounces: 1 }])
-})
-
-test('the feedback to a send with a tenant belongs to the tenant', async () => {
-  const { returnPath } = await world.sendMessage({ tenantId: 'shop-1' })
-  await world.bounce(returnPath, bounces.POSTFIX)
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenantId: 'shop-1' }])
-  expect(await counts()).toEqual([
-    { tenantId: '', domain: 'example.test', complaints: 0, lateBounces: 1 },
-    { tenantId: 'shop-1', domain: 'example.test', complaints: 0, lateBounces: 1 },
-  ])
 })
 
 /** Days pass for the refusals that are stored, and not for what was delivered. */
@@ -185,23 +131,6 @@ test.each([
   expect(await counts()).toEqual([])
 })
 
-test('among several recipients the report is about the one it names, in any case; a stranger is ignored', async () => {
-  const { returnPath } = await world.sendMessage({ to: ['Ann@example.net', 'bob@example.net'] })
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'BOB@Example.NET'))
-  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 user unknown', 'cy@example.net'))
-  await world.bounce(returnPath, arf({ fields: 'Original-Rcpt-To: redacted\n' }))
-  expect(await feedback()).toMatchObject([{ recipient: 'bob@example.net' }])
-  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'no_recipient'])
-  await world.bounce(returnPath, complaint())
-  expect(await feedback()).toMatchObject([
-    { recipient: 'Ann@example.net', kind: 'complaint' },
-    { recipient: 'bob@example.net' },
-  ])
-  // The report may be one recipient's about the other: a bounce counts as doubtful, and a complaint not for good.
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'complaint', stays: false }])
-  expect(await world.db.select({ kind: refusals.kind }).from(refusals)).toEqual([{ kind: 'refused' }])
-})
-
 test.each([
   ['bob@elsewhere.example', 'a member of the alias that we sent to', []],
   ['ann@gmail.com', 'where the alias leads', []],
@@ -226,31 +155,6 @@ test('feedback about a recipient whose server had refused is ignored; about one 
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'kept'])
 })
 
-test('feedback to dry runs is ignored; that to the simulator is an event, counts apart and suppresses nothing', async () => {
-  const dry = await world.sendMessage({}, true)
-  const simulated = await world.sendMessage({ to: ['complaint@simulator.test'] })
-  for (const { id } of [dry, simulated]) {
-    const to = `${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`
-    expect(await world.bounce(to, bounces.POSTFIX)).toBe(TAKEN)
-    expect(await world.bounce(to, complaint())).toBe(TAKEN)
-  }
-  expect(world.received.map(({ kept }) => kept)).toEqual(['no_recipient', 'no_recipient', 'kept', 'kept'])
-  expect(await feedback()).toMatchObject([{ kind: 'complaint' }, { kind: 'late_bounce' }])
-  expect(await counts()).toEqual([])
-  expect(await counts(simulatedId(world.account.id))).toMatchObject([{ complaints: 1, lateBounces: 1 }])
-  expect(await entries()).toEqual([])
-})
-
-test('a report about a message that is unknown or over 90 days old is accepted and ignored', async () => {
-  const now = world.clock.now()
-  for (const id of [newId(now), newId(now - 91 * 86_400_000)]) {
-    expect(
-      await world.bounce(`${makeReturnPath(world.returnPathKeys[0], id, 0)}@rp.example.test`, bounces.POSTFIX),
-    ).toBe(TAKEN)
-  }
-  expect(world.received.map(({ kept }) => kept)).toEqual(['unknown', 'unknown'])
-})
-
 test('the sender of a bounce that is faster than the outcome is told to try again', async () => {
   const isToldToWait = Promise.withResolvers<void>()
   script(world, { dot: { after: isToldToWait.promise, act: '250 queued' } })
@@ -269,31 +173,6 @@ test('mail that is no report is accepted and ignored', async () => {
   expect(await world.bounce(returnPath, bounces.OUT_OF_OFFICE, 'ann@example.net')).toBe(TAKEN)
   expect(await world.bounce(returnPath, '')).toBe(TAKEN)
   expect(world.received.map(({ report }) => report)).toEqual(['none', 'none'])
-})
-
-test('complaints may come to one address when they quote a return path of ours', async () => {
-  const { id, returnPath } = await world.sendMessage()
-  const quoting = (path: string) =>
-    arf({ fields: 'Original-Rcpt-To: ann@example.net\n', original: `Return-Path: <${path}>\nFrom: a@b\n` })
-  expect(await world.bounce('fbl@rp.example.test', quoting(returnPath), 'complaints@yahoo.example')).toBe(TAKEN)
-  expect(await feedback()).toMatchObject([{ messageId: id, kind: 'complaint' }])
-})
-
-test('at that address mail with a forged token, without a token, or with a bounce is ignored', async () => {
-  const { returnPath } = await world.sendMessage()
-  const forged = returnPath.replace(/[0-9a-v]{16}@/, '0000000000000000@')
-  for (const mail of [
-    arf({ original: `Return-Path: <${forged}>\n` }),
-    arf({ original: 'From: a@b\n' }),
-    dsn({
-      fields: ['Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1'],
-      original: `Return-Path: <${returnPath}>\n`,
-    }),
-    'garbage',
-  ]) {
-    expect(await world.bounce('FBL@bounces.example.test', mail)).toBe(TAKEN)
-  }
-  expect(await feedback()).toEqual([])
 })
 
 test('the id of a message is not enough: without its MAC no report is accepted', async () => {
