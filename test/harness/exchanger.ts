@@ -6,6 +6,8 @@ import type { Script, Verb } from './smtp-script.ts'
 export interface Exchanger extends Conversations {
   port: number
   host: string
+  /** Forgets its script and what it received. */
+  reset(): void
   close(): Promise<void>
 }
 
@@ -18,7 +20,7 @@ export async function startExchanger(
   const { port = 0, ...tls } = options
   const sockets = new Set<Socket>()
   const times = new Map<Verb, number>()
-  const exchanger: Exchanger = { port: 0, host, script, delayMs: 0, sessions: [], messages: [], close }
+  const exchanger: Exchanger = { port: 0, host, script, delayMs: 0, sessions: [], messages: [], reset, close }
 
   const server: Server = createServer((socket) => {
     sockets.add(socket)
@@ -29,6 +31,11 @@ export async function startExchanger(
   const address = server.address()
   exchanger.port = typeof address === 'object' && address ? address.port : 0
 
+  function reset(): void {
+    exchanger.script = {}
+    exchanger.messages.length = 0
+    exchanger.sessions.length = 0
+  }
   async function close(): Promise<void> {
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => server.close(resolve))

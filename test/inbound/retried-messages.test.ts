@@ -16,8 +16,7 @@ afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')
   world.received.length = 0
-  world.exchanger.messages.length = 0
-  world.exchanger.script = {}
+  world.exchanger.reset()
 })
 
 const failure = (email: string) =>

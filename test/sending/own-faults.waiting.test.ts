@@ -11,10 +11,7 @@ import { message, script, startSendingWorld } from './world.ts'
 
 const world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
 afterAll(() => world.stop())
-beforeEach(() => {
-  world.exchanger.messages.length = 0
-  world.exchanger.sessions.length = 0
-})
+beforeEach(() => world.exchanger.reset())
 
 const options = () => ({ accountId: world.account.id, sandbox: false, signal: new AbortController().signal })
 const rows = async () => ({

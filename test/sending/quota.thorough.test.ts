@@ -1,14 +1,13 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
-import { connect } from '../../server/db/connect.ts'
 import { idempotencyKeys, monthlyEmails, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
 import { newClaim } from '../harness/claim.ts'
-import { addCrashedSends, optionsIn, resultOf, resultsOfMany, retryAfterOf, todayIn, untilLocked } from './volume.ts'
-import { message, script, startSendingWorld } from './world.ts'
+import { optionsIn, resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volume.ts'
+import { message, startSendingWorld } from './world.ts'
 
 const QUOTA = 3_000
 /** Without a warm-up, so that the quota alone decides. */
@@ -48,27 +47,6 @@ test('quota: it is that of the tier, from the first day of the UTC month to its 
   expect(monthQuota('pro', LIMITS, 0)).toBeUndefined()
 })
 
-test('quota: the limit is exact with 1,000 sends over two nodes, 100 at a time', async () => {
-  await used(QUOTA - 10)
-  const other = connect(world.database.url)
-  const nodes = [sender(), sender({ db: other, monthlyVolume: createMonthlyVolume(other) })]
-  const words = await resultsOfMany((i) => nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options()))
-  await other.$client.end()
-  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
-  expect(words.filter((word) => word !== 'delivered')).toEqual(Array(990).fill('rate_limit_exceeded'))
-  expect(await sentThisMonth()).toBe(QUOTA)
-})
-
-test('quota: the claim alone is exact, whatever the check before it read', async () => {
-  await used(QUOTA - 10)
-  const blind = sender({ monthlyVolume: async () => 0 })
-  const words = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => resultOf(blind(message({ to: [`bob${i}@example.net`] }), options()))),
-  )
-  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
-  expect(await sentThisMonth()).toBe(QUOTA)
-})
-
 test('quota: a message that would exceed it is 429 as a whole, and says how many and when the month ends', async () => {
   await used(QUOTA - 1)
   const sentAtMs = world.clock.now()
@@ -90,15 +68,17 @@ test('quota: an account without one sends, and nothing is counted', async () => 
   expect(await world.db.$count(monthlyEmails)).toBe(0)
 })
 
-test('quota: sends that never reach SMTP, dry runs and the simulator do not count', async () => {
-  const send = sender()
-  await send(message({ to: ['a@gone.org'] }), options())
-  await send(message(), options({ sandbox: true }))
-  await send(message({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] }), options())
-  expect(await sentThisMonth()).toBe(0)
-  await used(QUOTA)
-  expect(await resultOf(send(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
-  expect(await resultOf(send(message(), options({ sandbox: true })))).toBe('rate_limit_exceeded')
+testLimit('quota', {
+  world,
+  most: QUOTA,
+  parts: { limits: LIMITS },
+  elsewhere: (db) => ({ monthlyVolume: createMonthlyVolume(db) }),
+  blind: { monthlyVolume: async () => 0 },
+  used,
+  sent: sentThisMonth,
+  claiming: (copies) => ({ quota: { month: month(), monthlyLimit: 500, copies } }),
+  over: 'over_quota',
+  crashed: () => ({ quotaMonth: month(), quotaEmails: 7 }),
 })
 
 interface Share {
@@ -136,29 +116,6 @@ test('quota: a claim without a row of the month fails, and one that is claimed w
   await sweep(world.db)
 })
 
-test('quota: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {
-  await used(494)
-  expect(await claimAll([{ emails: 1 }, { emails: 6 }, { emails: 1 }])).toEqual(['claimed', 'over_quota', 'claimed'])
-  expect(await sentThisMonth()).toBe(496)
-  await sweep(world.db)
-})
-
-test('quota: a message that loses its key to another takes no place from those that are claimed with it', async () => {
-  await used(496)
-  expect(await claimAll([{ emails: 1, key: 'taken' }])).toEqual(['claimed'])
-  const shares = [{ emails: 1 }, { emails: 1, key: 'taken' }, { emails: 1, key: 'twice' }, { emails: 1, key: 'twice' }]
-  expect(await claimAll([...shares, { emails: 1 }])).toEqual([
-    'claimed',
-    'key_taken',
-    'claimed',
-    'key_taken',
-    'claimed',
-  ])
-  expect(await claimAll([{ emails: 1 }])).toEqual(['over_quota'])
-  expect(await sentThisMonth()).toBe(500)
-  await sweep(world.db)
-})
-
 test('quota: beside a warm-up each limit holds, and a message that one of them refuses takes nothing of the other', async () => {
   await used(490)
   const row = { accountId: world.account.id, domain: 'example.test', day: todayIn(world) }
@@ -178,28 +135,6 @@ test('quota: beside a warm-up each limit holds, and a message that one of them r
   await sweep(world.db)
   expect(await sentThisMonth()).toBe(490)
   expect(await world.db.select().from(warmUps)).toMatchObject([{ emails: 0 }])
-})
-
-test('quota: only the commit that deletes a claim returns its emails', async () => {
-  const goesOn = Promise.withResolvers<void>()
-  script(world, { data: { after: goesOn.promise, act: '354 go ahead' } })
-  const leaving = new AbortController()
-  const send = sender()
-  const [left, stayed] = [send(message(), { ...options(), signal: leaving.signal }), send(message(), options())]
-  await expect.poll(sentThisMonth, { interval: 10 }).toBe(2)
-  leaving.abort(new Error('left'))
-  expect(await resultOf(left)).toBe('transient_failure')
-  expect(await sentThisMonth()).toBe(1)
-  goesOn.resolve()
-  expect(await resultOf(stayed)).toBe('delivered')
-  expect(await sentThisMonth()).toBe(1)
-})
-
-test('quota: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
-  await used(100)
-  await addCrashedSends(world, { quotaMonth: month(), quotaEmails: 7 })
-  expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
-  expect(await sentThisMonth()).toBe(86)
 })
 
 test('quota: a claim and a return lock the quota after the warm-up and before any key', async () => {

@@ -28,10 +28,7 @@ export async function startFrontWorld(more: Partial<FrontParts> = {}, limits?: O
     for (const one of fronts) await one.close({ timeoutMs: 1_000 })
     await api.stop()
   })
-  beforeEach(() => {
-    api.world.exchanger.script = {}
-    api.world.exchanger.messages.length = 0
-  })
+  beforeEach(() => api.world.exchanger.reset())
 
   /** A client that has given the live key. */
   const loggedIn = async (key = api.keys.live, port = front.port) => {

@@ -8,7 +8,7 @@ import { startApi } from '../api.ts'
 
 const api = await startApi()
 afterAll(() => api.stop())
-beforeEach(() => void api.world.exchanger.messages.splice(0))
+beforeEach(() => api.world.exchanger.reset())
 
 const INVITE = (method: string) =>
   [

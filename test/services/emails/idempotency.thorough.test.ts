@@ -9,10 +9,7 @@ import { startApi } from '../api.ts'
 
 const api = await startApi()
 afterAll(() => api.stop())
-beforeEach(() => {
-  api.world.exchanger.script = {}
-  api.world.exchanger.messages.length = 0
-})
+beforeEach(() => api.world.exchanger.reset())
 
 const TO = 'ann@example.net'
 const send = (key: string, change: object = {}, headers: Record<string, string> = {}, apiKey?: string) =>

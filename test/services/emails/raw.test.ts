@@ -10,10 +10,7 @@ import { startApi } from '../api.ts'
 
 const api = await startApi()
 afterAll(() => api.stop())
-beforeEach(() => {
-  api.world.exchanger.script = {}
-  api.world.exchanger.messages.length = 0
-})
+beforeEach(() => api.world.exchanger.reset())
 
 const sendRaw = (raw: Buffer, more: object = {}) =>
   api.call('POST', '/api/v1/emails/send', { body: { to: 'ann@example.net', raw: raw.toString('base64'), ...more } })

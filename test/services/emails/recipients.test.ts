@@ -14,8 +14,7 @@ import { startApi } from '../api.ts'
 const api = await startApi()
 afterAll(() => api.stop())
 beforeEach(async () => {
-  api.world.exchanger.script = {}
-  api.world.exchanger.messages.length = 0
+  api.world.exchanger.reset()
   await run(api.world.db, 'truncate suppressions, refusals')
 })
 

@@ -26,10 +26,7 @@ import { startApi } from '../api.ts'
 
 const api = await startApi()
 afterAll(() => api.stop())
-beforeEach(() => {
-  api.world.exchanger.script = {}
-  api.world.exchanger.messages.length = 0
-})
+beforeEach(() => api.world.exchanger.reset())
 
 const PATH = '/api/v1/emails/batch'
 const item = (change: object = {}) => ({
