@@ -21,8 +21,7 @@ afterEach(() => world.inbox.delete(world.inbox.messages().map(({ id }) => id)))
 
 async function send(accountId: string, change: Parameters<typeof message>[0] = {}, storeContent = false) {
   const email = message({ to: ['delivered@simulator.test'], ...change })
-  const signal = new AbortController().signal
-  return world.sendAlone({ storeContent })(email, { accountId, sandbox: false, signal })
+  return world.sendAlone({ storeContent })(email, world.options({ accountId }))
 }
 
 const messages = () => createInboxMessages({ db: world.db, inbox: world.inbox })

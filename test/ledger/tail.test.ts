@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { asc, eq, sql } from '../../server/db/drizzle.ts'
+import { asc, sql } from '../../server/db/drizzle.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
 import { hourlyStats, refusals, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
-import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
 import { removeSuppression } from '../../server/reputation/suppression-list.ts'
 import { undoStep } from '../../server/reputation/undo-import.ts'
@@ -17,6 +16,7 @@ import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
+import { countsIn } from '../sending/statistics.ts'
 import { message, script, startSendingWorld } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
@@ -29,20 +29,9 @@ beforeEach(async () => {
   await run(world.db, 'truncate hourly_stats, suppressions, refusals')
 })
 
-const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
-  world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })
+const { send } = world
 
-async function counts(ofTenant = '') {
-  await world.db.update(hourlyStats).set({ hour: sql`${hourlyStats.hour} - interval '2 hours'` })
-  await mergeStatistics(world.db)
-  const rows = await world.db.select().from(hourlyStats).where(eq(hourlyStats.tenantId, ofTenant))
-  expect(rows).toHaveLength(1)
-  const { accountId, tenantId, hour, domain, shard, ...columns } = rows[0]!
-  const counted = Object.entries<number>(columns)
-  const named = counted.filter(([name, count]) => count > 0 && !name.startsWith('latency'))
-  const latencies = counted.reduce((sum, [name, n]) => sum + (name.startsWith('latency') ? n : 0), 0)
-  return { domain, ...Object.fromEntries(named), latencies }
-}
+const counts = (ofTenant?: string) => countsIn(world, ofTenant)
 
 test("statistics count every email by status or reason in its domain's hour, and rejected ones without a latency", async () => {
   await send()
@@ -91,7 +80,7 @@ test('an email in doubt counts as bounced with connection_timeout, and as in dou
 })
 
 test('dry runs count in no statistic', async () => {
-  await send({}, true)
+  await send({}, { sandbox: true })
   expect(await world.db.$count(hourlyStats)).toBe(0)
 })
 

@@ -8,7 +8,7 @@ import { run } from '../../server/db/statement.ts'
 import { keepBadHours } from '../../server/reputation/bad-hours.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { addUpOpen } from '../../server/reputation/open-statistics.ts'
-import { message, script, startSendingWorld } from '../sending/world.ts'
+import { script, startSendingWorld } from '../sending/world.ts'
 
 // A provider that refuses addresses as unknown that took mail before is having a bad hour.
 
@@ -23,12 +23,7 @@ beforeEach(async () => {
   )
 })
 
-const send = (to: string[]) =>
-  world.sendAlone()(message({ to }), {
-    accountId: world.account.id,
-    sandbox: false,
-    signal: new AbortController().signal,
-  })
+const send = (to: string[]) => world.send({ to })
 const look = () => keepBadHours(world.db, DEFAULT_LIMITS.breaker)
 const addresses = (count: number) => Array.from({ length: count }, () => `${randomUUID()}@example.net`)
 const refuse = async (to: string[], rcpt = '550 5.1.1 no such user') => {

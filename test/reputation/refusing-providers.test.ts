@@ -5,7 +5,7 @@ import { providerMinutes, refusingProviders } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { addUpOpen } from '../../server/reputation/open-statistics.ts'
 import { findRefusingProviders, readRefusingProviders } from '../../server/reputation/refusing-providers.ts'
-import { message, script, startSendingWorld } from '../sending/world.ts'
+import { script, startSendingWorld } from '../sending/world.ts'
 
 // A provider refuses an account when it blocked half or more of at least 20 emails within an hour by policy.
 
@@ -23,14 +23,9 @@ const refusingNames = async (of?: string) => (await refusing(of)).map(({ provide
 
 async function block(emails: number, rcpt: string) {
   script(world, { rcpt })
-  const { account } = world
   for (let sent = 0; sent < emails; sent += 10) {
     const to = Array.from({ length: Math.min(10, emails - sent) }, () => `${randomUUID()}@example.net`)
-    await world.sendAlone()(message({ to }), {
-      accountId: account.id,
-      sandbox: false,
-      signal: new AbortController().signal,
-    })
+    await world.send({ to })
     await run(world.db, 'truncate breakers, hourly_stats')
   }
   script(world, {})

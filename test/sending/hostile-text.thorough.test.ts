@@ -21,8 +21,7 @@ beforeEach(() => run(world.db, 'truncate suppressions, refusals'))
 type Change = Parameters<typeof message>[0]
 
 async function send(change: Change, engine: Engine = world.engine, sandbox = false) {
-  const options = { accountId: world.account.id, sandbox, signal: new AbortController().signal }
-  const response = await world.sendAlone({ engine })(message(change), options)
+  const response = await world.sendAlone({ engine })(message(change), world.options({ sandbox }))
   return { response, stored: await storedOutcomes(world.db, parsePublicId('msg', response.messageId)!) }
 }
 

@@ -13,7 +13,7 @@ const world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx
 afterAll(() => world.stop())
 beforeEach(() => world.exchanger.reset())
 
-const options = () => ({ accountId: world.account.id, sandbox: false, signal: new AbortController().signal })
+const { options } = world
 const rows = async () => ({
   open: [await world.db.$count(openMessages), await world.db.$count(openRecipients)],
   history: [await world.db.$count(messages), await world.db.$count(events)],

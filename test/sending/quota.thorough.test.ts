@@ -6,7 +6,7 @@ import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
 import { newClaim } from '../harness/claim.ts'
-import { optionsIn, resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volume.ts'
+import { resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volume.ts'
 import { message, startSendingWorld } from './world.ts'
 
 const QUOTA = 3_000
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await world.db.delete(warmUps)
 })
 
-const options = (more: { sandbox?: boolean } = {}) => optionsIn(world, more)
+const { options } = world
 const month = () => monthOf(world.clock.now()).month
 const sentThisMonth = async () => (await world.db.select().from(monthlyEmails))[0]?.emails ?? 0
 async function used(emails: number): Promise<void> {

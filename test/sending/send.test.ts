@@ -29,14 +29,7 @@ beforeEach(async () => {
   world.exchanger.reset()
 })
 
-const options = (more: { sandbox?: boolean; signal?: AbortSignal } = {}) => ({
-  accountId: world.account.id,
-  sandbox: false,
-  signal: new AbortController().signal,
-  ...more,
-})
-const send = (change: Parameters<typeof message>[0] = {}, more = {}) =>
-  world.sendAlone()(message(change), options(more))
+const { options, send } = world
 
 async function stored(messageId: string) {
   const id = parsePublicId('msg', messageId)!

@@ -25,9 +25,11 @@ type EngineOptions = Parameters<World['engineWith']>[0]
 
 async function send(from: string, to: string, engineOptions: EngineOptions = {}, sandbox = false) {
   const engine = world.engineWith(engineOptions)
-  const options = { accountId: world.account.id, sandbox, signal: new AbortController().signal }
   try {
-    return await world.sendAlone({ engine, hasStaticRoute: () => true })(message({ from, to: [to] }), options)
+    return await world.sendAlone({ engine, hasStaticRoute: () => true })(
+      message({ from, to: [to] }),
+      world.options({ sandbox }),
+    )
   } finally {
     engine.close()
   }

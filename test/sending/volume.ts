@@ -15,12 +15,6 @@ import { message, script, type World } from './world.ts'
 
 // What the tests of the two limits of volume share: the warm-up of a domain and the quota of an account.
 
-export const optionsIn = ({ account }: World, { sandbox = false } = {}) => ({
-  accountId: account.id,
-  sandbox,
-  signal: new AbortController().signal,
-})
-
 /** The UTC day of the database's clock. */
 export const todayIn = ({ clock }: World) => new Date(clock.now()).toISOString().slice(0, 10)
 
@@ -102,7 +96,7 @@ export function testLimit(
   name: string,
   { world, most, parts, elsewhere, blind, used, sent, claiming, over, crashed }: Limit,
 ): void {
-  const options = (more: { sandbox?: boolean } = {}) => optionsIn(world, more)
+  const { options } = world
   const claimOf = (emails: number, i: number, key?: string) =>
     newClaim({
       accountId: world.account.id,

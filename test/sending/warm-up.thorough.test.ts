@@ -6,7 +6,7 @@ import { idempotencyKeys, openMessages, warmUps } from '../../server/db/schema.t
 import { reasonOf } from '../../server/errors.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createDailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
-import { optionsIn, resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volume.ts'
+import { resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volume.ts'
 import { message, startSendingWorld } from './world.ts'
 
 const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
@@ -15,7 +15,7 @@ beforeEach(async () => {
   await world.db.delete(warmUps)
 })
 
-const options = (more: { sandbox?: boolean } = {}) => optionsIn(world, more)
+const { options } = world
 const REQUEST = { from: '', to: [], subject: '', headers: [], attachments: [] }
 const today = () => todayIn(world)
 const sentToday = async () => (await world.db.select().from(warmUps))[0]?.emails ?? 0

@@ -102,6 +102,16 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on
     return async (message: Message, options: Omit<SendOptions, 'key'>) => (await send(message, options))!
   }
 
+  /** The options of a send by the account. */
+  const options = (more: Partial<Omit<SendOptions, 'key'>> = {}) => ({
+    accountId,
+    sandbox: false,
+    signal: new AbortController().signal,
+    ...more,
+  })
+  const send = (change: Change = {}, more: Parameters<typeof options>[0] = {}) =>
+    sendAlone()(message(change), options(more))
+
   async function stop(): Promise<void> {
     engine.close()
     await Promise.all([exchanger.close(), dns.close(), simulator.close()])
@@ -123,12 +133,16 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on
     sendParts,
     sendWith,
     sendAlone,
+    options,
+    send,
     stop,
   }
 }
 
+type Change = Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'>
+
 /** A checked message to `ann@example.net`, with changes. */
-export function message(change: Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'> = {}) {
+export function message(change: Change = {}) {
   const request = {
     to: ['ann@example.net'],
     from: 'Verdict <hello@example.test>',
