@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { DescService } from '@bufbuild/protobuf'
-import { type Client, createClient, type ServiceImplSpec } from '@connectrpc/connect'
+import { type Client, createClient, createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
+import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createHeavyCallLimit } from '../../server/access/heavy-calls.ts'
 import { createKeyGate } from '../../server/access/key-gate.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
@@ -11,6 +12,7 @@ import type { OidcConfig } from '../../server/access/people/oidc/issuer.ts'
 import { hashPassword } from '../../server/access/people/password.ts'
 import { createPeople } from '../../server/access/people/people.ts'
 import { signingKeys } from '../../server/access/people/signing-keys.ts'
+import { createPersonService } from '../../server/admin/person.ts'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
@@ -184,5 +186,17 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
     stop: () => listener.close({ timeoutMs: 0 }),
   }
 }
+
+/** The service of a person about themselves. */
+export const personService = ({ db, clock }: Pick<DashboardOptions, 'db' | 'clock'>) =>
+  createServiceImplSpec<typeof PersonService>(
+    PersonService,
+    createPersonService({
+      db,
+      clock,
+      about: { version: 'test', region: 'eu' },
+      publicUrl: () => 'http://verdict.test',
+    }),
+  )
 
 const newSealer = () => createSealer([{ id: 'test', key: randomBytes(32) }])

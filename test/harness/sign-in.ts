@@ -6,15 +6,21 @@ export interface PageCall {
   cookie?: string
   /** The address of the browser. The server must trust this machine as a proxy. */
   from?: string
+  headers?: Record<string, string>
 }
 
 /** A page's request below /api/auth. A text is sent as it is. */
-export async function callSignIn(path: string, body: object | string, { url, cookie, from = '192.0.2.1' }: PageCall) {
+export async function callSignIn(
+  path: string,
+  body: object | string,
+  { url, cookie, from = '192.0.2.1', ...more }: PageCall,
+) {
   const headers = {
     'content-type': 'application/json',
     origin: url,
     'x-forwarded-for': from,
     ...(cookie && { cookie }),
+    ...more.headers,
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const response = await fetch(`${url}/api/auth${path}`, { method: 'POST', headers, body: text })

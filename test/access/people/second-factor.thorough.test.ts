@@ -1,9 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
-import { createPersonService } from '../../../server/admin/person.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { newId } from '../../../server/db/ids.ts'
@@ -11,7 +9,7 @@ import { auditEntries, sessions, verifications } from '../../../server/db/people
 import { run } from '../../../server/db/statement.ts'
 import { testAccount } from '../../harness/account.ts'
 import { eventually } from '../../harness/eventually.ts'
-import { callsWith, startDashboard } from '../../harness/person.ts'
+import { callsWith, personService, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
 const PASSWORD = 'correct horse battery'
@@ -19,9 +17,7 @@ const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 
 const account = await testAccount()
 const { db, clock } = account
-const about = { version: 'test', region: 'eu' }
-const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const services = [personService(account)]
 const start = () => startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
 /** Two processes of the API. */
 const dashboard = await start()

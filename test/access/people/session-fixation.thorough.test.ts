@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
-import { createPersonService } from '../../../server/admin/person.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { sessions } from '../../../server/db/people-schema.ts'
 import { testAccount } from '../../harness/account.ts'
-import { callsWith, startDashboard } from '../../harness/person.ts'
+import { callsWith, personService, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
 // An attacker plants cookies in a browser before its person signs in (session fixation), or the cookies of their own
@@ -23,9 +21,7 @@ let attackerWaiting: string
 let careful: Awaited<ReturnType<typeof withSecondFactor>>
 const account = await testAccount()
 const { db, clock } = account
-const about = { version: 'test', region: 'eu' }
-const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const services = [personService(account)]
 const dashboard = await startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
 const attacker = await dashboard.person({ password: PASSWORD })
 const victim = await dashboard.person({ password: PASSWORD })

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { Code, type ConnectError, createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
-import { createPersonService } from '../../../server/admin/person.ts'
 import { DEFAULT_LIMITS } from '../../../server/config/limits.ts'
 import { and, eq } from '../../../server/db/drizzle.ts'
 import { publicId } from '../../../server/db/ids.ts'
@@ -17,31 +16,24 @@ import { createAccount } from '../../../server/directory/accounts.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { createLimitsService } from '../../../server/services/limits.ts'
 import { testAccount } from '../../harness/account.ts'
-import { callsWith, startDashboard } from '../../harness/person.ts'
-
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
+import { callsWith, personService, startDashboard } from '../../harness/person.ts'
 
 const deleted: string[] = []
 
 const account = await testAccount()
-beforeAll(async () => {
-  const { db, clock } = account
-  const about = { version: 'test', region: 'eu' }
-  const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-  dashboard = await startDashboard({
-    db,
-    clock,
-    services: [createServiceImplSpec<typeof PersonService>(PersonService, person)],
-    publicServices: [
-      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: DEFAULT_LIMITS })),
-      createServiceImplSpec<typeof WebhookService>(WebhookService, {
-        deleteWebhook: async () => {
-          deleted.push('webhook')
-          return {}
-        },
-      }),
-    ],
-  })
+const limits = createLimitsService({ db: account.db, limits: DEFAULT_LIMITS })
+const dashboard = await startDashboard({
+  ...account,
+  services: [personService(account)],
+  publicServices: [
+    createServiceImplSpec<typeof LimitsService>(LimitsService, limits),
+    createServiceImplSpec<typeof WebhookService>(WebhookService, {
+      deleteWebhook: async () => {
+        deleted.push('webhook')
+        return {}
+      },
+    }),
+  ],
 })
 afterAll(async () => {
   await dashboard.stop()

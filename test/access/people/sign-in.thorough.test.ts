@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { Code, type ConnectError, createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
+import { Code, type ConnectError, type ServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import {
@@ -7,54 +7,28 @@ import {
   peopleWithLostFactors,
   reencryptSecondFactors,
 } from '../../../server/access/people/second-factors.ts'
-import { createPersonService } from '../../../server/admin/person.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer, type EncryptionKey } from '../../../server/db/encryption.ts'
 import { auditEntries, people, sessions } from '../../../server/db/people-schema.ts'
 import { run } from '../../../server/db/statement.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { testAccount } from '../../harness/account.ts'
-import { callsWith, startDashboard } from '../../harness/person.ts'
-import { totp } from '../../harness/sign-in.ts'
+import { callsWith, personService, startDashboard } from '../../harness/person.ts'
+import { callSignIn, type PageCall, totp } from '../../harness/sign-in.ts'
 
 const PASSWORD = 'correct horse battery'
 
 const account = await testAccount()
 const { db, clock } = account
-const about = { version: 'test', region: 'eu' }
-const person = createPersonService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-const services: ServiceImplSpec[] = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+const services: ServiceImplSpec[] = [personService(account)]
 const dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()
 })
 
-/** A page's request below /api/auth. */
-async function auth(path: string, body: object, options: Record<string, string> = {}) {
-  const { cookie = '', from = '192.0.2.1', url = dashboard.url, ...more } = options
-  const response = await fetch(`${url}/api/auth${path}`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      origin: url,
-      'x-forwarded-for': from,
-      ...(cookie && { cookie }),
-      ...more,
-    },
-    body: JSON.stringify(body),
-  })
-  const text = await response.text()
-  const setCookies = response.headers.getSetCookie()
-  return {
-    status: response.status,
-    json: text === '' ? undefined : JSON.parse(text),
-    setCookies,
-    cookie: setCookies.map((set) => set.split(';', 1)[0]).join('; '),
-    headers: response.headers,
-  }
-}
-
+const auth = (path: string, body: object, options: Partial<PageCall> = {}) =>
+  callSignIn(path, body, { url: dashboard.url, ...options })
 const signIn = (email: string, password = PASSWORD, more = {}) => auth('/sign-in/email', { email, password }, more)
 
 const keyOf = (id: string): EncryptionKey => ({ id, key: randomBytes(32) })
@@ -166,11 +140,11 @@ test('signing out ends the session', async () => {
 test('a page of another site cannot sign a person out, and no form can sign one in', async () => {
   const { email } = await dashboard.person({ password: PASSWORD })
   const { cookie } = await signIn(email)
-  expect((await auth('/sign-out', {}, { cookie, origin: 'https://evil.test' })).status).toBe(403)
+  expect((await auth('/sign-out', {}, { cookie, headers: { origin: 'https://evil.test' } })).status).toBe(403)
   await personBehind(cookie)
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
-  expect((await signIn(email, PASSWORD, form)).status).toBe(415)
-  expect((await signIn(email, PASSWORD, { 'content-type': 'text/plain' })).status).toBe(415)
+  expect((await signIn(email, PASSWORD, { headers: form })).status).toBe(415)
+  expect((await signIn(email, PASSWORD, { headers: { 'content-type': 'text/plain' } })).status).toBe(415)
 })
 
 test('the page may be opened by the name localhost', async () => {
@@ -305,7 +279,7 @@ test('behind https, browsers send the cookie over https only', async () => {
   const publicUrl = 'https://verdict.test'
   await using secure = disposable(await startDashboard({ db, clock, services, publicUrl }))
   const { email } = await secure.person({ password: PASSWORD })
-  const { setCookies, cookie } = await signIn(email, PASSWORD, { url: secure.url, origin: publicUrl })
+  const { setCookies, cookie } = await signIn(email, PASSWORD, { url: secure.url, headers: { origin: publicUrl } })
   expect(setCookies[0]).toMatch(/^__Secure-verdict\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/)
   const { client } = callsWith(cookie)
   expect(await client(PersonService, secure.url).getPerson({})).toMatchObject({ email })
