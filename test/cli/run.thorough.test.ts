@@ -415,19 +415,7 @@ async function service(status: number, body: string) {
   return { requests, [Symbol.dispose]: () => void server.close() }
 }
 
-const sending = [
-  'send',
-  '--from',
-  'a@shop.example',
-  '--to',
-  'b@r.example',
-  '--to',
-  'c@r.example',
-  '--subject',
-  'Hi',
-  '--text',
-  'Hi',
-]
+const sending = 'send --from a@shop.example --to b@r.example --to c@r.example --subject Hi --text Hi'.split(' ')
 
 test("send calls the service with the key in VERDICT_API_KEY, and shows the reply of the recipient's server", async () => {
   const delivered = { status: 'delivered', message_id: 'msg_1', smtp: { mx: 'mx.r.example', code: 250, reply: 'OK' } }

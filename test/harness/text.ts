@@ -17,3 +17,6 @@ export const anyCharacter: fc.Arbitrary<string> = fc.nat({ max: LAST - SURROGATE
     return point < FIRST_SURROGATE ? point : point - SURROGATES
   },
 )
+
+/** The words of a list that takes several lines. */
+export const words = (list: string): string[] => list.trim().split(/\s+/)

@@ -8,19 +8,14 @@ import { run } from '../../../server/db/statement.ts'
 import { ERRORS, type ErrorReason } from '../../../server/errors.ts'
 import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
+import { words } from '../../harness/text.ts'
 
 const PASSWORD = 'correct horse battery'
 
-const PATHS = [
-  '/sign-in/email',
-  '/sign-out',
-  '/change-password',
-  '/two-factor/enable',
-  '/two-factor/disable',
-  '/two-factor/generate-backup-codes',
-  '/two-factor/verify-totp',
-  '/two-factor/verify-backup-code',
-]
+const PATHS = words(`
+  /sign-in/email /sign-out /change-password /two-factor/enable /two-factor/disable /two-factor/generate-backup-codes
+  /two-factor/verify-totp /two-factor/verify-backup-code
+`)
 /** The paths that compare a password or a code, with a body whose secret is wrong. */
 const WRONG: Record<string, object> = {
   '/sign-in/email': { email: 'nobody@people.test', password: 'wrong' },

@@ -22,16 +22,7 @@ const PATHS: [path: string, fields: Record<string, unknown>][] = [
 ]
 
 /** Fields that better-auth has, and fields of JavaScript itself. */
-const UNKNOWN = [
-  'trustDevice',
-  'rememberMe',
-  'callbackURL',
-  'disableSession',
-  'method',
-  'issuer',
-  'constructor',
-  '__proto__',
-]
+const UNKNOWN = 'trustDevice rememberMe callbackURL disableSession method issuer constructor __proto__'.split(' ')
 
 /** JSON with another field. `JSON.stringify` leaves out `__proto__`. */
 const withField = (fields: object, name: string) =>

@@ -20,27 +20,13 @@ test.each([
   expect(texts(reply)).toEqual(sentences)
 })
 
-test.each([
-  'in',
-  'on',
-  'at',
-  'of',
-  'by',
-  'for',
-  'with',
-  'from',
-  'within',
-  'among',
-  'the',
-  'our',
-  'your',
-  'a',
-  'an',
-  'this',
-])('a sentence does not end with "%s"', (word) => {
-  expect(texts(`not ${word} contact list`)).toEqual([`not ${word} contact list`])
-  expect(texts(`not x${word} contact list`)).toEqual([`not x${word}`, 'contact list'])
-})
+test.each('in on at of by for with from within among the our your a an this'.split(' '))(
+  'a sentence does not end with "%s"',
+  (word) => {
+    expect(texts(`not ${word} contact list`)).toEqual([`not ${word} contact list`])
+    expect(texts(`not x${word} contact list`)).toEqual([`not x${word}`, 'contact list'])
+  },
+)
 
 test('a sentence that only says where help is begins so', () => {
   const help = clauses('User unknown. Contact us. We are away').filter(({ isHelp }) => isHelp)
