@@ -26,8 +26,7 @@ const CALM_WITHIN_MS = 10_000
  * the worker's process: alone, and beside sends, which are compared with sends without it. `size` is the number of
  * messages.
  */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using http = await startHttpLoad()
   await using product = await startProduct(sink)

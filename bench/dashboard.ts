@@ -30,8 +30,7 @@ const OBSERVE_PAINT = `
  * The main pages of an account with a month of history, in Chromium over loopback: when each has painted what it shows,
  * how much its layout moves, and how long its list of messages waits for a page. `size` is the number of messages.
  */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   const env = { ADMIN_EMAIL: OWNER.email, ADMIN_PASSWORD: OWNER.password }
   await using product = await startProduct(sink, { env })

@@ -2,7 +2,7 @@ import { startHttpLoad } from './load/http.ts'
 import { startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { atLeast, atMost, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, percentile, type Report } from './report.ts'
 
 const REQUESTS = 1_000
 const HOLD_MS = 2_000
@@ -15,8 +15,7 @@ const OTHERS = 3_000
  * A thousand requests at once with one key, over two processes, while the mail server takes 2 s; other sends run
  * meanwhile.
  */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink({ holdMs: HOLD_MS })
   await using quick = await startSink()
   await using product = await startProduct(sink, { nodes: 2, others: quick })

@@ -7,7 +7,7 @@ import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { until } from './load/until.ts'
 import { figuresOf, type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
-import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, median, percentile, type Report } from './report.ts'
 
 /** The dispatcher runs in a thread that compiles its own machine code. After this many events it is at full speed. */
 const WARM_UP_MESSAGES = 20_000
@@ -22,8 +22,7 @@ const BYTES = 4_000
  * Sends of an account with a webhook endpoint that acknowledges each event, against sends of the same account without
  * one: 64 in flight, and one after the other.
  */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using receiver = await startReceiver()
   await using product = await startProduct(sink)

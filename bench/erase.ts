@@ -29,8 +29,7 @@ const ROUNDS_AT_HALF = 3
 const CLI = fileURLToPath(new URL('../cli/bin.mjs', import.meta.url))
 
 /** Erases an address that 1,000 of 1,000,000 messages went to: alone, beside a full load of sends, and beside half. */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()

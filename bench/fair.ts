@@ -3,7 +3,7 @@ import { latenciesOf } from './load/latencies.ts'
 import { type Receiver, startReceiver } from './load/receiver.ts'
 import { type Retries, startRetries } from './load/retries.ts'
 import { until } from './load/until.ts'
-import { atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atMost, median, percentile, type Report } from './report.ts'
 
 const HANGING = 'hanging'
 const OTHERS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
@@ -15,8 +15,7 @@ const SCHEDULE = '0,5s,15s,30s'
 const CALM_WITHIN_MS = 8_000
 
 /** One of ten endpoints never responds, not even to later attempts. How much slower do the nine others get? */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using receiver = await startReceiver()
   await using retries = await startRetries([HANGING, ...OTHERS].map(receiver.url), SCHEDULE)
   await round(receiver, retries)

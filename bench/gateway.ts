@@ -1,14 +1,12 @@
 import { startFastify } from './load/fastify.ts'
 import { startGateway } from './load/gateway.ts'
 import { startHttpLoad } from './load/http.ts'
-import { describe, type Round, ratio, round } from './pairs.ts'
+import { playPairs, type Round, ratio, round } from './pairs.ts'
 import { atLeast, median, type Report } from './report.ts'
 
 const REQUESTS = 20_000
 const CONNECTIONS = 32
 const ROUNDS = 7
-/** A round in which other work took more than this share of the processors does not count. */
-const MAX_FOREIGN = 0.15
 
 const BODY = JSON.stringify({
   to: 'ada@recipient.test',
@@ -48,19 +46,12 @@ export async function run(): Promise<Report> {
   await ours(REQUESTS)
   await theirs(REQUESTS)
 
-  const pairs: { ours: Round; theirs: Round }[] = []
-  while (pairs.length < ROUNDS) {
-    // The second side of a pair finds a warmer machine, so the order alternates.
-    const first = pairs.length % 2 === 0 ? undefined : await ours(REQUESTS)
-    const peer = await theirs(REQUESTS)
-    const pair = { theirs: peer, ours: first ?? (await ours(REQUESTS)) }
-    pairs.push(pair)
-    console.log(`round ${pairs.length}: gateway ${describe(pair.ours)}; Fastify ${describe(pair.theirs)}`)
-  }
-  const undisturbed = pairs.filter(({ ours, theirs }) => Math.max(ours.foreign, theirs.foreign) <= MAX_FOREIGN)
-  if (undisturbed.length < ROUNDS / 2)
-    console.log('Other work took part of the processors: take these figures with care.')
-  const judged = undisturbed.length < ROUNDS / 2 ? pairs : undisturbed
+  const judged = await playPairs(
+    () => ours(REQUESTS),
+    () => theirs(REQUESTS),
+    'Fastify',
+    ROUNDS,
+  )
   return {
     figures: {
       'gateway requests/s': median(judged.map(({ ours }) => ours.perSecond)),

@@ -38,8 +38,7 @@ const OPEN_TABLES = ['open_messages', 'open_recipients', 'open_dispatches', 'hou
  * that reads history, a day that is dropped and a vacuum while sends run. `size` is the number of messages; `keep`
  * keeps the filled database.
  */
-export async function run({ peer, size = MESSAGES, keep }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES, keep }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using full = await startProduct(sink, { keep })
   const { history, readers } = await fillOnce(full, size, () => fill(full, size))

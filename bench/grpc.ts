@@ -6,7 +6,7 @@ import { type Product, startProduct } from './load/product.ts'
 import { sendBody } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
-import { atLeast, median, type Report, type RunOptions } from './report.ts'
+import { atLeast, median, type Report } from './report.ts'
 
 const SENDS = 2_000
 const LIMIT_CALLS = 6_000
@@ -21,8 +21,7 @@ type Request = Pick<Http2Run, 'headers' | 'body' | 'expected'>
  * gRPC against REST, both over HTTP/2 and from the same load tool: whole sends, and GetLimits, whose own work is two
  * short queries.
  */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttp2Load()

@@ -12,7 +12,7 @@ import { base64, grpcHeaders } from './grpc.ts'
 import { startGateway } from './load/gateway.ts'
 import { type Http2Run, startHttp2Load } from './load/http2.ts'
 import { type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 
 const SENDS = 10_000
 const IN_FLIGHT = 32
@@ -21,8 +21,7 @@ const MAX_BYTES = 15 * MiB
 const REPEATS = 7
 
 /** What gzip costs: sends with and without it, large messages, and messages that are made to cost much. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   const pairs = await sends()
   const packedMicros = median(pairs.map(({ ours, theirs }) => ours.cpuMicros - theirs.cpuMicros))
   const whole = text(MAX_BYTES)

@@ -5,7 +5,7 @@ import { startProduct } from './load/product.ts'
 import { startReceiver } from './load/receiver.ts'
 import { startSink } from './load/sink.ts'
 import { type SendRound, sendsOf } from './load/timed-sends.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 import { startFirstAttemptsBench } from './webhooks.ts'
 
 const BYTES = 4_000
@@ -28,8 +28,7 @@ const OPEN_EVENTS = 1_024
 const CALM_WITHIN_MS = 8_000
 
 /** The cost of a send and of a first webhook attempt when a machine is not full. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   const sends = await measureSends()
   const posts = await measurePosts()
   return { figures: { ...sends.figures, ...posts.figures }, bars: [...sends.bars, ...posts.bars] }

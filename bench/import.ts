@@ -1,13 +1,12 @@
 import { type Product, startProduct } from './load/product.ts'
 import { startSink } from './load/sink.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 
 const ADDRESSES = 10_000
 const ROUNDS = 7
 
 /** Imports a whole suppression list in one request: HTTP, key, reading, matching, one commit. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
 

@@ -7,7 +7,7 @@ import type { Worker } from './load/process.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { sendBody } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 
 const BYTES = 4_000
 /** The rate of the sends that are delivered. */
@@ -19,8 +19,7 @@ const ROUNDS = 5
 const CALM_WITHIN_MS = 8_000
 
 /** Every refused recipient is looked up: what counts against it, and when it last took mail. Do other sends wait? */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using full = await startFullServer()
   await using product = await startProduct(sink, { others: full })

@@ -5,7 +5,7 @@ import { ping } from './load/ping.ts'
 import { startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { type Sink, startSink } from './load/sink.ts'
-import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, median, percentile, type Report } from './report.ts'
 
 const RTT_MS = 50
 const BYTES = 4_000
@@ -14,8 +14,7 @@ const IN_FLIGHT = 8
 const CALM_WITHIN_MS = 20_000
 
 /** A mail server 50 ms away: how often a send waits for it, and how much time we add. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink({ rttMs: RTT_MS })
   const engine = await engineAlone(sink)
   const product = await wholeSends(sink)

@@ -132,8 +132,7 @@ export interface Readers {
  * Lists of emails and events over a month of history: whole calls over HTTP, one after another, of the first and the
  * hundredth page. `size` is the number of messages; `keep` keeps the filled database.
  */
-export async function run({ peer, size = MESSAGES, keep }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES, keep }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink, { keep })
   return await measureLists(product, await fillOnce(product, size, () => fill(product, size)))

@@ -3,7 +3,7 @@ import { startHttpLoad } from './load/http.ts'
 import { startProduct } from './load/product.ts'
 import { sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { atLeast, atMost, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, type Report } from './report.ts'
 
 const SENDS = 200
 /** 10 MiB less one byte: a whole number of base64 groups. */
@@ -11,8 +11,7 @@ const ATTACHMENT_BYTES = 10 * 1024 * 1024 - 1
 const EXPECTED = ['200 delivered', '500 transient_failure']
 
 /** 200 sends of 10 MB at once: the peak memory of the API process, and the responses to the callers. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()

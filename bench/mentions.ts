@@ -4,7 +4,7 @@ import { startProduct } from './load/product.ts'
 import { startSink } from './load/sink.ts'
 import { sendsOf } from './load/timed-sends.ts'
 import { playPairs, ratio } from './pairs.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 
 const BYTES = 4_000
 /** How many sends are in flight, and how many sends are a round of about two seconds. */
@@ -18,8 +18,7 @@ const ROUNDS = 12
 const INDEXES = ['messages_mentions', 'recipients_mentions', 'events_mentions']
 
 /** What the partial indexes that lead an erasure to its rows cost a send: sends with them, against sends without. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()

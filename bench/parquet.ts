@@ -32,8 +32,7 @@ const ORDER: Record<Table, string> = {
  * and without indexes, and as Parquet, which DuckDB writes. `size` is the number of messages. It needs Python 3 and
  * fetches DuckDB from PyPI.
  */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   const { owners } = await createReaders(product.databaseUrl)

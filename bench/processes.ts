@@ -7,7 +7,7 @@ import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { type StatementName, type Watched, watchStatements } from './load/statements.ts'
 import { type Round, roundOf } from './pairs.ts'
-import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, median, percentile, type Report } from './report.ts'
 
 const PROCESSES = [1, 2, 4, 8]
 const IN_FLIGHT = 64
@@ -25,8 +25,7 @@ type ProcessRound = Round & Omit<Watched, 'waits'> & { p99Ms: number }
  * Sends over 1, 2, 4 and 8 API processes on one database, with the same number in flight in all: the rate, the times of
  * the statements and the waits for locks. All processes run all the time; the others are idle.
  */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink, { nodes: Math.max(...PROCESSES), preload: 'pg_stat_statements' })
   await using http = await startHttpLoad()

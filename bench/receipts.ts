@@ -5,7 +5,7 @@ import { type HttpResponses, startHttpLoad } from './load/http.ts'
 import { startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { atLeast, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, median, percentile, type Report } from './report.ts'
 
 const MESSAGES = 2_000
 const RECEIPTS = 5_000
@@ -16,8 +16,7 @@ const IN_FLIGHT = 64
 const CALM_WITHIN_MS = 8_000
 
 /** Signed receipts over HTTP, each of another message than the one before. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()

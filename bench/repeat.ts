@@ -5,7 +5,7 @@ import { startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { playPairs, ratio, roundOf } from './pairs.ts'
-import { atLeast, median, type Report, type RunOptions } from './report.ts'
+import { atLeast, median, type Report } from './report.ts'
 
 const MESSAGES = 3_000
 const REPEATS = 12_000
@@ -13,8 +13,7 @@ const BYTES = 4_000
 const IN_FLIGHT = 64
 
 /** What an Idempotency-Key costs a send, and what a repeat costs in terms of a send. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()

@@ -3,6 +3,7 @@ import { untilCalm } from './load/cpu.ts'
 import { latenciesOf } from './load/latencies.ts'
 import { type Arrival, type Receiver, startReceiver } from './load/receiver.ts'
 import { type Retries, startRetries } from './load/retries.ts'
+import { until } from './load/until.ts'
 import { atMost, percentile, type Report, type RunOptions } from './report.ts'
 
 const DOWN = Array.from({ length: 1_000 }, (_, i) => `down-${i}`)
@@ -17,32 +18,38 @@ const BESIDE_S = 10
 const SCHEDULE = '0,1s,6h'
 const CALM_WITHIN_MS = 10_000
 const WITHIN_S = 360
+const GIVE_UP_MS = 600_000
 
 /**
  * Events that failed one by one at 1,000 endpoints while no worker ran: how long until each has a workflow, and what it
  * does to the first attempts of others. `size` is the number of events.
  */
-export async function run({ peer, size = EVENTS }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = EVENTS }: RunOptions): Promise<Report> {
   await using receiver = await startReceiver()
   for (const endpoint of DOWN) await receiver.setBehaviour(endpoint, { status: 503 })
   await using retries = await startRetries([...DOWN, ...OTHERS].map(receiver.url), SCHEDULE)
   const [down, others] = [retries.accountIds.slice(0, DOWN.length), retries.accountIds.slice(DOWN.length)]
   await retries.createEvents([{ accountIds: down, events: size, perSecond: PER_SECOND }])
-  await arrivalsOf(receiver, size)
+  await until('every first attempt has arrived', async () => (await receiver.count()) >= size, GIVE_UP_MS)
+  await receiver.take()
   await untilCalm(CALM_WITHIN_MS)
   const push = (seconds: number) => pushOthers({ retries, receiver, accountIds: others, seconds })
   const alone = await push(ALONE_S)
 
   const waiting = await retries.countUnstarted()
+  const allStarted = async () => (await retries.countUnstarted()) === 0
   const beganMs = performance.now()
   await retries.startWorker()
-  const [beside, startedMs] = await Promise.all([
-    pushWhile(
-      () => push(BESIDE_S),
-      async () => (await retries.countUnstarted()) > 0,
-    ),
-    allStarted(retries, beganMs),
+  const beside: number[] = []
+  let startedMs = Number.NaN
+  await Promise.all([
+    until('every event has a workflow', allStarted, GIVE_UP_MS, 500).then(() => {
+      startedMs = performance.now() - beganMs
+    }),
+    (async () => {
+      do beside.push(...(await push(BESIDE_S)))
+      while (Number.isNaN(startedMs))
+    })(),
   ])
   const workflows = await retries.workflows()
   const others99 = [alone, beside].map((latenciesMs) => percentile(latenciesMs, 0.99))
@@ -60,15 +67,6 @@ export async function run({ peer, size = EVENTS }: RunOptions): Promise<Report> 
       atMost('p99 of the others relative to that before', others99[1]! / others99[0]!, 2),
     ],
   }
-}
-
-async function arrivalsOf(receiver: Receiver, count: number): Promise<Arrival[]> {
-  const arrivals: Arrival[] = []
-  while (arrivals.length < count) {
-    await sleep(200)
-    arrivals.push(...(await receiver.take()))
-  }
-  return arrivals
 }
 
 interface OtherEvents {
@@ -90,15 +88,4 @@ async function pushOthers({ retries, receiver, accountIds, seconds }: OtherEvent
     left -= taken.length
   }
   return latenciesOf(due[0]!, arrivals)
-}
-
-async function pushWhile(push: () => Promise<number[]>, goesOn: () => Promise<boolean>): Promise<number[]> {
-  const latencies = await push()
-  while (await goesOn()) latencies.push(...(await push()))
-  return latencies
-}
-
-async function allStarted(retries: Retries, beganMs: number): Promise<number> {
-  while ((await retries.countUnstarted()) > 0) await sleep(500)
-  return performance.now() - beganMs
 }

@@ -7,52 +7,15 @@ import type { Report, RunOptions } from './report.ts'
 // when a bar is missed. `--keep <folder>` keeps a filled database for the next run. `--minutes` is the length of a
 // soak. `--against <folder>` is another checkout.
 
-const NAMES = [
-  'engine',
-  'gateway',
-  'send',
-  'front',
-  'grpc',
-  'gzip',
-  'latency',
-  'memory',
-  'import',
-  'repeat',
-  'duplicates',
-  'stats',
-  'lists',
-  'dashboard',
-  'erase',
-  'mentions',
-  'tabs',
-  'receipts',
-  'limiter',
-  'webhooks',
-  'endpoint',
-  'telemetry',
-  'storm',
-  'retries',
-  'fair',
-  'doors',
-  'temporal-away',
-  'temporal-cluster',
-  'verify',
-  'start',
-  'growth',
-  'half',
-  'price',
-  'incidents',
-  'processes',
-  'soak',
-  'disk',
-  'archive',
-  'parquet',
-  'verdicts',
-  'places',
-  'stream',
-  'shards',
-  'since',
-]
+const NAMES = `
+  engine gateway send front grpc gzip latency memory import repeat duplicates stats lists dashboard erase mentions
+  tabs receipts limiter webhooks endpoint telemetry storm retries fair doors temporal-away temporal-cluster verify
+  start growth half price incidents processes soak disk archive parquet verdicts places stream shards since
+`
+  .trim()
+  .split(/\s+/)
+/** The benches that measure another program beside ours. */
+const WITH_PEER = ['engine', 'gateway', 'send', 'webhooks']
 
 const { values, positionals } = readArguments()
 const [name] = positionals
@@ -69,6 +32,7 @@ for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as cons
 const machine = { 'this machine: RSA-2048 signature, us': rsaMicros(), 'this machine: load before': loadavg()[0]! }
 console.log(`${cpus().length} cores; ${describe(machine)}`)
 
+if (values.peer && !WITH_PEER.includes(name!)) console.log('This bench has no peer.')
 const { run } = (await import(`./${name}.ts`)) as { run(options: RunOptions): Promise<Report> }
 const report = await run({
   peer: values.peer,

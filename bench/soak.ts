@@ -44,8 +44,7 @@ interface Step {
  * and a sink. Beside them some sends a second are written down by their callers, mail server and receiver, and
  * reconciled at the end.
  */
-export async function run({ peer, minutes = MINUTES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ minutes = MINUTES }: RunOptions): Promise<Report> {
   await using parts = new AsyncDisposableStack()
   const sink = parts.use(await startSink())
   const receiver = parts.use(await startReceiver())

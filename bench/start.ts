@@ -8,7 +8,7 @@ import { seed } from '../dev/seed.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { startDatabase } from './load/database.ts'
 import { newEncryptionKeys } from './load/product.ts'
-import { atMost, median, type Report, type RunOptions } from './report.ts'
+import { atMost, median, type Report } from './report.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const STARTS = 9
@@ -20,8 +20,7 @@ const TICK_MS = 10
  * Starts of `npm run api` over a database that is there: the time to `ready`, and the CPU time of the API. The first
  * start compiles all modules; the others find them compiled.
  */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using database = await startDatabase()
   const encryptionKeys = newEncryptionKeys()
   await applyMigrations(database.url)

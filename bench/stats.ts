@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { measure, untilCalm } from './load/cpu.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { startSink } from './load/sink.ts'
-import { atMost, percentile, type Report, type RunOptions } from './report.ts'
+import { atMost, percentile, type Report } from './report.ts'
 
 const CALLS = 40
 const WARM_UP_CALLS = 10
@@ -21,8 +21,7 @@ const QUESTIONS: [name: string, query: string][] = [
 ]
 
 /** Statistics over a year in which every hour has counts: whole calls over HTTP, JSON included, one after another. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await fillYear(product.databaseUrl)

@@ -4,7 +4,7 @@ import { untilCalm } from './load/cpu.ts'
 import { latenciesOf } from './load/latencies.ts'
 import { type Arrival, type Receiver, startReceiver } from './load/receiver.ts'
 import { startRetries } from './load/retries.ts'
-import { atLeast, atMost, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, percentile, type Report } from './report.ts'
 
 const DOWN = 'down'
 const OTHERS = ['one', 'two', 'three', 'four']
@@ -20,8 +20,7 @@ const CALM_WITHIN_MS = 10_000
 const POLL_INTERVAL_MS = 200
 
 /** 10,000 events to an endpoint that is down until their second attempts, beside events to endpoints that are up. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using receiver = await startReceiver()
   await using retries = await startRetries([DOWN, ...OTHERS].map(receiver.url), SCHEDULE)
   await retries.startWorker()

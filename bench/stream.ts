@@ -16,7 +16,7 @@ import { measure } from './load/cpu.ts'
 import { startProduct } from './load/product.ts'
 import { residentOf } from './load/resident.ts'
 import { startSink } from './load/sink.ts'
-import { atMost, percentile, type Report, type RunOptions } from './report.ts'
+import { atMost, percentile, type Report } from './report.ts'
 
 const STREAMS = 20
 const EVENTS_PER_SECOND = 500
@@ -37,8 +37,7 @@ const INSERT = `
   select id, id, $2, 'delivered', 'a@example.net', false, now() from unnest($1::uuid[]) id`
 
 /** Events to many streams, from the return of their commit to their receipt, and the cost of streams that are idle. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   const db = connect(product.databaseUrl, { connections: 4 })

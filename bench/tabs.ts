@@ -45,8 +45,7 @@ const TABS = [
  * and then repeated at the same pace with the same headers, because a browser on the machine of the server would take
  * more of its processors than the calls do. No tab is in the background, where a page would make no calls.
  */
-export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using receiver = await startReceiver()
   const env = { ADMIN_EMAIL: OWNER.email, ADMIN_PASSWORD: OWNER.password }

@@ -4,7 +4,7 @@ import { type Product, startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { figuresOf, playPairs, type Round, ratio, round } from './pairs.ts'
-import { atLeast, median, type Report, type RunOptions } from './report.ts'
+import { atLeast, median, type Report } from './report.ts'
 
 const IN_FLIGHT = 64
 const MESSAGES = 4_000
@@ -16,8 +16,7 @@ const BYTES = 4_000
 const SCRAPE_EVERY_MS = 1_000
 
 /** Sends of a process that is scraped every second and traces 1 % of them, against one that does neither. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using sink = await startSink()
   await using collector = await startCollector()
   await using http = await startHttpLoad()

@@ -9,7 +9,7 @@ import { startRetryWorker, watchDispatches } from './load/retries.ts'
 import { isDelivered, sendBody } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { startTemporal } from './load/temporal.ts'
-import { atLeast, atMost, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, percentile, type Report } from './report.ts'
 
 const PER_SECOND = 20
 const BEFORE_S = 30
@@ -20,8 +20,7 @@ const DRAINS_WITHIN_S = 60
 const CALM_WITHIN_MS = 10_000
 
 /** Temporal stops and starts again while sends continue. One in three of their events is not acknowledged at once. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using parts = new AsyncDisposableStack()
   const sink = parts.use(await startSink())
   const receiver = parts.use(await startReceiver())

@@ -14,8 +14,7 @@ const CALM_WITHIN_MS = 10_000
  * The workflows of webhooks on a cluster of Temporal (two processes of each service, with PostgreSQL), and the same on
  * the development server that `npm start` runs. Needs HAProxy.
  */
-export async function run({ peer, size: workflows = 300 }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run({ size: workflows = 300 }: RunOptions): Promise<Report> {
   const development = await ofDevelopmentServer(workflows)
   const cluster = await ofCluster(workflows)
   return {

@@ -8,7 +8,7 @@ import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { HOSTS, newDomain, publishedBy, startVerifications, storeDomains, verifierOf } from './load/verifications.ts'
 import { figuresOf, playPairs, ratio, round } from './pairs.ts'
-import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, median, percentile, type Report } from './report.ts'
 
 /** The delay of each DNS answer. */
 const RTT_MS = 50
@@ -24,8 +24,7 @@ const LATENCY_ROUNDS = 3
 const CALM_WITHIN_MS = 8_000
 
 /** How long verifying a domain takes, also when servers are silent; and sends while a thousand domains are checked. */
-export async function run({ peer }: RunOptions): Promise<Report> {
-  if (peer) console.log('This bench has no peer.')
+export async function run(): Promise<Report> {
   await using dns = await startDns()
   const times = await timesOf(dns)
   const beside = await sendsBeside(dns)

@@ -1,6 +1,6 @@
 import type { Cause } from './report-shapes.ts'
 import { COPY, dsn, parts, plain } from './report-shapes.ts'
-import type { LabelledReport } from './reports.ts'
+import { type LabelledReport, reportsOf } from './reports.ts'
 
 // Reports that were written after the readers, by the author of the readers, and run once before the readers saw them.
 // What the first run misread is in docs/verdicts.md.
@@ -158,21 +158,4 @@ const NONE: [string, string, string, string, string?][] = [
   ],
 ]
 
-export function heldOutReports(): LabelledReport[] {
-  return [
-    ...SHAPES.flatMap(([shape, write]) =>
-      CAUSES.map((cause) => ({
-        source: `${shape}: ${cause.reply || cause.words}`,
-        verdict: cause.verdict,
-        kind: cause.kind,
-        mail: write(cause),
-      })),
-    ),
-    ...NONE.map(([source, from, subject, body, more]) => ({
-      source,
-      verdict: 'none',
-      kind: '-',
-      mail: plain({ from, subject, more }, body),
-    })),
-  ]
-}
+export const heldOutReports = (): LabelledReport[] => reportsOf(SHAPES, CAUSES, NONE)

@@ -1,6 +1,6 @@
 import type { Cause } from './report-shapes.ts'
 import { COPY, dsn, parts, plain } from './report-shapes.ts'
-import type { LabelledReport } from './reports.ts'
+import { type LabelledReport, reportsOf } from './reports.ts'
 
 // Reports that a second person wrote and labelled before the readers saw them, in the shape of systems that publish
 // theirs. What the first run misread is in docs/verdicts.md.
@@ -352,22 +352,7 @@ const MORE: [string, string, string, string][] = [
   ],
 ]
 
-export function publicReports(): LabelledReport[] {
-  return [
-    ...MORE.map(([source, verdict, kind, mail]) => ({ source, verdict, kind, mail })),
-    ...SHAPES.flatMap(([shape, write]) =>
-      CAUSES.map((cause) => ({
-        source: `${shape}, by its publisher: ${cause.reply || cause.words}`,
-        verdict: cause.verdict,
-        kind: cause.kind,
-        mail: write(cause),
-      })),
-    ),
-    ...NONE.map(([source, from, subject, body, more]) => ({
-      source,
-      verdict: 'none',
-      kind: '-',
-      mail: plain({ from, subject, more }, body),
-    })),
-  ]
-}
+export const publicReports = (): LabelledReport[] => [
+  ...MORE.map(([source, verdict, kind, mail]) => ({ source, verdict, kind, mail })),
+  ...reportsOf(SHAPES, CAUSES, NONE, ', by its publisher'),
+]

@@ -1,4 +1,4 @@
-import { type Cause, COPY, crlf, dsn, parts, plain, SHAPES } from './report-shapes.ts'
+import { type Cause, COPY, dsn, parts, plain, SHAPES } from './report-shapes.ts'
 
 /** A mail that came back, and the verdict that a person gives it: a reason, `no reason`, `complaint` or `none`. */
 export interface LabelledReport {
@@ -11,7 +11,7 @@ export interface LabelledReport {
   hasSender?: true
 }
 
-type LabelledCause = Cause & { verdict: string; kind: string }
+export type LabelledCause = Cause & { verdict: string; kind: string }
 
 const CAUSES: LabelledCause[] = [
   { reply: '550 5.1.1 <ann@example.net>: User unknown', verdict: 'mailbox_does_not_exist', kind: 'unknown' },
@@ -320,6 +320,31 @@ const OTHERS: LabelledReport[] = [
 /** Calls its reports automatic replies: then words alone are no evidence. */
 const AUTOMATIC = 'IONOS'
 
+/** Each shape with each cause, and mails that report nothing. */
+export function reportsOf(
+  shapes: [string, (cause: Cause) => string][],
+  causes: LabelledCause[],
+  none: [source: string, from: string, subject: string, body: string, more?: string][],
+  by = '',
+): LabelledReport[] {
+  return [
+    ...shapes.flatMap(([shape, write]) =>
+      causes.map((cause) => ({
+        source: `${shape}${by}: ${cause.reply || cause.words}`,
+        verdict: cause.verdict,
+        kind: cause.kind,
+        mail: write(cause),
+      })),
+    ),
+    ...none.map(([source, from, subject, body, more]) => ({
+      source,
+      verdict: 'none',
+      kind: '-',
+      mail: plain({ from, subject, more }, body),
+    })),
+  ]
+}
+
 export function labelledReports(): LabelledReport[] {
   return [
     ...SHAPES.flatMap(([shape, write]) =>
@@ -340,5 +365,3 @@ export function labelledReports(): LabelledReport[] {
     ...OTHERS,
   ]
 }
-
-export { crlf }
