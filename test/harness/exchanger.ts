@@ -6,7 +6,7 @@ import type { Script, Verb } from './smtp-script.ts'
 export interface Exchanger extends Conversations {
   port: number
   host: string
-  /** Forgets its script and what it received. */
+  /** Forgets its script and the messages. Sessions stay, because connections are kept. */
   reset(): void
   close(): Promise<void>
 }
@@ -34,7 +34,6 @@ export async function startExchanger(
   function reset(): void {
     exchanger.script = {}
     exchanger.messages.length = 0
-    exchanger.sessions.length = 0
   }
   async function close(): Promise<void> {
     for (const socket of sockets) socket.destroy()

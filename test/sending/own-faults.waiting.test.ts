@@ -11,7 +11,10 @@ import { message, script, startSendingWorld } from './world.ts'
 
 const world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
 afterAll(() => world.stop())
-beforeEach(() => world.exchanger.reset())
+beforeEach(() => {
+  world.exchanger.messages.length = 0
+  world.exchanger.sessions.length = 0
+})
 
 const { options } = world
 const rows = async () => ({

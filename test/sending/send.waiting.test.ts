@@ -17,7 +17,8 @@ afterAll(() => world.stop())
 beforeEach(async () => {
   // The bounces of one test must not suppress the addresses of the next.
   await run(world.db, 'truncate suppressions, refusals')
-  world.exchanger.reset()
+  world.exchanger.messages.length = 0
+  world.exchanger.sessions.length = 0
 })
 
 const { options, send } = world
