@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Choices, readAddressList } from '../../address-files/address-list.ts'
 import { AddressFileFault } from '../../address-files/table.ts'
+import { words } from '../harness/text.ts'
 
 // The law: the addresses of a file are those of its recipients whose mail did not arrive, or the file is refused.
 
@@ -118,14 +119,9 @@ function written({ columns, separator, quotesAll, lineEnd, before }: Shape, hasH
   return [...title, ...lines.map((line) => line.map(cell).join(separator)), ''].join(lineEnd)
 }
 
-const RECIPIENTS = [
-  'ann@a.test',
-  'bob@b.example',
-  "o'neil+x@c.example",
-  'émile@d.example',
-  'eve@e.example',
-  'fay@f.test',
-]
+const RECIPIENTS = words(`
+  ann@a.test bob@b.example o'neil+x@c.example émile@d.example eve@e.example fay@f.test
+`)
 
 const shape = fc
   .record({

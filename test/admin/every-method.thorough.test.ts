@@ -9,21 +9,16 @@ import { publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
+import { words } from '../harness/text.ts'
 import { startApi } from '../services/api.ts'
 
 // Who may call what: every method of both contracts, called by every kind of caller. No body is valid, so a call that
 // passes the gate fails with `invalid_payload` and changes nothing.
 
 const PASSES = 'invalid_payload'
-const NEEDS_PASSWORD = [
-  'CreateEndpoint',
-  'UpdateEndpoint',
-  'DeleteEndpoint',
-  'RotateEndpointSecret',
-  'PutWebhook',
-  'DeleteWebhook',
-  'RotateSecret',
-]
+const NEEDS_PASSWORD = words(`
+  CreateEndpoint UpdateEndpoint DeleteEndpoint RotateEndpointSecret PutWebhook DeleteWebhook RotateSecret
+`)
 
 let methods: DescMethod[] = []
 

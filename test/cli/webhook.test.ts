@@ -178,16 +178,7 @@ test('complaints are followed without the late bounces, from the oldest on', asy
   } as const
   await keep(returnPath, { kind: 'bounce', failures: [failure] })
   await keep(returnPath, { kind: 'complaint', type: 'abuse', ...address })
-  const { rest } = await runCli([
-    'events',
-    '--follow',
-    '--after',
-    'begin',
-    '--feedback',
-    'complaint',
-    '--tag',
-    'complained',
-  ])
+  const { rest } = await runCli('events --follow --after begin --feedback complaint --tag complained'.split(' '))
   for await (const { json, text } of rest!) {
     expect(json).toMatchObject({ message_id, feedback: 'complaint' })
     expect(text).toContain('delivered, complaint')

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { words } from '../harness/text.ts'
 import { killAt, leastOpen } from './kill.ts'
 import { letters } from './letters.ts'
 import type { Node } from './node.ts'
@@ -32,14 +33,9 @@ async function expectSettled(atLeast: number): Promise<void> {
   expect(await world.verdict()).toEqual([])
 }
 
-const TO = [
-  'ann@one.example',
-  'bob@one.example',
-  'ann@also.one.example',
-  'ann@two.example',
-  'nobody@two.example',
-  'eve@printer.local',
-]
+const TO = words(`
+  ann@one.example bob@one.example ann@also.one.example ann@two.example nobody@two.example eve@printer.local
+`)
 
 test('everything reconciles after a kill at the n-th message on the wire of a send, for every n', async () => {
   const letter = (n: number) => ({

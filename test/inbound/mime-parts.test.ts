@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { decodedTexts, readParts } from '../../server/inbound/mime-parts.ts'
 import { readReport } from '../../server/inbound/report.ts'
+import { words } from '../harness/text.ts'
 
 const read = async (mail: string) => (await readParts(Buffer.from(mail)))!
 const html = async (page: string) => (await read(`Content-Type: text/html; charset=utf-8\n\n${page}`)).text.trim()
@@ -59,14 +60,10 @@ test('fields are decoded, and a missing one is empty', async () => {
 })
 
 test('copies of the message are no statements of the reporter', async () => {
-  const types = [
-    'message/rfc822',
-    'message/global',
-    'message/global-headers',
-    'text/rfc822-headers',
-    'message/delivery-status',
-    'application/message-rfc822',
-  ]
+  const types = words(`
+    message/rfc822 message/global message/global-headers text/rfc822-headers message/delivery-status
+    application/message-rfc822
+  `)
   const parts = types.map((type) => `--b\nContent-Type: ${type}\n\nSubject: ${type}\n\nx\n`).join('')
   const { statements, part } = await read(
     `Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: text/plain\n\nplain\n${parts}--b--\n`,

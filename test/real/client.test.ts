@@ -32,17 +32,7 @@ const inProject = (program: string, ...args: string[]) =>
   run(join(folder, 'node_modules/.bin', program), args, { cwd: folder, env })
 
 test("the guide's program compiles against the package's own types, and runs on Node 20", async () => {
-  const options = [
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-    '--types',
-    'node',
-    '--skipLibCheck',
-    'false',
-  ]
+  const options = '--strict --module nodenext --target es2022 --types node --skipLibCheck false'.split(' ')
   const { stdout } = await inProject('tsc', ...options, 'program.ts').catch((error) => error)
   expect(stdout).toBe('')
   expect((await inProject('node', '--version')).stdout).toMatch(/^v20\./)

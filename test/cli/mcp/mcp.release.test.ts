@@ -7,6 +7,7 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Instance, startInstance } from '../../e2e/instance.ts'
 import { startReceiver } from '../../harness/receiver.ts'
+import { words } from '../../harness/text.ts'
 import { startApi } from '../../services/api.ts'
 
 // `verdict mcp` as agents start it: the SDK's own client, over standard input and output, against a real service.
@@ -79,15 +80,11 @@ async function sent(change: object): Promise<string> {
 test('without --allow-live the tools read, check and make dry runs, and nothing else', async () => {
   const { tools, client } = await start()
   const found = await tools()
-  expect(found.map(({ name }) => name)).toEqual([
-    'send_email',
-    'validate_email',
-    'get_email',
-    'explain_bounce',
-    'list_emails',
-    'list_events',
-    'domain_records',
-  ])
+  expect(found.map(({ name }) => name)).toEqual(
+    words(`
+    send_email validate_email get_email explain_bounce list_emails list_events domain_records
+  `),
+  )
   expect(found.filter(({ annotations }) => annotations?.destructiveHint !== false)).toEqual([])
   expect(found[0]!.inputSchema.properties).not.toHaveProperty('confirm')
   expect(client.getInstructions()).toContain('untrusted_text')
