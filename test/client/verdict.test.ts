@@ -284,7 +284,7 @@ test('the endpoint is set, tested, rotated and deleted; events and messages are 
   expect(await faultOf(events.replay(event!.event_id))).toMatchObject({ code: 'webhook_not_configured', status: 409 })
 })
 
-test('statistics and limits', async () => {
+test('statistics and limits are read', async () => {
   expect(await verdict.stats({ granularity: 'total' })).toMatchObject({
     granularity: 'total',
     totals: expect.any(Object),

@@ -380,7 +380,7 @@ test('an account has at most 1,000 domains; adding a name again does not count',
   expect((await add('first.example.com', {}, api.keys.stranger)).status).toBe(200)
 })
 
-test('the same over gRPC', async () => {
+test('gRPC does the same', async () => {
   const client = createClient(DomainService, createGrpcTransport({ baseUrl: api.url }))
   const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
   const made = await client.createDomain({ domain: 'grpc.example.com' }, options)

@@ -343,7 +343,7 @@ test('deleting the endpoint does not wait for Temporal', async () => {
     .toContain('a workflow could not be cancelled: it ends at its next attempt: UNAVAILABLE')
 })
 
-test('the same over gRPC', async () => {
+test('gRPC does the same', async () => {
   const client = createClient(WebhookService, createGrpcTransport({ baseUrl: api.url }))
   const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
   const made = await client.putWebhook({ url: receiver.url }, options)

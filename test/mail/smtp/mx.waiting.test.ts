@@ -3,7 +3,7 @@ import { createResolver } from '../../../mail/dns/resolver.ts'
 import { createMxLookUp } from '../../../mail/smtp/mx.ts'
 import { startDns } from '../../harness/dns.ts'
 
-test.concurrent.each(['silence', 'garbage'] as const)('%s for the MX', async (fault) => {
+test.concurrent.each(['silence', 'garbage'] as const)('%s instead of the MX is a fault of ours', async (fault) => {
   const dns = await startDns({ 'MX example.test': fault })
   const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_500 })
   const policyOf = async () => undefined

@@ -99,13 +99,13 @@ test.each([
   ['a charset with spaces', 'text/plain; charset="a b"'],
   ['multipart', 'multipart/mixed; charset=utf-8'],
   ['a message', 'message/rfc822; name=a'],
-])('400: a content_type with %s', async (_, content_type) => {
+])('a content_type with %s is refused', async (_, content_type) => {
   const { status, json } = await sendTo({ attachments: [file(content_type, 'x')] })
   expect(status).toBe(400)
   expect(json.details[0].field).toBe('attachments[0].content_type')
 })
 
-test('400: two invitations in one message', async () => {
+test('two invitations in one message are refused', async () => {
   const invitation = file('text/calendar; method=REQUEST', INVITE('REQUEST'))
   const { json } = await sendTo({ attachments: [invitation, invitation] })
   expect(json.details).toMatchObject([{ field: 'attachments[1].content_type' }])
@@ -156,7 +156,7 @@ test.each([
   ['an encoded subject of spaces', { subject: '=?utf-8?q?__?=' }, 'subject'],
   ['a line break in a name', { to: '=?utf-8?q?a=0D=0AX:_y?= <ann@example.net>' }, 'to'],
   ['a line break in the text around encoded words', { subject: '=?utf-8?q?a?=\r\nBcc: x' }, 'subject'],
-])('400: encoded words that decode to %s', async (_, change, field) => {
+])('encoded words that decode to %s are refused', async (_, change, field) => {
   const { status, json } = await sendTo(change)
   expect(status).toBe(400)
   expect(json.details[0].field).toBe(field)
@@ -194,7 +194,7 @@ test.each([
   ['References of more than 8 KiB', { References: '<a@b.c> '.repeat(1_025) }],
   ['a Message-ID of more than a line', { References: `<${'a'.repeat(950)}@b.c>` }],
   ['another header of more than 998 characters', { 'X-A': 'a '.repeat(500) }],
-])('400: %s', async (_, headers) => {
+])('%s is refused', async (_, headers) => {
   const { status, json } = await sendTo({ headers })
   expect([status, json.details[0].field]).toEqual([400, `headers["${Object.keys(headers)[0]}"]`])
 })
