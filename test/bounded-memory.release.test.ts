@@ -1,6 +1,6 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createResolver } from '../mail/dns/resolver.ts'
 import { createHostMemory } from '../mail/smtp/host-memory.ts'
 import { createStsPolicies } from '../mail/smtp/sts-policies.ts'
@@ -13,7 +13,7 @@ import { createStrangers } from '../server/access/strangers.ts'
 import { createWindows } from '../server/access/windows.ts'
 import { createReadCache } from '../server/async/read-cache.ts'
 import { type Counter, createInstrument, type Definition } from '../server/telemetry/instruments.ts'
-import { type TestAccount, testAccount } from './harness/account.ts'
+import { testAccount } from './harness/account.ts'
 import { startDns } from './harness/dns.ts'
 import { startDashboard } from './harness/person.ts'
 
@@ -25,13 +25,8 @@ const TEXT_CHARACTERS = 16_000
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-})
+const account = await testAccount()
+const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

@@ -1,15 +1,11 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { waitForOutput } from '../harness/process.ts'
 import { outlast, quietFor } from '../harness/waits.ts'
-import { type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
+import { namespacesOf, npmStart, send } from './npm-start.ts'
 
-let npm: NpmStart
-
-beforeAll(async () => {
-  npm = await npmStart()
-})
+const npm = await npmStart()
 
 afterEach(() => npm.stop())
 

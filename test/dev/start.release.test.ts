@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { messages } from '../../server/db/schema.ts'
 import type { PublishedRecord } from '../../server/domains/records.ts'
@@ -13,13 +13,9 @@ import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { connectClient } from '../smtp-front/client.ts'
-import { authorization, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
+import { authorization, namespacesOf, npmStart, send } from './npm-start.ts'
 
-let npm: NpmStart
-
-beforeAll(async () => {
-  npm = await npmStart()
-})
+const npm = await npmStart()
 
 afterEach(() => npm.stop())
 

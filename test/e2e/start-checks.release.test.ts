@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startApiProcess, startProgram } from '../harness/process.ts'
-import { type Instance, startInstance } from './instance.ts'
+import { startInstance } from './instance.ts'
 
-let instance: Instance
-beforeAll(async () => {
-  instance = await startInstance({ SMTP_SOURCE_ADDRESSES: '127.0.0.1,::1', LOG_LEVEL: 'info' })
-})
+const instance = await startInstance({ SMTP_SOURCE_ADDRESSES: '127.0.0.1,::1', LOG_LEVEL: 'info' })
 afterAll(() => instance.stop())
 
 test('the API refuses to start with a source address that the machine does not have, and names variable and address', async () => {

@@ -2,28 +2,26 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { messages, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { newEvent, storeDispatches } from '../webhooks/rows.ts'
 import { dump } from './world.ts'
 
 // `verdict erase` as a process that is killed in the middle of its work.
 
 const EMAIL = 'ann@example.net'
-let account: TestAccount
+const account = await testAccount()
 /** Holds a lock for as long as a slow machine needs to start a process. */
-let locker: postgres.Sql
-let env: NodeJS.ProcessEnv
-beforeAll(async () => {
-  account = await testAccount()
-  locker = postgres(account.url, { max: 1 })
-  env = { DATABASE_URL: account.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
-})
+const locker = postgres(account.url, { max: 1 })
+const env: NodeJS.ProcessEnv = {
+  DATABASE_URL: account.url,
+  ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+}
 afterAll(async () => {
   await locker.end()
   await account.drop()

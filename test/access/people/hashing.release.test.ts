@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestAccount, testAccount } from '../../harness/account.ts'
+import { afterAll, expect, test } from 'vitest'
+import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 
 const PASSWORD = 'correct horse battery'
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-
-beforeAll(async () => {
-  account = await testAccount()
-  dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-})
+const account = await testAccount()
+const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

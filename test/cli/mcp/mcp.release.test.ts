@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Instance, startInstance } from '../../e2e/instance.ts'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { startInstance } from '../../e2e/instance.ts'
 import { startReceiver } from '../../harness/receiver.ts'
 import { words } from '../../harness/text.ts'
 import { startApi } from '../../services/api.ts'
@@ -15,19 +15,15 @@ import { startApi } from '../../services/api.ts'
 const BIN = join(import.meta.dirname, '../../../cli/bin.mjs')
 const EMAIL = { from: 'Shop <hello@example.test>', subject: 'Order 7', text: 'Hi' }
 
-let instance: Instance
-let folder: string
 const open: Client[] = []
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-mcp-'))
-  instance = await startInstance({ STORE_CONTENT: 'true' })
-})
+const folder = await mkdtemp(join(tmpdir(), 'verdict-mcp-'))
+const instance = await startInstance({ STORE_CONTENT: 'true' })
 afterEach(async () => {
   for (const client of open.splice(0)) await client.close()
 })
 afterAll(async () => {
-  await instance?.stop()
+  await instance.stop()
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { killAt } from '../kill.ts'
 import { endOf, MARKER, messageOf } from '../points.ts'
-import { startFaultWorld, type World } from '../world.ts'
+import { startFaultWorld } from '../world.ts'
 
 /** The server replies later to recipients of its second domain, so that the two transactions of a message are apart. */
 const SECOND_LATER = {
   rcpt: (line: string) => (line.includes('@also.') ? ({ after: 1_500, act: '250 2.1.5 ok' } as const) : undefined),
 }
 
-let world: World
-beforeAll(async () => {
-  world = await startFaultWorld({ mail: { 'one.example': SECOND_LATER } })
-})
+const world = await startFaultWorld({ mail: { 'one.example': SECOND_LATER } })
 afterAll(() => world.stop())
 
 const letterTo = (request: string) => ({

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { killAt } from '../kill.ts'
 import { endOf, MARKER, messageOf } from '../points.ts'
-import { startFaultWorld, type World } from '../world.ts'
+import { startFaultWorld } from '../world.ts'
 
 let accepted = 0
 
@@ -14,10 +14,7 @@ const ONE_AT_A_TIME = {
   rcpt: () => (++accepted > 1 ? '452 4.5.3 Too many recipients' : undefined),
 }
 
-let world: World
-beforeAll(async () => {
-  world = await startFaultWorld({ mail: { 'one.example': ONE_AT_A_TIME } })
-})
+const world = await startFaultWorld({ mail: { 'one.example': ONE_AT_A_TIME } })
 afterAll(() => world.stop())
 
 const NAMES = ['ann', 'ben', 'eve']

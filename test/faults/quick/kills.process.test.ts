@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { killAt, leastOpen } from '../kill.ts'
 import { letters } from '../letters.ts'
 import { POINTS } from '../points.ts'
 import { diceFor } from '../seed.ts'
-import { startFaultWorld, type World } from '../world.ts'
+import { startFaultWorld } from '../world.ts'
 
-let world: World
-beforeAll(async () => {
-  world = await startFaultWorld()
-})
+const world = await startFaultWorld()
 afterAll(() => world.stop())
 
 test('a process killed at each point of a send leaves every message terminal with one event for each recipient, or no trace', async () => {

@@ -1,26 +1,15 @@
 import { isIPv4 } from 'node:net'
 import { decode, encode, type Packet, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import { a, aaaa, cname, type DnsServerForTests, mx, startDns, txt } from '../../harness/dns.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
+import { dnsOfFile } from './servers.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
-const open: DnsServerForTests[] = []
-afterAll(async () => {
-  for (const dns of open.splice(0)) await dns.close()
-})
-
-/** A patient resolver, except in tests of silence. */
-async function dnsWith(zone: DnsServerForTests['zone'], { queryTimeoutMs = 5_000 } = {}) {
-  const dns = await startDns(zone)
-  open.push(dns)
-  const clock = { ms: 0 }
-  const options = { queryTimeoutMs, now: () => clock.ms }
-  return { dns, clock, options, resolver: createResolver({ servers: [dns.address], ...options }) }
-}
+const dnsWith = dnsOfFile()
 
 test.concurrent('MX, A and AAAA records come with their TTL', async () => {
   const { resolver } = await dnsWith({
