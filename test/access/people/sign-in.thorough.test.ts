@@ -154,13 +154,6 @@ test('the page may be opened by the name localhost', async () => {
   expect((await auth('/sign-out', {}, { cookie, url })).status).toBe(200)
 })
 
-test('a body of more than 16 KiB is refused, and only POST is served', async () => {
-  expect((await signIn('ann@people.test', 'x'.repeat(17_000))).status).toBe(413)
-  const get = await fetch(`${dashboard.url}/api/auth/sign-in/email`)
-  expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST, OPTIONS'])
-  expect((await auth('/get-session', {})).status).toBe(404)
-})
-
 test('a new password has 12 to 128 characters, and changing it ends the other sessions', async () => {
   const { email, personId } = await dashboard.person({ password: PASSWORD })
   const { cookie } = await signIn(email)
