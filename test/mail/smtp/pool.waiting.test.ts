@@ -55,36 +55,12 @@ test.concurrent('a caller whose messages all hang leaves connections for others'
   await hanging
 })
 
-test.concurrent('waiting accounts are served round-robin, however many messages each has', async () => {
-  const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
-  const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
-  const engine = patientEngine()
-  const accounts = [...Array(30).fill('a'), 'b', 'b', 'c']
-  await many(accounts.length, (i) =>
-    send(engine, site, { accountId: accounts[i], sender: `${accounts[i]}@x.test`, budgetMs: 20_000 }),
-  )
-  // Three connections were taken before the first wait.
-  const served = exchanger.messages.map(({ from }) => from[0]).slice(3, 12)
-  expect(served.filter((account) => account !== 'a').toSorted()).toEqual(['b', 'b', 'c'])
-})
-
 test.concurrent('a provider gets the connections of its row', async () => {
   const exchanger = await exchangerWith(SLOW)
   const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
   const engine = engineWith()
   await many(9, () => send(engine, site))
   expect(exchanger.sessions).toHaveLength(3)
-})
-
-test.concurrent('waiting sends of one caller are served in their order', async () => {
-  const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
-  const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
-  const engine = engineWith()
-  const order: number[] = []
-  await many(12, async (i) => order.push(i) && (await send(engine, site, { sender: `s${i}@x.test` })))
-  expect(exchanger.messages.map(({ from }) => Number(from.slice(1, -7))).slice(3)).toEqual([
-    3, 4, 5, 6, 7, 8, 9, 10, 11,
-  ])
 })
 
 test.concurrent('a send that gets no slot in time is our fault, and ends while there is time left', async () => {
