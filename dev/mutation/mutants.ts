@@ -27,7 +27,7 @@ export type Operator =
   | 'return'
   | 'phrase'
 
-interface Place {
+interface NodePlace {
   parent: Node
   inFunction: boolean
   /** In a list of words, string and regular expressions hold phrases. */
@@ -78,7 +78,7 @@ const SKIPPED_NODES = /^(?:TS|Import)/
 /** Calls whose effect ends with the process: no test can notice that one is missing. */
 const UNREF = /\.unref\(\)$/
 
-function walk(node: Node, place: Place, visit: (node: Node, place: Place) => void): void {
+function walk(node: Node, place: NodePlace, visit: (node: Node, place: NodePlace) => void): void {
   if (SKIPPED_NODES.test(node.type) && !TRANSPARENT.test(node.type)) return
   visit(node, place)
   const inside = {
@@ -99,7 +99,7 @@ function walk(node: Node, place: Place, visit: (node: Node, place: Place) => voi
 type Span = { start: number; end: number }
 type NodeChange = [operator: Operator, target: Span, replacement: string]
 
-function changesOf(node: Node, { parent, inWordList }: Place, source: string): NodeChange[] {
+function changesOf(node: Node, { parent, inWordList }: NodePlace, source: string): NodeChange[] {
   const textOf = ({ start, end }: Span) => source.slice(start, end)
   const phrases = inWordList ? phrasesOf(node, parent, source) : []
   if (phrases.length > 0) return phrases.map(({ span, replacement }) => ['phrase', span, replacement])

@@ -6,8 +6,8 @@ import {
   dropUnused,
   followLimits,
   type Place,
-  report,
   type SiteConnections,
+  sayNeed,
   takePlace,
 } from './site-connections.ts'
 import type { OpenSitePlaces, SiteOfAddress } from './site-places.ts'
@@ -74,7 +74,7 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
     if (isClosed || !connections) return
     const releaseSlot = connections.slots.tryAcquire(accountId)
     if (releaseSlot) return takePlace(connections, releaseSlot, false)
-    if (couldUse > 0) report(connections, couldUse)
+    if (couldUse > 0) sayNeed(connections, couldUse)
   }
 
   function close(): void {
@@ -98,6 +98,6 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
 
 function waitForSlot(connections: SiteConnections, request: SlotRequest): Promise<Release | undefined> {
   const waiting = connections.slots.acquire(request)
-  report(connections)
+  sayNeed(connections)
   return waiting
 }

@@ -74,14 +74,14 @@ export function takePlace(connections: SiteConnections, releaseSlot: Release, is
   const setAccepted = (next: boolean) => {
     connections.accepted += Number(next) - Number(isAccepted)
     isAccepted = next
-    report(connections)
+    sayNeed(connections)
   }
   const free = () => {
     releaseSlot()
     setAccepted(false)
     dropUnused(connections)
   }
-  report(connections)
+  sayNeed(connections)
   return {
     kind: 'place',
     session,
@@ -110,7 +110,7 @@ export function takePlace(connections: SiteConnections, releaseSlot: Release, is
 }
 
 /** Says what the site's connections do and could do. */
-export function report({ slots, idle, closing, accepted, places }: SiteConnections, couldUse = 0): void {
+export function sayNeed({ slots, idle, closing, accepted, places }: SiteConnections, couldUse = 0): void {
   const { inUse, waiting } = slots.load()
   const open = inUse + idle.length + closing
   places.need({ open, accepted, wanted: open + waiting + couldUse })
@@ -143,7 +143,7 @@ function quitIdle(connections: SiteConnections, session: Session): void {
   session.wire.quit(() => {
     connections.closing--
     resize(connections)
-    report(connections)
+    sayNeed(connections)
     dropUnused(connections)
   })
   resize(connections)

@@ -67,7 +67,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
     else placesAhead.set(caller, [places])
   }
 
-  function takePlaceAhead(caller: string): Place | undefined {
+  function takePlaceAhead(caller: string): CountedPlace | undefined {
     const kept = placesAhead.get(caller) ?? []
     while (kept[0] && (kept[0].next > kept[0].last || performance.now() >= kept[0].validUntil)) kept.shift()
     if (kept.length === 0) placesAhead.delete(caller)
@@ -92,13 +92,13 @@ export function usedUp(what: string, secondsLeft: number, gist?: string): Connec
   return fail('rate_limit_exceeded', `${what} ${wait}`, { retryAfterSeconds: secondsLeft, gist })
 }
 
-interface Place {
+interface CountedPlace {
   place: number
   endsAt: number
   secondsLeft: number
 }
 
-function give(places: Places): Place {
+function give(places: Places): CountedPlace {
   // A window may begin up to a second from now.
   const seconds = Math.ceil((places.overBy - performance.now()) / 1_000)
   const secondsLeft = Math.min(WINDOW_SECONDS, Math.max(1, seconds))

@@ -16,7 +16,7 @@ export const SEALED = [
 ] as const
 type Column = (typeof SEALED)[number]
 
-interface Row {
+interface SealedRow {
   id: string
   sealed: Buffer
 }
@@ -76,11 +76,11 @@ function olderRows(db: Database, { table, id, column }: Column, head: Buffer, af
   const statement = `
     select ${id} as id, ${column} as sealed from ${table}
     where ${id} > $2 and ${isOlder(column)} order by ${id} limit ${ROWS}`
-  return run<Row>(db, statement, [head, after])
+  return run<SealedRow>(db, statement, [head, after])
 }
 
 /** Returns 1, or 0 when the value has changed meanwhile. */
-async function replace(db: Database, { table, id, column }: Column, row: Row, fresh: Buffer): Promise<number> {
+async function replace(db: Database, { table, id, column }: Column, row: SealedRow, fresh: Buffer): Promise<number> {
   const statement = `update ${table} set ${column} = $3 where ${id} = $1 and ${column} = $2`
   return (await run(db, statement, [row.id, row.sealed, fresh])).count
 }
