@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { readAddressList } from '../../address-files/address-list.ts'
@@ -140,7 +141,11 @@ const unpacked = async (input: Buffer) => {
 
 async function report(input: Buffer) {
   const condenser = createCondenser()
-  for (let at = 0; at < input.length; at += 65_536) condenser.push(input.subarray(at, at + 65_536))
+  for (let at = 0; at < input.length; at += 65_536) {
+    condenser.push(input.subarray(at, at + 65_536))
+    // Each piece comes by its own turn, as from a socket.
+    await nextTurn()
+  }
   const mail = condenser.end()
   // As `fbl@` does, whose mail has the return path in its original.
   for (const text of await decodedTextsAside(mail)) findReturnPath([RETURN_PATH_KEY], text)
