@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { create, type DescEnum, type DescMessage, type Message, ScalarType, toBinary } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import fc from 'fast-check'
@@ -166,6 +167,29 @@ test('text with a character that is not base64 is refused', () => {
         expect(readJsonMessage(SendRequestSchema, { attachments: [{ content }] }).faults.fields).toHaveLength(1)
       },
     ),
+  )
+})
+
+test('base64 of any length is read whole, and refused for one character or a line break anywhere', () => {
+  const read = (content: string) => {
+    const { message, faults } = readJsonMessage(SendRequestSchema, { attachments: [{ content }] })
+    const { attachments } = message as unknown as { attachments: [{ content?: Uint8Array }] }
+    return { bytes: attachments[0].content, faults: JSON.stringify(faults.fields) }
+  }
+  const lengths = fc.oneof(fc.nat(200_000), fc.constantFrom(49_150, 49_151, 49_152, 49_153, 98_304, 98_305))
+  fc.assert(
+    fc.property(lengths, fc.nat(), fc.constantFrom('base64' as const, 'base64url' as const), (length, at, alphabet) => {
+      const octets = randomBytes(length + 3)
+      const text = octets.toString(alphabet)
+      const { bytes, faults } = read(text)
+      expect([octets.equals(bytes!), faults]).toEqual([true, '[]'])
+      const place = at % (text.replace(/=+$/, '').length - 1)
+      const broken = `${text.slice(0, place)}!${text.slice(place + 1)}`
+      expect(read(broken).faults).toContain('is not base64')
+      const wrapped = `${text.slice(0, place)}\r\n${text.slice(place)}`
+      expect(read(wrapped).faults).toContain('holds line breaks')
+    }),
+    { numRuns: 50 },
   )
 })
 
