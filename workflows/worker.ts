@@ -165,11 +165,7 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
     attemptOnce: attempts.attemptOnce,
     replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
-    dropExpired: task('retention', async () => {
-      const dropped = await enforceRetention(program, await archiveHistory(stopping))
-      metrics.partitionsDropped.add({}, dropped.length)
-      return dropped
-    }),
+    dropExpired: task('retention', async () => enforceRetention(program, await archiveHistory(stopping))),
     verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
     onError: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping,

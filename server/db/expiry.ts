@@ -64,7 +64,7 @@ const ROWS = 2_000
 const STATEMENT_MS = 15_000
 
 /** Removes expired rows. A row that a send takes over at this moment stays. */
-export async function removeExpired(db: Database, onRemoved?: (table: string, rows: number) => void): Promise<void> {
+export async function removeExpired(db: Database): Promise<void> {
   for (const [table, over] of EXPIRING) {
     const statement = `
       delete from ${table}
@@ -72,7 +72,6 @@ export async function removeExpired(db: Database, onRemoved?: (table: string, ro
     let removed: number
     do {
       removed = (await inTime(run(db, statement), STATEMENT_MS)).count
-      if (removed > 0) onRemoved?.(table, removed)
     } while (removed === ROWS)
   }
 }

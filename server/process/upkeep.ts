@@ -32,7 +32,7 @@ export async function startUpkeep({ config, limits, db, log, metrics, ends }: Pr
     ends.defer(() => rounds.stop())
   }
   const upkeep = async () => {
-    await removeExpired(db, (table, rows) => metrics.expiredRows.add({ table }, rows))
+    await removeExpired(db)
     await deleteRetired(db)
     await mergeStatistics(db)
     await mergeGroups(db)

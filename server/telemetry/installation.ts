@@ -21,7 +21,6 @@ export const READ_INSTALLATION = `
   select waiting.*, sends.*, days.*, domains.*, breakers.*,
     (select coalesce(max(extract(epoch from clock_timestamp()) - (book->>'slowedSinceMs')::float8 / 1000), 0)
       from site_books where changed_at > now() - interval '10 minutes')::float8 as "slowedSite",
-    (select greatest(reltuples, 0)::float8 from pg_class where oid = 'suppressions'::regclass) as suppressions,
     pg_database_size(current_database())::float8 as "databaseBytes",
     (select count(*)::int ${INVALID_INDEXES}) as "invalidIndexes"
   from (
@@ -76,7 +75,6 @@ type Reading = Record<
   | 'open'
   | 'halfOpen'
   | 'slowedSite'
-  | 'suppressions'
   | 'databaseBytes'
   | 'invalidIndexes',
   number
@@ -122,7 +120,6 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
     ]),
   )
   metrics.slowedSites.read(show(({ slowedSite }) => [[{}, slowedSite]]))
-  metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
   metrics.invalidIndexes.read(show(({ invalidIndexes }) => [[{}, invalidIndexes]]))
   metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
 }

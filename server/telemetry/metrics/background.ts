@@ -37,13 +37,6 @@ export const BACKGROUND = {
     labels: { provider: 50 },
     process: 'api',
   },
-  expiredRows: {
-    kind: 'counter',
-    name: 'verdict_expired_rows_total',
-    help: 'Expired rows that were removed, by table.',
-    labels: { table: 30 },
-    process: 'api',
-  },
   notices: {
     kind: 'counter',
     name: 'verdict_notices_total',
@@ -68,12 +61,6 @@ export const BACKGROUND = {
     help: 'Sends that a crash left behind, by end: settled (in doubt) or released (nothing was sent).',
     labels: { end: ['settled', 'released'] },
     process: 'api',
-  },
-  partitionsDropped: {
-    kind: 'counter',
-    name: 'verdict_partitions_dropped_total',
-    help: 'Days of history that were dropped after 90 days, counted by table.',
-    process: 'worker',
   },
   archiveUnwrittenDays: {
     kind: 'gauge',

@@ -175,13 +175,6 @@ export const INSTALLATION = {
     process: 'api',
     isOfInstallation: true,
   },
-  suppressions: {
-    kind: 'gauge',
-    name: 'verdict_suppressions',
-    help: 'Entries of all suppression lists, as PostgreSQL estimates them.',
-    process: 'api',
-    isOfInstallation: true,
-  },
   oldestTransaction: {
     kind: 'gauge',
     name: 'verdict_database_oldest_transaction_seconds',
