@@ -40,8 +40,8 @@ const KEY_HOURS = 24
 const CONTENT_KEY_HOURS = 1
 
 /** The keys that a message to a recipient takes. */
-export const keysToTake = ({ keys: { own, ofSaid } }: KnownRecipient): string[] =>
-  [own, ofSaid].filter((key) => key !== undefined)
+export const keysToTake = ({ keys: { own, ofKeyAndContent } }: KnownRecipient): string[] =>
+  [own, ofKeyAndContent].filter((key) => key !== undefined)
 
 /** Finds what recipients were answered when their message came before. */
 export function createKnownRecipients(db: Database) {
@@ -49,10 +49,11 @@ export function createKnownRecipients(db: Database) {
   const find = async (accountId: string, key: string | undefined) =>
     key === undefined ? undefined : keys.find(accountId, key)
 
-  async function findOne(accountId: string, { own, ofSaid, ofContent }: RecipientKeys): Promise<Found> {
+  async function findOne(accountId: string, { own, ofKeyAndContent, ofContent }: RecipientKeys): Promise<Found> {
     const [holder, contentHolder] = await Promise.all([find(accountId, own), find(accountId, ofContent)])
     // Asked after `own`: one commit takes both.
-    const hadOtherContent = holder !== undefined && ofSaid !== undefined && !(await find(accountId, ofSaid))
+    const hadOtherContent =
+      holder !== undefined && ofKeyAndContent !== undefined && !(await find(accountId, ofKeyAndContent))
     return {
       holder: holder ?? contentHolder,
       isRepeated: !holder && contentHolder !== undefined,
@@ -121,7 +122,7 @@ export function createKnownRecipients(db: Database) {
 
     /**
      * A client that has left sends again, often at once and with a new Message-ID. Its content leads to the messages
-     * that are being sent. `giveKeys` does the same for those that are answered, so a fault here is none.
+     * that are being sent. A failure is ignored, because `giveKeys` gives the same keys when the messages are answered.
      */
     async giveToRunning(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
       const given = recipients.flatMap(({ keys: { ofContent }, running }): GivenKey[] =>
@@ -135,9 +136,9 @@ export function createKnownRecipients(db: Database) {
     },
 
     /**
-     * Gives the keys that lead a repeat to the answers, and takes those away that have done so. Without them the repeat
-     * of a client that got 451, or has left, would reach some recipients twice: no reply is better. A server that
-     * greylists would refuse it again, because its envelope sender would be new.
+     * Gives the keys that lead a repeat to the answers, and takes away those that a repeat has used. Without the keys,
+     * the repeat of a client that got 451, or has left, would reach some recipients twice: no reply is better. A server
+     * that greylists would refuse the repeat, because its envelope sender would be new.
      */
     async giveKeys(
       accountId: string,

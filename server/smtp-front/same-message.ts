@@ -52,7 +52,7 @@ export interface RecipientKeys {
   /** By which a repeat is known. Absent without a Message-ID and an idempotency key. */
   own?: string
   /** Beside an idempotency key: held by the same message as `own` only when the content is the same. */
-  ofSaid?: string
+  ofKeyAndContent?: string
   /** The key of the content alone, for repeats with a new Message-ID. Absent where there are none. */
   ofContent?: string
 }
@@ -65,7 +65,10 @@ export function keysOfRecipient(
   const recipient = address.slice(0, at) + address.slice(at).toLowerCase()
   const keyOf = (...common: unknown[]) => hash('sha256', JSON.stringify([...common, recipient]), 'hex')
   if (idempotencyKey !== undefined) {
-    return { own: keyOf('key', sandbox, idempotencyKey), ofSaid: keyOf('key', sandbox, idempotencyKey, digest) }
+    return {
+      own: keyOf('key', sandbox, idempotencyKey),
+      ofKeyAndContent: keyOf('key', sandbox, idempotencyKey, digest),
+    }
   }
   const own = messageId === undefined ? undefined : keyOf(sandbox, messageId, digest)
   return { own, ofContent: keepsMessageId ? undefined : keyOf(sandbox, null, digest, tenantId) }
