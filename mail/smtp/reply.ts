@@ -90,7 +90,7 @@ function textOf(line: Buffer): string {
 }
 
 export function isPositive({ code }: RawReply): boolean {
-  return code >= 200 && code < 300
+  return code < 300
 }
 
 const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/

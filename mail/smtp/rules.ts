@@ -65,7 +65,7 @@ const RECIPIENT_RULES: readonly ReplyRule[] = [
   ...POLICY_RULES,
   ...ROUTE_STATUS_RULES,
   ...EXPIRY_RULES,
-  { name: 'no mail here', subject: 'sender', code: /^521$/, reason: 'policy_block' },
+  { name: 'no mail here', subject: 'sender', code: /521/, reason: 'policy_block' },
   ...STATUS_RULES,
   ...DOUBTFUL_RULES,
   ...NUMBER_RULES,

@@ -97,11 +97,11 @@ export const USER_UNKNOWN = `(?:${[
 
 /** What is said of a mailbox that may come back. */
 const PAUSED = words(
-  'disabl*, suspend*, inactiv*, deactivat*, locked, blocked, frozen, not active, not activated, isnt active',
-  'dormant, parked, not enabled, deaktiviert, gesperrt, inaktiv, nicht aktiv, désactivé*, inactif',
-  'bloqué*, desactivad*, deshabilitad*, disabilitat*, disattivat*, sospes*',
-  'inattiv*, bloccat*, non attiv*, desativad*, suspens*, inativ*, uitgeschakeld, geblokkeerd, inactief',
-  'nieaktywn*, zablokowan*, неактив, отключ, заблокирован, 已停用, 被禁用, 已禁用, 冻结',
+  'disabl*, suspend*, inactiv*, deactivat*, locked, frozen, not active, not activated, isnt active',
+  'dormant, parked, not enabled, deaktiviert, inaktiv, nicht aktiv, désactivé*, inactif',
+  'desactivad*, deshabilitad*, disabilitat*, disattivat*, sospes*',
+  'inattiv*, non attiv*, desativad*, suspens*, inativ*, uitgeschakeld, inactief',
+  'nieaktywn*, неактив, отключ, 已停用, 被禁用, 已禁用, 冻结',
 )
 /** The same, and what is said of an address that the server merely does not take. */
 const DISABLED = words(
@@ -118,7 +118,7 @@ const DISABLED = words(
 const INVALID_BEFORE = words(
   'bad, incorrect, illegal, malformed, inactive, disabled, closed, suspended, expired',
   'undeliverable, unrouteable, unroutable, unavailable, not a valid, no valid, no active, deleted',
-  'ungültige*, inválid*, ongeldig*, blocked, locked',
+  'ungültige*, inválid*, ongeldig*, locked',
 )
 /** The mailbox was closed. These words may also mean a policy. */
 export const MAILBOX_BLOCKED = near(
@@ -136,10 +136,10 @@ export const MAILBOX_BLOCKED = near(
 
 /** What is said of a mailbox that does not take this message, for whatever reason. */
 const REFUSED = words(
-  'reject*, refus*, declin*, denied, not, no, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
-  'problem*, undeliver*, impossible, kein*, nicht, abgelehnt, zurückgewiesen, verweigert, fehlgeschlagen, pas, aucun*',
-  'rejet*, échou*, rechaz*, falló, respint*, rifiutat*, fallit*, recusad*, rejeitad*, falhou, geweigerd, niet, geen',
-  'odrzuc*, zamítnut*, odmítnut*, avvis*, reddedildi, отклон, не принят, 拒',
+  'reject*, refus*, declin*, not, no, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
+  'problem*, undeliver*, impossible, kein*, nicht, abgelehnt, zurückgewiesen, fehlgeschlagen, pas, aucun*',
+  'rejet*, échou*, rechaz*, falló, respint*, rifiutat*, fallit*, recusad*, rejeitad*, falhou, niet, geen',
+  'odrzuc*, odmítnut*, avvis*, reddedildi, отклон, не принят, 拒',
 )
 /** A mailbox as subject or object of the refusal. */
 export const MAILBOX_REFUSED = `(?:${near(NOUN, REFUSED, 40)}|${near(REFUSED, NOUN, 40)})`

@@ -45,7 +45,7 @@ export const MAILBOX_FULL_RULES: readonly ReplyRule[] = [
 /** A quota without a mailbox: the status or the code may say that it is another one. */
 export const SPACE_RULES: readonly ReplyRule[] = [
   senderRow('quota', { status: /^(?:4\.[3457]|5\.7)\./, text: STORAGE }),
-  senderRow('quota', { code: /^421$/, text: STORAGE }),
+  senderRow('quota', { code: /421/, text: STORAGE }),
   full({ text: STORAGE }),
 ]
 
@@ -105,12 +105,12 @@ export const STATUS_RULES: readonly ReplyRule[] = [
 export const DOUBTFUL_RULES: readonly ReplyRule[] = [
   refused('disabled', { text: DISABLED }),
   senderRow('policy', { status: /^5\.7\./ }),
-  refused('refused', { code: /^55[013]$/, status: /^5\.[0125]\./, text: REFUSED }),
-  refused('refused', { code: /^55[013]$/, bare: true, text: REFUSED }),
+  refused('refused', { code: /55[013]/, status: /^5\.[0125]\./, text: REFUSED }),
+  refused('refused', { code: /55[013]/, bare: true, text: REFUSED }),
   refused('refused', { phases: CONTENT_PHASES, status: /^5\.1\.0$/ }),
 ]
 
 export const NUMBER_RULES: readonly ReplyRule[] = [
-  { name: 'full', subject: 'space', code: /^552$/, bare: true, reason: 'mailbox_full', kind: 'full' },
-  refused('refused without words', { phases: ['rcpt'], code: /^55[013]$/, bare: true, silent: true }),
+  { name: 'full', subject: 'space', code: /552/, bare: true, reason: 'mailbox_full', kind: 'full' },
+  refused('refused without words', { phases: ['rcpt'], code: /55[013]/, bare: true, silent: true }),
 ]

@@ -33,7 +33,7 @@ const GIVEN_UP = words(
 
 /** A domain that says it takes no mail (RFC 7505). */
 export const NULL_MX_RULES: readonly ReplyRule[] = [
-  { name: 'null MX', subject: 'route', code: /^556$/, reason: 'no_mx_record' },
+  { name: 'null MX', subject: 'route', code: /556/, reason: 'no_mx_record' },
   {
     name: 'null MX',
     subject: 'route',

@@ -238,7 +238,7 @@ const SERVER_FAULT = [
     'internal error, internal problem, cannot look up, could not look up, unable to look up, cannot verify recipient',
     'could not verify recipient, unable to verify recipient, interner fehler, erreur interne, error interno',
     'errore interno, erro interno, interne fout, too busy, service unavailable, service not available',
-    'service is unavailable, overloaded, disk full, left on device, read only file*, queue file*',
+    'service is unavailable, overloaded, read only file*, queue file*',
     'write error, pipelining error, service temporarily, service currently, service is temporarily',
     'server error, server busy, server is busy, server down, server is down, server unavailable',
     'system error, system busy, system is busy, system failure, service is currently, maintenance, i o error, input output error',

@@ -1,7 +1,7 @@
 import { near, pattern, words } from './pattern.ts'
 import type { ReplyRule } from './rule.ts'
 
-const MANY = words('too many, number of, maximum, max, limit of, limited to, only, trop de')
+const MANY = words('too many, number of, maximum, max, limited to, only, trop de')
 const THINGS = words(
   'recipient*, rcpts, rcpt, rcpttos, messages, mails, emails, connections, sessions, commands, errors',
   'transactions, deliveries, empfänger, destinataires, destinatarios, destinatari, verbindungen',

@@ -20,6 +20,10 @@ test.each([
   expect(texts(reply)).toEqual(sentences)
 })
 
+test.each([...'<>"()', "'"])('a link ends at %s, and begins anywhere', (end) => {
+  expect(texts(`seehttps://x.example/a${end}user unknown`)).toEqual(['see user unknown'])
+})
+
 test.each('in on at of by for with from within among the our your a an this'.split(' '))(
   'a sentence does not end with "%s"',
   (word) => {
@@ -55,6 +59,9 @@ test.each([
   ['it said that this, which is more than thirty letters: no', false],
   ['mx2.example.org: 350 unknown', false],
   ['it gave its reply; no: no', false],
+  ['the aforesaid: no', false],
+  ['the saidest: no', false],
+  ['miscallout: no', false],
   // A sentence about the recipient, but not where the recipient is what a callout was for.
   ['recipient rejected, mx2.example.org said: 550 unknown', false],
   ['<ann@example.net>: mx2.example.org said: 550 unknown', false],

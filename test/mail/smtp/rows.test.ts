@@ -60,10 +60,12 @@ test('every row, each of its conditions and each value in one decides one of the
     changesOf(rule).flatMap(({ without, change }) => {
       const kept = { phases: undefined, ...rule }
       const row = readAs({ subject: rule.subject, row: rule.name })
-      Object.assign(rule, change)
-      const decides = isDecided(row)
-      Object.assign(rule, kept)
-      return decides ? [] : [`${row} without ${without}`]
+      try {
+        Object.assign(rule, change)
+        return isDecided(row) ? [] : [`${row} without ${without}`]
+      } finally {
+        Object.assign(rule, kept)
+      }
     }),
   )
   expect(undecided).toEqual([])
