@@ -65,10 +65,11 @@ export async function replyToHalfClosed(
  */
 export function watchCommands(connection: SmtpConnection, note: (verb: string) => void): void {
   const carryOut = connection._onCommand
-  connection._onCommand = function (command, next) {
+  const noted: SmtpConnection['_onCommand'] = function (this: SmtpConnection, command, next) {
     note(this._nextHandler ? 'AUTH' : verbOf(command))
     carryOut.call(this, command, next)
   }
+  connection._onCommand = noted
 }
 
 /** A reply that ends a command. Each line begins with its enhanced code. */
@@ -85,12 +86,13 @@ function verbOf(command: Buffer): string {
 /** Sends what `refusalOf` returns for a command, given its verb in capitals, in place of carrying it out. */
 export function refuseCommands(connection: SmtpConnection, refusalOf: (verb: string) => SmtpReply | undefined): void {
   const carryOut = connection._onCommand
-  connection._onCommand = function (command, next) {
+  const refused: SmtpConnection['_onCommand'] = function (this: SmtpConnection, command, next) {
     const refusal = refusalOf(verbOf(command))
     if (!refusal) return carryOut.call(this, command, next)
     this.send(refusal.code, refusal.lines)
     if (next) setImmediate(next)
   }
+  connection._onCommand = refused
 }
 
 /**
@@ -99,7 +101,7 @@ export function refuseCommands(connection: SmtpConnection, refusalOf: (verb: str
  */
 export function askBeforeData(connection: SmtpConnection, ask: () => Promise<SmtpReply | undefined>): void {
   const begin = connection.handler_DATA
-  connection.handler_DATA = function (command, next) {
+  const asked: SmtpConnection['handler_DATA'] = function (this: SmtpConnection, command, next) {
     if (this.session.envelope.rcptTo.length === 0) return begin.call(this, command, next)
     const reply = (refusal: SmtpReply | undefined) => {
       if (!refusal) return begin.call(this, command, next)
@@ -108,6 +110,7 @@ export function askBeforeData(connection: SmtpConnection, ask: () => Promise<Smt
     }
     ask().then(reply, () => reply(NOT_NOW))
   }
+  connection.handler_DATA = asked
 }
 
 const NOT_NOW: SmtpReply = { code: 451, lines: ['4.3.0 Not now, come again'] }
@@ -120,7 +123,7 @@ export function refuseParameters(connection: SmtpConnection, offered: OfferedPar
   for (const verb of ['MAIL', 'RCPT'] as const) {
     const handler = `handler_${verb}` as const
     const carryOut = connection[handler]
-    connection[handler] = function (command, next) {
+    const checked: SmtpConnection[typeof handler] = function (this: SmtpConnection, command, next) {
       const parsed = this._parseAddressCommand(verb === 'MAIL' ? 'mail from' : 'rcpt to', command)
       const given = parsed ? parsed.args : undefined
       const unknown = Object.entries(given || {}).find(([name, value]) => {
@@ -131,6 +134,7 @@ export function refuseParameters(connection: SmtpConnection, offered: OfferedPar
       this.send(555, `5.5.4 The parameter ${unknown[0]}, or its value, is not offered`)
       next()
     }
+    connection[handler] = checked
   }
 }
 
@@ -155,8 +159,9 @@ const ENHANCED: Record<number, string> = {
 /** Gives each reply of 4xx and 5xx that has no enhanced code one. */
 export function giveEnhancedCodes(connection: SmtpConnection): void {
   const write = connection.send
-  connection.send = function (code, data, context) {
+  const sent: SmtpConnection['send'] = function (this: SmtpConnection, code, data, context) {
     const isBare = code >= 400 && typeof data === 'string' && !/^[45]\.\d{1,3}\.\d{1,3} /.test(data)
     write.call(this, code, isBare ? `${ENHANCED[code] ?? `${Math.floor(code / 100)}.0.0`} ${data}` : data, context)
   }
+  connection.send = sent
 }

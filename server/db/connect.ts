@@ -128,9 +128,10 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   const warm = createWarmConnections(warmCount, (onClose) => open(1, onClose).$client)
   const client = db.$client
   const endPool = client.end
-  client.end = async (options) => {
+  const endBoth: typeof endPool = async (options) => {
     await Promise.all([endPool(options), warm.end(options)])
   }
+  client.end = endBoth
   const noteBatch = (statement: string) => batchNotes?.(statement)
   const health = createHealth(client, primary.suspect)
   return Object.assign(db, { warm, health, outage: primary, recording: createRecording(), load, noteBatch })

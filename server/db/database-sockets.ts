@@ -51,10 +51,11 @@ export function watch(socket: Socket, statementMs: number, suspect: () => void):
 function closeWithError(socket: Socket): void {
   const emit: (event: string | symbol, ...args: unknown[]) => boolean = socket.emit.bind(socket)
   let error: unknown
-  socket.emit = (event: string | symbol, ...args: unknown[]) => {
+  function emitTogether(event: string | symbol, ...args: unknown[]): boolean {
     if (event === 'error') error = args[0]
     if (event === 'error') return true
     if (event === 'close' && error !== undefined) emit('error', error)
     return emit(event, ...args)
   }
+  socket.emit = emitTogether
 }

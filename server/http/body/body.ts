@@ -223,8 +223,9 @@ export async function takeShare(call: Call, bytes: number, { budget }: BodyLimit
     throw call.closed
   }
   const releaseFirst = call.release
-  call.release = () => {
+  function releaseBoth(): void {
     releaseFirst?.()
     release()
   }
+  call.release = releaseBoth
 }

@@ -140,8 +140,9 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming: () => number } }
-  if (parser) parser.onIncoming = () => 2
+  if (parser) parser.onIncoming = noHttp
 }
+const noHttp = () => 2
 
 /**
  * A caller that has ended its side may wait for its response (RFC 9112 9.6) or be gone: both look the same. An

@@ -71,7 +71,7 @@ function gatherPieces(body: Readable, isAllowed: (bytes: number, followsSmall: b
     gatheredBytes = 0
   }
 
-  body.push = (piece: Buffer | null) => {
+  function gather(piece: Buffer | null): boolean {
     if (piece === null) {
       passOn()
       return push(null)
@@ -86,4 +86,5 @@ function gatherPieces(body: Readable, isAllowed: (bytes: number, followsSmall: b
     turnEnd ??= setImmediate(passOn)
     return body.readableLength + gatheredBytes < body.readableHighWaterMark
   }
+  body.push = gather
 }
