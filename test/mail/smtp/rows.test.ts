@@ -42,8 +42,8 @@ function isDecided(row: string): boolean {
 
 /** The row without one of its conditions, or with one value less in it; and as one that never holds. */
 function changesOf(rule: ReplyRule): { without: string; change: Partial<ReplyRule> }[] {
-  const { name, subject, reason, ...conditions } = rule
-  const each = Object.entries(conditions).flatMap(([key, value]) => [
+  const { name, subject, reason, phases, ...conditions } = rule
+  const each = Object.entries({ ...conditions, ...(phases && { phases }) }).flatMap(([key, value]) => [
     { without: key, change: { [key]: undefined } },
     ...(Array.isArray(value)
       ? value.map((one) => ({ without: `${key} ${one}`, change: { [key]: value.filter((other) => other !== one) } }))
