@@ -14,6 +14,7 @@ export class KeptWorker implements PoolWorker {
   readonly #run = new EventEmitter()
   #child: ChildProcess | undefined
   #isReady = false
+  #isRunning = false
 
   constructor(options: PoolOptions) {
     this.#options = options
@@ -36,6 +37,7 @@ export class KeptWorker implements PoolWorker {
     else if (message.type === 'start' && this.#isReady) this.#answer('started')
     else this.#child?.send(message)
     if (message.type === 'start') this.#isReady = true
+    this.#isRunning = message.type !== 'stop'
   }
 
   async start(): Promise<void> {
@@ -50,7 +52,8 @@ export class KeptWorker implements PoolWorker {
     child.on('message', (message) => this.#run.emit('message', message))
     child.on('exit', (code, signal) => {
       if (this.#child === child) this.#child = undefined
-      this.#run.emit('exit', code, signal)
+      // Vitest takes the end of a worker for a crash, even after a run.
+      if (this.#isRunning) this.#run.emit('exit', code, signal)
     })
     this.#child = child
     this.#isReady = false
