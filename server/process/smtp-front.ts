@@ -34,7 +34,7 @@ export async function startSmtpFront(
     certificate?.onRenewal(front.showCertificate)
     log.info({ host: smtpFrontHost, port: front.port }, `listening for mail over ${protocol}`)
   }
-  watchSmtpFront(metrics, shares.clients.size)
+  watchSmtpFront(metrics, () => shares.clients.size())
   return {
     /** The first port of each protocol. */
     smtpPort: fronts.find(({ protocol }) => protocol === 'SMTP')?.port,

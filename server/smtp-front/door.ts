@@ -30,7 +30,7 @@ const tellRate = () => {}
 
 /** What the listener asks of the service: whether a key is valid, and what became of a message. */
 export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin' | 'deliver'> {
-  const { identify, gate, submit, refusedSends, log, hashAddress, onReply } = parts
+  const { identify, gate, log, onReply } = parts
 
   return {
     async logIn(login) {
@@ -48,7 +48,7 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
       try {
         await gate({ ...visitorOf(login), method: METHOD, tellCaller: noteIn(known) })
       } catch (error) {
-        noteRefused(known, error)
+        noteRefused(parts, known, error)
         const reply = beginReply(error)
         onReply?.(answerOf(reply))
         const { requestId: request_id } = known
@@ -57,67 +57,79 @@ export function createDoor(parts: DoorParts): Pick<FrontParts, 'logIn' | 'begin'
       }
     },
 
-    async deliver(mail) {
-      const beganMs = performance.now()
-      const known: KnownCaller = { requestId: randomUUID(), protocol: mail.isLmtp ? 'lmtp' : 'smtp' }
-      const line: Record<string, unknown> = {
-        request_id: known.requestId,
-        method: mail.isLmtp ? 'LMTP' : 'SMTP',
-        size_bytes: mail.content.length,
-      }
-      const end = (replies: DotReply[] | undefined) => {
-        for (const answer of replies?.map(answerOf) ?? ['closed' as const]) onReply?.(answer)
-        const codes = [...new Set(replies?.map(({ code }) => code))]
-        const status = codes.length > 1 ? codes : codes[0]
-        log.info({ ...line, status, duration_ms: Math.round(performance.now() - beganMs) }, 'smtp')
-        return replies
-      }
-      line.recipients = mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
-      try {
-        const results = await send(mail, known)
-        const sent = results.filter((result): result is RecipientAnswer => !('error' in result))
-        line.message_ids = [...new Set(sent.map(({ messageId }) => messageId))]
-        line.sandbox = sent[0]?.sandbox
-        for (const result of results) if ('error' in result) noteError(line, result.error)
-        for (const { error, recipients } of refusalsOf(results)) noteRefused(known, error, { mail, recipients })
-        return end(mail.isLmtp ? ownReplies(mail.recipients, results) : [dotReply(results)])
-      } catch (error) {
-        noteError(line, error)
-        const recipients = mail.recipients.map(({ address }) => address)
-        noteRefused(known, error, { mail, recipients: [...new Set(recipients)] })
-        if (error instanceof OutcomeUnknown) return end(undefined)
-        const reply = errorReply(error)
-        return end(mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
-      }
-    },
+    deliver: (mail) => deliverMail(parts, mail),
   }
+}
 
-  /** Names an error in the line of its message, and logs one that is a fault of the service. */
-  function noteError(line: Record<string, unknown>, error: unknown): void {
-    const isUnknown = error instanceof OutcomeUnknown
-    const shown = hideUnexpected(error)
-    line.error = isUnknown ? 'outcome_unknown' : reasonOf(shown)
-    if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
+async function deliverMail(parts: DoorParts, mail: FrontMail): Promise<DotReply[] | undefined> {
+  const { log, hashAddress, onReply } = parts
+  const beganMs = performance.now()
+  const known: KnownCaller = { requestId: randomUUID(), protocol: mail.isLmtp ? 'lmtp' : 'smtp' }
+  const line: Record<string, unknown> = {
+    request_id: known.requestId,
+    method: mail.isLmtp ? 'LMTP' : 'SMTP',
+    size_bytes: mail.content.length,
+    recipients: mail.recipients.map(({ address, domain }) => ({ domain, hash: hashAddress(address) })),
   }
+  const end = (replies: DotReply[] | undefined) => {
+    for (const answer of replies?.map(answerOf) ?? ['closed' as const]) onReply?.(answer)
+    const codes = [...new Set(replies?.map(({ code }) => code))]
+    const status = codes.length > 1 ? codes : codes[0]
+    log.info({ ...line, status, duration_ms: Math.round(performance.now() - beganMs) }, 'smtp')
+    return replies
+  }
+  try {
+    const results = await submitMail(parts, mail, known)
+    const sent = results.filter((result): result is RecipientAnswer => !('error' in result))
+    line.message_ids = [...new Set(sent.map(({ messageId }) => messageId))]
+    line.sandbox = sent[0]?.sandbox
+    for (const result of results) if ('error' in result) noteError(log, line, result.error)
+    for (const { error, recipients } of refusalsOf(results)) noteRefused(parts, known, error, { mail, recipients })
+    return end(mail.isLmtp ? ownReplies(mail.recipients, results) : [dotReply(results)])
+  } catch (error) {
+    noteError(log, line, error)
+    const recipients = mail.recipients.map(({ address }) => address)
+    noteRefused(parts, known, error, { mail, recipients: [...new Set(recipients)] })
+    if (error instanceof OutcomeUnknown) return end(undefined)
+    const reply = errorReply(error)
+    return end(mail.isLmtp ? mail.recipients.map(() => reply) : [reply])
+  }
+}
 
-  /** Notes a message, or its part to some recipients, that ended with an error in the place of an email. */
-  function noteRefused({ caller, ...call }: KnownCaller, error: unknown, part?: RefusedPart): void {
-    if (!caller || caller.test || error instanceof OutcomeUnknown || (part && isDryRun(part.mail))) return
-    const { accountId, keyId } = caller
-    const parties = part && {
-      sender: part.mail.sender.address,
-      recipients: part.recipients.slice(0, MAX_RECIPIENTS),
-    }
-    refusedSends.note({ ...call, accountId, keyId, error: hideUnexpected(error), parties })
-  }
+/** The key is checked again. The message was counted at its DATA. */
+async function submitMail(
+  { gate, submit }: DoorParts,
+  { key, remoteAddress, ...mail }: FrontMail,
+  known: KnownCaller,
+): Promise<RecipientResult[]> {
+  const visitor = visitorOf({ key, remoteAddress })
+  const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
+  const { accountId, test } = caller!
+  return submit({ ...mail, accountId, sandbox: test })
+}
 
-  /** The key is checked again. The message was counted at its DATA. */
-  async function send({ key, remoteAddress, ...mail }: FrontMail, known: KnownCaller): Promise<RecipientResult[]> {
-    const visitor = visitorOf({ key, remoteAddress })
-    const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
-    const { accountId, test } = caller!
-    return submit({ ...mail, accountId, sandbox: test })
+/** Names an error in the line of its message, and logs one that is a fault of the service. */
+function noteError(log: Logger, line: Record<string, unknown>, error: unknown): void {
+  const isUnknown = error instanceof OutcomeUnknown
+  const shown = hideUnexpected(error)
+  line.error = isUnknown ? 'outcome_unknown' : reasonOf(shown)
+  if (isUnknown || shown.cause !== undefined) log.error({ err: shown.cause ?? error }, 'unexpected fault')
+}
+
+/** Notes a message, or its part to some recipients, that ended with an error in the place of an email. */
+function noteRefused(
+  { refusedSends }: DoorParts,
+  { caller, ...call }: KnownCaller,
+  error: unknown,
+  part?: RefusedPart,
+): void {
+  if (!caller || caller.test || error instanceof OutcomeUnknown || (part && isDryRun(part.mail))) return
+  const { accountId, keyId } = caller
+  const parties = part && {
+    sender: part.mail.sender.address,
+    recipients: part.recipients.slice(0, MAX_RECIPIENTS),
   }
+  refusedSends.note({ ...call, accountId, keyId, error: hideUnexpected(error), parties })
 }
 
 /** A message whose fields cannot be read says nothing. */

@@ -44,16 +44,99 @@ export const keysToTake = ({ keys: { own, ofKeyAndContent } }: KnownRecipient): 
   [own, ofKeyAndContent].filter((key) => key !== undefined)
 
 /** Finds what recipients were answered when their message came before. */
-export function createKnownRecipients(db: Database) {
-  const keys = createHeldKeys(db)
-  const find = async (accountId: string, key: string | undefined) =>
-    key === undefined ? undefined : keys.find(accountId, key)
+export class KnownRecipients {
+  readonly #db: Database
+  readonly #keys: ReturnType<typeof createHeldKeys>
 
-  async function findOne(accountId: string, { own, ofKeyAndContent, ofContent }: RecipientKeys): Promise<Found> {
-    const [holder, contentHolder] = await Promise.all([find(accountId, own), find(accountId, ofContent)])
+  constructor(db: Database) {
+    this.#db = db
+    this.#keys = createHeldKeys(db)
+  }
+
+  /** Finds the answers of recipients. Returns those to whom the message is to be sent now. */
+  async findDue(
+    recipients: KnownRecipient[],
+    { accountId, sandbox, fromDomain }: { accountId: string; sandbox: boolean; fromDomain: string },
+  ): Promise<KnownRecipient[]> {
+    const found = await this.#findHolders(accountId, recipients)
+    for (const [i, recipient] of recipients.entries()) Object.assign(recipient, found[i])
+    await this.#readStored(recipients, sandbox)
+    return recipients.filter((recipient) => isDue(recipient, fromDomain))
+  }
+
+  /** Whether another request has sent to one of them since they were found. */
+  async haveMoved(accountId: string, recipients: readonly KnownRecipient[]): Promise<boolean> {
+    const found = await this.#findHolders(accountId, recipients)
+    return recipients.some(({ holder }, i) => holder?.messageId !== found[i]?.holder?.messageId)
+  }
+
+  /** Each new message renews the keys of its recipients. */
+  renew(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
+    return this.#keys.renew(accountId, recipients.flatMap(keysToTake))
+  }
+
+  /**
+   * A client that has left sends again, often at once and with a new Message-ID. Its content leads to the messages
+   * that are being sent. A failure is ignored, because `giveKeys` gives the same keys when the messages are answered.
+   */
+  async giveToRunning(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
+    const given = recipients.flatMap(({ keys: { ofContent }, running }): GivenKey[] =>
+      ofContent && running ? [{ key: ofContent, holder: running, hours: CONTENT_KEY_HOURS }] : [],
+    )
+    const isGiven = await this.#keys.give(accountId, given).then(
+      () => true,
+      () => false,
+    )
+    for (const recipient of recipients) recipient.isGiven = isGiven && recipient.running !== undefined
+  }
+
+  /**
+   * Gives the keys that lead a repeat to the answers, and takes away those that a repeat has used. Without the keys,
+   * the repeat of a client that got 451, or has left, would reach some recipients twice: no reply is better. A server
+   * that greylists would refuse the repeat, because its envelope sender would be new.
+   */
+  async giveKeys(
+    accountId: string,
+    recipients: readonly KnownRecipient[],
+    { hasLeft }: { hasLeft: boolean },
+  ): Promise<void> {
+    const isAsked = isAskedAgain(recipients)
+    const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, ...its }): GivenKey[] => {
+      if (!holder) return []
+      // A key that was given before may have been taken away by a repeat that was answered first.
+      const isNew = !its.isGiven && !its.isTakenAway
+      const isKnownAgain = ofContent !== undefined && (isAsked || (hasLeft && isNew))
+      return [
+        ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
+        ...(isKnownAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
+      ]
+    })
+    const over = recipients.flatMap(({ keys: { ofContent }, holder, hasContentKey }) => {
+      // A send that failed has no message. Once a repeat is answered, an equal message is a new one.
+      const isOver = hasLeft ? !holder : hasContentKey && !isAsked
+      return isOver && ofContent !== undefined ? [ofContent] : []
+    })
+    await Promise.all([this.#keys.give(accountId, given), this.#keys.takeAway(accountId, over)]).catch((cause) => {
+      throw new OutcomeUnknown({ cause })
+    })
+  }
+
+  /** A client that had closed its sending side has read its reply. Unless that was 451, an equal message is new. */
+  async noteRead(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
+    if (isAskedAgain(recipients)) return
+    const over = recipients.flatMap(({ keys: { ofContent } }) => ofContent ?? [])
+    await this.#keys.takeAway(accountId, over).catch(() => {})
+  }
+
+  async #find(accountId: string, key: string | undefined) {
+    return key === undefined ? undefined : this.#keys.find(accountId, key)
+  }
+
+  async #findOne(accountId: string, { own, ofKeyAndContent, ofContent }: RecipientKeys): Promise<Found> {
+    const [holder, contentHolder] = await Promise.all([this.#find(accountId, own), this.#find(accountId, ofContent)])
     // Asked after `own`: one commit takes both.
     const hadOtherContent =
-      holder !== undefined && ofKeyAndContent !== undefined && !(await find(accountId, ofKeyAndContent))
+      holder !== undefined && ofKeyAndContent !== undefined && !(await this.#find(accountId, ofKeyAndContent))
     return {
       holder: holder ?? contentHolder,
       isRepeated: !holder && contentHolder !== undefined,
@@ -62,122 +145,43 @@ export function createKnownRecipients(db: Database) {
     }
   }
 
-  const findHolders = (accountId: string, recipients: readonly KnownRecipient[]) =>
-    Promise.all(
-      recipients.map(async ({ keys: its, holder, isRepeated }): Promise<Found> => {
-        const found = await findOne(accountId, its)
+  #findHolders(accountId: string, recipients: readonly KnownRecipient[]): Promise<Found[]> {
+    return Promise.all(
+      recipients.map(async ({ keys, holder, isRepeated }): Promise<Found> => {
+        const found = await this.#findOne(accountId, keys)
         if (found.holder || !holder) return found
         // Another repeat has got its answer while this one waited, and has taken the key away that led here.
-        const last = await keys.follow(holder)
+        const last = await this.#keys.follow(holder)
         return last ? { ...found, holder: last, isRepeated, isTakenAway: true } : found
       }),
     )
-
-  /** Gives stored results to recipients. Recipients to which another request is sending get none. */
-  async function readStored(recipients: KnownRecipient[], sandbox: boolean): Promise<void> {
-    const held = Map.groupBy(
-      recipients.filter(({ holder }) => holder),
-      ({ holder }) => holder!.messageId,
-    )
-    for (const [messageId, ofMessage] of held) {
-      const { leaseLeftMs } = ofMessage[0]!.holder!
-      if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(db, messageId)
-      const outcomes = leaseLeftMs === null ? await storedOutcomes(db, messageId) : []
-      // A client that left while its send failed has given the key of its content to a message that was released.
-      if (leaseLeftMs === null && outcomes.length === 0) {
-        for (const recipient of ofMessage) Object.assign(recipient, NOT_FOUND)
-        continue
-      }
-      for (const recipient of ofMessage) {
-        const { address, holder, isRepeated, hadOtherContent } = recipient
-        const outcome = outcomes[holder!.position]
-        if (!outcome) continue
-        const known = { email: address.address, messageId: publicId('msg', messageId), sandbox }
-        recipient.result = { ...known, outcome, isRepeated, hadOtherContent }
-      }
-    }
   }
 
-  return {
-    /** Finds the answers of recipients. Returns those to whom the message is to be sent now. */
-    async findDue(
-      recipients: KnownRecipient[],
-      { accountId, sandbox, fromDomain }: { accountId: string; sandbox: boolean; fromDomain: string },
-    ): Promise<KnownRecipient[]> {
-      const found = await findHolders(accountId, recipients)
-      for (const [i, recipient] of recipients.entries()) Object.assign(recipient, found[i])
-      await readStored(recipients, sandbox)
-      return recipients.filter((recipient) => isDue(recipient, fromDomain))
-    },
-
-    /** Whether another request has sent to one of them since they were found. */
-    async haveMoved(accountId: string, recipients: readonly KnownRecipient[]): Promise<boolean> {
-      const found = await findHolders(accountId, recipients)
-      return recipients.some(({ holder }, i) => holder?.messageId !== found[i]!.holder?.messageId)
-    },
-
-    /** Each new message renews the keys of its recipients. */
-    renew: (accountId: string, recipients: readonly KnownRecipient[]) =>
-      keys.renew(accountId, recipients.flatMap(keysToTake)),
-
-    /**
-     * A client that has left sends again, often at once and with a new Message-ID. Its content leads to the messages
-     * that are being sent. A failure is ignored, because `giveKeys` gives the same keys when the messages are answered.
-     */
-    async giveToRunning(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
-      const given = recipients.flatMap(({ keys: { ofContent }, running }): GivenKey[] =>
-        ofContent && running ? [{ key: ofContent, holder: running, hours: CONTENT_KEY_HOURS }] : [],
-      )
-      const isGiven = await keys.give(accountId, given).then(
-        () => true,
-        () => false,
-      )
-      for (const recipient of recipients) recipient.isGiven = isGiven && recipient.running !== undefined
-    },
-
-    /**
-     * Gives the keys that lead a repeat to the answers, and takes away those that a repeat has used. Without the keys,
-     * the repeat of a client that got 451, or has left, would reach some recipients twice: no reply is better. A server
-     * that greylists would refuse the repeat, because its envelope sender would be new.
-     */
-    async giveKeys(
-      accountId: string,
-      recipients: readonly KnownRecipient[],
-      { hasLeft }: { hasLeft: boolean },
-    ): Promise<void> {
-      const isAsked = isAskedAgain(recipients)
-      const given = recipients.flatMap(({ keys: { own, ofContent }, holder, isRepeated, ...its }): GivenKey[] => {
-        if (!holder) return []
-        // A key that was given before may have been taken away by a repeat that was answered first.
-        const isNew = !its.isGiven && !its.isTakenAway
-        const isKnownAgain = ofContent !== undefined && (isAsked || (hasLeft && isNew))
-        return [
-          ...(own !== undefined && isRepeated ? [{ key: own, holder, hours: KEY_HOURS }] : []),
-          ...(isKnownAgain ? [{ key: ofContent, holder, hours: CONTENT_KEY_HOURS }] : []),
-        ]
-      })
-      const over = recipients.flatMap(({ keys: { ofContent }, holder, hasContentKey }) => {
-        // A send that failed has no message. Once a repeat is answered, an equal message is a new one.
-        const isOver = hasLeft ? !holder : hasContentKey && !isAsked
-        return isOver && ofContent !== undefined ? [ofContent] : []
-      })
-      await Promise.all([keys.give(accountId, given), keys.takeAway(accountId, over)]).catch((cause) => {
-        throw new OutcomeUnknown({ cause })
-      })
-    },
-
-    /** A client that had closed its sending side has read its reply. Unless that was 451, an equal message is new. */
-    async noteRead(accountId: string, recipients: readonly KnownRecipient[]): Promise<void> {
-      if (isAskedAgain(recipients)) return
-      const over = recipients.flatMap(({ keys: { ofContent } }) => ofContent ?? [])
-      await keys.takeAway(accountId, over).catch(() => {})
-    },
+  /** Gives stored results to recipients. Recipients to which another request is sending get none. */
+  async #readStored(recipients: KnownRecipient[], sandbox: boolean): Promise<void> {
+    const held = recipients.flatMap((recipient) => {
+      return recipient.holder ? [{ recipient, ...recipient.holder }] : []
+    })
+    for (const [messageId, ofMessage] of Map.groupBy(held, (each) => each.messageId)) {
+      const leaseLeftMs = ofMessage[0]?.leaseLeftMs ?? null
+      if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(this.#db, messageId)
+      const outcomes = leaseLeftMs === null ? await storedOutcomes(this.#db, messageId) : []
+      // A client that left while its send failed has given the key of its content to a message that was released.
+      const isReleased = leaseLeftMs === null && outcomes.length === 0
+      for (const { recipient, position } of ofMessage) {
+        const { address, isRepeated, hadOtherContent } = recipient
+        const outcome = outcomes[position]
+        const known = { email: address.address, messageId: publicId('msg', messageId), sandbox }
+        if (isReleased) Object.assign(recipient, NOT_FOUND)
+        else if (outcome) recipient.result = { ...known, outcome, isRepeated, hadOtherContent }
+      }
+    }
   }
 }
 
 /** Whether the reply is 451. */
 const isAskedAgain = (recipients: readonly KnownRecipient[]) =>
-  recipients.some(({ result }) => mayBeTriedAgain(result!))
+  recipients.some(({ result }) => result !== undefined && mayBeTriedAgain(result))
 
 /** Takes the stored answer of a recipient away when it is to be tried again. Other content is never sent. */
 function isDue(recipient: KnownRecipient, fromDomain: string): boolean {

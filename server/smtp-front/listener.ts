@@ -1,6 +1,14 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { SMTPServer, type SMTPServerSession } from 'smtp-server'
+import {
+  SMTPServer,
+  type SMTPServerAddress,
+  type SMTPServerAuthentication,
+  type SMTPServerAuthenticationResponse,
+  type SMTPServerDataStream,
+  type SMTPServerOptions,
+  type SMTPServerSession,
+} from 'smtp-server'
 import { parseAddress } from '../../mail/address.ts'
 import {
   answerHalfClosed,
@@ -11,6 +19,7 @@ import {
   refuseCommands,
   refuseParameters,
   replyToHalfClosed,
+  type SmtpConnection,
   smtpConnectionOf,
   watchCommands,
 } from '../../net/smtp-commands.ts'
@@ -19,7 +28,7 @@ import type { Away } from './clients.ts'
 import type { DotReply } from './dot-reply.ts'
 import { FRONT_LIMITS, type FrontLimits, type FrontMail, type FrontParts, SHUTTING_DOWN } from './parts.ts'
 import { createContentReceiver } from './receive.ts'
-import { createFrontShares } from './shares.ts'
+import { createFrontShares, type FrontShares } from './shares.ts'
 
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions and keys need more. */
 const MAX_COMMAND_BYTES = 4_096
@@ -51,26 +60,201 @@ export interface SmtpFront {
   showCertificate(pair: { cert: string; key: string }): void
 }
 
-interface User {
-  key: string
-}
-
 type Envelope = Pick<FrontMail, 'sender' | 'recipients'>
+type Reply = (error: Error | null) => void
 
 /** The mail server for programs. Its reply to the final dot is that of the recipient's own server. */
 export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
-  const { tls, implicitTls, isLmtp = false } = parts
-  const limits = { ...FRONT_LIMITS, ...parts.limits }
-  const { clients, held } = parts.shares ?? createFrontShares(limits)
-  const running = new Set<Promise<unknown>>()
-  const receive = createContentReceiver(parts, limits, held)
-  const needsTls = !isLoopback(parts.host)
-  /** By the library's envelope, whose own list leaves out recipients that come twice. */
-  const envelopes = new WeakMap<object, Envelope>()
-  let isClosing = false
+  const server = new FrontServer(parts, { ...FRONT_LIMITS, ...parts.limits })
+  server.listen(parts.port, parts.host)
+  await once(server.server, 'listening')
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    connections: () => server.clients.size(),
+    showCertificate: (pair) => server.updateSecureContext(pair),
+    close: ({ timeoutMs }) => server.shutDown(timeoutMs),
+  }
+}
 
-  const server = new SMTPServer({
-    name: parts.name,
+class FrontServer extends SMTPServer {
+  readonly clients: FrontShares['clients']
+  readonly #parts: FrontParts
+  readonly #limits: FrontLimits
+  readonly #receive: ReturnType<typeof createContentReceiver>
+  readonly #running = new Set<Promise<unknown>>()
+  /** By the library's envelope, whose own list leaves out recipients that come twice. */
+  readonly #envelopes = new WeakMap<object, Envelope>()
+  #isClosing = false
+
+  constructor(parts: FrontParts, limits: FrontLimits) {
+    super(optionsOf(parts, limits))
+    const { clients, held } = parts.shares ?? createFrontShares(limits)
+    this.clients = clients
+    this.#parts = parts
+    this.#limits = limits
+    this.#receive = createContentReceiver(parts, limits, held)
+    this.server.maxConnections = 2 * DROPPED_FROM * limits.connections
+    // Clients that hang up in the middle are no fault: nothing is lost by it.
+    this.on('error', () => {})
+  }
+
+  override onConnect(session: SMTPServerSession, reply: Reply) {
+    const needsTls = !isLoopback(this.#parts.host)
+    if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
+    const sendAway = (why: Away) => this.#replyOn(session, { code: 421, lines: [AWAY[why]] })
+    const connection = smtpConnectionOf(this, session)
+    if (connection) {
+      if (needsTls) {
+        refuseCommands(connection, (verb) => (!session.secure && NEEDS_TLS.has(verb) ? TLS_FIRST : undefined))
+      }
+      watchCommands(connection, (verb) => this.clients.note(session.id, verb))
+      giveEnhancedCodes(connection)
+      refuseParameters(connection, OFFERED)
+      askBeforeData(connection, () => this.#parts.begin(loginOf(session)))
+      answerHalfClosed(connection)
+    }
+    if (this.clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
+    reply(refusal(421, '4.7.0 Too many connections without a key'))
+  }
+
+  override onSecure(_socket: unknown, session: SMTPServerSession, reply: Reply): void {
+    session.disabledCommands = undefined
+    const connection = smtpConnectionOf(this, session)
+    // With implicit TLS there is one socket only.
+    if (connection && !this.#parts.implicitTls) answerHalfClosed(connection)
+    reply(null)
+  }
+
+  override onAuth(
+    { password }: SMTPServerAuthentication,
+    session: SMTPServerSession,
+    reply: (error: Error | null, response?: SMTPServerAuthenticationResponse) => void,
+  ): void {
+    const key = password ?? ''
+    this.clients.setWaiting(session.id, true)
+    this.#parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
+      (login) => {
+        this.clients.setWaiting(session.id, false)
+        if ('code' in login) return this.#refuseKey(session, login, reply)
+        if (!this.clients.logIn(session.id, login.accountId)) {
+          return reply(refusal(421, '4.7.0 Too many connections of this account'))
+        }
+        reply(null, { user: { key } satisfies User })
+      },
+      () => {
+        this.clients.setWaiting(session.id, false)
+        reply(refusal(454, '4.3.0 The key could not be checked. Try again'))
+      },
+    )
+  }
+
+  override onMailFrom({ address }: SMTPServerAddress, session: SMTPServerSession, reply: Reply) {
+    if (this.#isClosing) return reply(refusal(421, SHUTTING_DOWN))
+    if (!session.user) return reply(refusal(530, AUTH_FIRST))
+    if (address === '') return reply(refusal(550, '5.7.1 MAIL FROM must name an address of a verified domain'))
+    const sender = parseAddress(address)
+    if (!sender) return reply(refusal(553, '5.1.7 MAIL FROM is not an address the service can use'))
+    this.#envelopes.set(session.envelope, { sender, recipients: [] })
+    reply(null)
+  }
+
+  override onRcptTo({ address }: SMTPServerAddress, session: SMTPServerSession, reply: Reply) {
+    const recipient = parseAddress(address)
+    if (!recipient) return reply(refusal(553, '5.1.3 This is not an address the service can use'))
+    const { recipients } = this.#envelopes.get(session.envelope)!
+    if (recipients.length >= this.#parts.maxRecipients) {
+      return reply(refusal(452, '4.5.3 Too many recipients for one message'))
+    }
+    recipients.push(recipient)
+    reply(null)
+  }
+
+  override onData(
+    content: SMTPServerDataStream,
+    session: SMTPServerSession,
+    reply: (error: Error | null, message?: string) => void,
+  ): void {
+    const { name: serverName, isLmtp = false } = this.#parts
+    const timer = setTimeout(() => {
+      this.#replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
+    }, this.#limits.contentMs)
+    const leave = new AbortController()
+    const { promise: hasRead, resolve: noteRead } = Promise.withResolvers<void>()
+    const connection = smtpConnectionOf(this, session)
+    const stopNoting = connection && noteLeave(connection, () => leave.abort())
+    const work = this.#receive(
+      content,
+      {
+        ...loginOf(session),
+        ...this.#envelopes.get(session.envelope)!,
+        ...{ serverName, isSecure: session.secure, isLmtp, isUtf8: session.envelope.smtpUtf8 === true },
+        ...{ accountId: this.clients.accountOf(session.id), left: leave.signal, hasRead },
+      },
+      {
+        tooLarge: () => this.#replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
+        isClosing: () => this.#isClosing,
+        received: () => clearTimeout(timer),
+      },
+    )
+      .then((answers) => this.#replyToDot(session, connection, answers, noteRead))
+      // An empty list: the replies are sent already, with all their lines.
+      .then(() => reply(null, [] as never))
+      .finally(() => {
+        clearTimeout(timer)
+        stopNoting?.()
+        this.#running.delete(work)
+      })
+    this.#running.add(work)
+  }
+
+  override onClose({ id }: SMTPServerSession): void {
+    this.clients.leave(id)
+  }
+
+  async shutDown(timeoutMs: number): Promise<void> {
+    this.#isClosing = true
+    this.server.close()
+    for (const connection of this.connections) {
+      if (!connection.session.envelope.mailFrom) connection.send(421, SHUTTING_DOWN)
+    }
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, timeoutMs)
+    await Promise.race([late, Promise.allSettled(this.#running)])
+    clearTimeout(timer)
+    await new Promise<void>((closed) => this.close(() => closed()))
+  }
+
+  #replyOn(session: SMTPServerSession, { code, lines }: DotReply): void {
+    const [line = '', ...more] = lines
+    smtpConnectionOf(this, session)?.send(code, more.length === 0 ? line : lines)
+  }
+
+  #refuseKey(session: SMTPServerSession, { code, lines }: DotReply, reply: Reply): void {
+    reply(refusal(code, lines.join(' ')))
+    if (code >= 500 && !this.clients.mayTryAgain(session.id)) {
+      this.#replyOn(session, { code: 421, lines: ['4.7.0 Too many wrong keys'] })
+    }
+  }
+
+  async #replyToDot(
+    session: SMTPServerSession,
+    connection: SmtpConnection | undefined,
+    answers: DotReply[] | undefined,
+    noteRead: () => void,
+  ): Promise<void> {
+    if (!answers) smtpConnectionOf(this, session)?.close()
+    const [first] = answers ?? []
+    if (first && !this.#parts.isLmtp && connection && isHalfClosed(connection)) {
+      if (await replyToHalfClosed(connection, first)) noteRead()
+    } else {
+      for (const answer of answers ?? []) this.#replyOn(session, answer)
+    }
+  }
+}
+
+function optionsOf({ name, tls, implicitTls, isLmtp }: FrontParts, limits: FrontLimits): SMTPServerOptions {
+  return {
+    name,
     heloResponse: '%s',
     logger: false,
     disableReverseLookup: true,
@@ -91,148 +275,17 @@ export async function listenForSmtp(parts: FrontParts): Promise<SmtpFront> {
     maxCommandLength: MAX_COMMAND_BYTES,
     socketTimeout: limits.idleMs,
     closeTimeout: CLOSE_WITHIN_MS,
-    onConnect(session, reply) {
-      if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
-      const sendAway = (why: Away) => replyOn(session, { code: 421, lines: [AWAY[why]] })
-      const connection = connectionOf(session)
-      if (connection) {
-        if (needsTls) {
-          refuseCommands(connection, (verb) => (!session.secure && NEEDS_TLS.has(verb) ? TLS_FIRST : undefined))
-        }
-        watchCommands(connection, (verb) => clients.note(session.id, verb))
-        giveEnhancedCodes(connection)
-        refuseParameters(connection, OFFERED)
-        askBeforeData(connection, () => parts.begin(loginOf(session)))
-        answerHalfClosed(connection)
-      }
-      if (clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
-      reply(refusal(421, '4.7.0 Too many connections without a key'))
-    },
-    onSecure(_socket, session, reply) {
-      session.disabledCommands = undefined
-      const connection = connectionOf(session)
-      // With implicit TLS there is one socket only.
-      if (connection && !implicitTls) answerHalfClosed(connection)
-      reply(null)
-    },
-    onAuth({ password }, session, reply) {
-      const key = password ?? ''
-      clients.setWaiting(session.id, true)
-      parts.logIn({ key, remoteAddress: session.remoteAddress }).then(
-        (login) => {
-          clients.setWaiting(session.id, false)
-          if ('code' in login) return refuseKey(session, login, reply)
-          if (!clients.logIn(session.id, login.accountId)) {
-            return reply(refusal(421, '4.7.0 Too many connections of this account'))
-          }
-          reply(null, { user: { key } satisfies User })
-        },
-        () => {
-          clients.setWaiting(session.id, false)
-          reply(refusal(454, '4.3.0 The key could not be checked. Try again'))
-        },
-      )
-    },
-    onMailFrom({ address }, session, reply) {
-      if (isClosing) return reply(refusal(421, SHUTTING_DOWN))
-      if (!userOf(session)) return reply(refusal(530, AUTH_FIRST))
-      if (address === '') return reply(refusal(550, '5.7.1 MAIL FROM must name an address of a verified domain'))
-      const sender = parseAddress(address)
-      if (!sender) return reply(refusal(553, '5.1.7 MAIL FROM is not an address the service can use'))
-      envelopes.set(session.envelope, { sender, recipients: [] })
-      reply(null)
-    },
-    onRcptTo({ address }, session, reply) {
-      const recipient = parseAddress(address)
-      if (!recipient) return reply(refusal(553, '5.1.3 This is not an address the service can use'))
-      const { recipients } = envelopes.get(session.envelope)!
-      if (recipients.length >= parts.maxRecipients) {
-        return reply(refusal(452, '4.5.3 Too many recipients for one message'))
-      }
-      recipients.push(recipient)
-      reply(null)
-    },
-    onData(content, session, reply) {
-      const timer = setTimeout(() => {
-        replyOn(session, { code: 421, lines: ['4.4.2 The content took too long'] })
-      }, limits.contentMs)
-      const leave = new AbortController()
-      const { promise: hasRead, resolve: noteRead } = Promise.withResolvers<void>()
-      const connection = connectionOf(session)
-      const stopNoting = connection && noteLeave(connection, () => leave.abort())
-      const work = receive(
-        content,
-        {
-          ...loginOf(session),
-          ...envelopes.get(session.envelope)!,
-          ...{ serverName: parts.name, isSecure: session.secure, isLmtp, isUtf8: session.envelope.smtpUtf8 === true },
-          ...{ accountId: clients.accountOf(session.id), left: leave.signal, hasRead },
-        },
-        {
-          tooLarge: () => replyOn(session, { code: 421, lines: ['5.3.4 The message is far too large'] }),
-          isClosing: () => isClosing,
-          received: () => clearTimeout(timer),
-        },
-      )
-        .then(async (answers) => {
-          if (!answers) connectionOf(session)?.close()
-          if (answers && !isLmtp && connection && isHalfClosed(connection)) {
-            if (await replyToHalfClosed(connection, answers[0]!)) noteRead()
-          } else {
-            for (const answer of answers ?? []) replyOn(session, answer)
-          }
-          // An empty list: the replies are sent already, with all their lines.
-          reply(null, [] as never)
-        })
-        .finally(() => {
-          clearTimeout(timer)
-          stopNoting?.()
-          running.delete(work)
-        })
-      running.add(work)
-    },
-    onClose: (session) => clients.leave(session.id),
-  })
-  server.server.maxConnections = 2 * DROPPED_FROM * limits.connections
-  // Clients that hang up in the middle are no fault: nothing is lost by it.
-  server.on('error', () => {})
-
-  const connectionOf = (session: SMTPServerSession) => smtpConnectionOf(server, session)
-
-  function replyOn(session: SMTPServerSession, { code, lines }: DotReply): void {
-    connectionOf(session)?.send(code, lines.length === 1 ? lines[0]! : lines)
-  }
-
-  function refuseKey(session: SMTPServerSession, { code, lines }: DotReply, reply: (error: Error) => void): void {
-    reply(refusal(code, lines.join(' ')))
-    if (code >= 500 && !clients.mayTryAgain(session.id)) {
-      replyOn(session, { code: 421, lines: ['4.7.0 Too many wrong keys'] })
-    }
-  }
-
-  server.listen(parts.port, parts.host)
-  await once(server.server, 'listening')
-  return {
-    port: (server.server.address() as AddressInfo).port,
-    connections: clients.size,
-    showCertificate: (pair) => server.updateSecureContext(pair),
-    async close({ timeoutMs }) {
-      isClosing = true
-      server.server.close()
-      for (const connection of server.connections) {
-        if (!connection.session.envelope.mailFrom) connection.send(421, SHUTTING_DOWN)
-      }
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, timeoutMs)
-      await Promise.race([late, Promise.allSettled(running)])
-      clearTimeout(timer)
-      await new Promise<void>((closed) => server.close(() => closed()))
-    },
   }
 }
 
-const userOf = (session: SMTPServerSession) => session.user as unknown as User | undefined
-const loginOf = (session: SMTPServerSession) => ({ key: userOf(session)!.key, remoteAddress: session.remoteAddress })
+interface User {
+  key: string
+}
+
+/** A session without a user has no key, which the service refuses. */
+const loginOf = ({ user, remoteAddress }: SMTPServerSession) => {
+  return { key: (user as unknown as User | undefined)?.key ?? '', remoteAddress }
+}
 
 function refusal(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode })

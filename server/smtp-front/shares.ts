@@ -1,11 +1,11 @@
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
-import { type ClientLimits, createClients } from './clients.ts'
+import { type ClientLimits, Clients } from './clients.ts'
 
 export type FrontShares = ReturnType<typeof createFrontShares>
 
 /** What listeners share: connections, and the memory that messages take while they arrive and are sent. */
 export const createFrontShares = (limits: ClientLimits & { bytesHeld: number }) => ({
-  clients: createClients(limits),
+  clients: new Clients(limits),
   held: createHeldContent(limits.bytesHeld),
 })
 

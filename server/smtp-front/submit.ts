@@ -11,9 +11,9 @@ import { NEVER } from '../sending/idempotency-key.ts'
 import { type Message, readRequest } from '../sending/message.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
 import { WHOLE_MESSAGE } from '../sending/refused-sends.ts'
-import type { Send, SendOptions } from '../sending/send.ts'
+import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
-import { createKnownRecipients, type KnownRecipient, keysToTake } from './known-recipients.ts'
+import { type KnownRecipient, KnownRecipients, keysToTake } from './known-recipients.ts'
 import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fields.ts'
 import { receivedField, type Way } from './received.ts'
 import { type RecipientAnswer, type RecipientResult, resultsOf } from './results.ts'
@@ -41,16 +41,6 @@ export interface SubmittedMail extends Way {
   hasRead: Promise<void>
 }
 
-interface Mail extends SubmittedMail {
-  /** Called when some of its recipients have a `running` message. */
-  onClaim(): void
-}
-
-/** What goes into one send. */
-interface MailPart extends SubmittedMail, Pick<SendOptions, 'onClaim' | 'recipientKeys'> {
-  retryOf: string | undefined
-}
-
 interface SubmitParts {
   db: Database
   send: Send
@@ -64,116 +54,145 @@ interface SubmitParts {
  * gets the first answer; a recipient whose outcome was `retryable` is tried again. More recipients than a message may
  * have become several messages. Throws the errors that concern all of them.
  */
-export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) {
-  const known = createKnownRecipients(db)
-  const unclaimed = createUnclaimed()
+export function createSubmit({ db, senderDomains, ...parts }: SubmitParts) {
+  const tools = { ...parts, known: new KnownRecipients(db), unclaimed: createUnclaimed() }
 
   return async (submitted: SubmittedMail): Promise<RecipientResult[]> => {
-    await checkSender(submitted)
+    await checkSender(submitted, senderDomains)
     const fields = fieldsOf(submitted)
     const mail = { ...submitted, sandbox: submitted.sandbox || fields.sandbox }
-    const { accountId, sandbox, isLmtp, left } = mail
     const distinct = [...new Map(mail.recipients.map((recipient) => [recipient.address, recipient])).values()]
-    const message = await readMail(mail, distinct, fields)
-    const { messageId } = message.raw!
+    const message = await readMail(mail, distinct, fields, senderDomains)
+    const { sandbox, isLmtp: keepsMessageId } = mail
     const { idempotencyKey, tenantId } = fields
-    const digest = await digestAside(message.raw!, accountId)
-    const same = { sandbox, idempotencyKey, tenantId, messageId, digest, keepsMessageId: isLmtp }
+    const { messageId } = message.raw
+    const digest = await digestAside(message.raw, mail.accountId)
+    const same = { sandbox, idempotencyKey, tenantId, messageId, digest, keepsMessageId }
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }
     })
-    const contentKeys = recipients.flatMap(({ keys: { ofContent } }) =>
-      ofContent ? [`${accountId} ${ofContent}`] : [],
-    )
-    await unclaimed.untilClaimed(contentKeys)
-    const given: Promise<void>[] = []
-    let noteClaimed = () => {}
-    const onClaim = () => {
-      if (!left.aborted) return
-      given.push(known.giveToRunning(accountId, recipients))
-      if (recipients.every(({ running, result }) => running || result)) void Promise.all(given).then(noteClaimed)
-    }
+    return new Submission(tools, { mail, message, recipients }).run()
+  }
+}
+
+async function checkSender({ accountId, sender }: SubmittedMail, senderDomains: SenderDomains): Promise<void> {
+  const domain = await senderDomains.find(accountId, sender.domain)
+  if (domain?.status === 'verified') return
+  throw fail(
+    'domain_not_verified',
+    `MAIL FROM names ${sender.domain}, which is no verified domain of this account. Use an address of one that is.`,
+  )
+}
+
+/** The message to the first of its recipients. */
+async function readMail(
+  mail: SubmittedMail,
+  recipients: readonly Address[],
+  { tag, tenantId, metadata }: ProgramFields,
+  senderDomains: SenderDomains,
+) {
+  const { accountId, content, isUtf8 } = mail
+  const to = recipients.slice(0, MAX_RECIPIENTS).map(({ address }) => address)
+  const request = create(SendRequestSchema, { to, raw: content, tag, tenantId, metadata })
+  const door = { accountId, senderDomains, mayBeUtf8: isUtf8, rawName: WHOLE_MESSAGE }
+  const { raw, ...message } = await readRequest(request, door)
+  if (!raw) throw new Error('a request with a raw message was read as one without')
+  const header = Buffer.concat([receivedField(mail, recipients, new Date()), raw.header])
+  return { ...message, raw: { ...raw, header } }
+}
+
+interface Submitted {
+  mail: SubmittedMail
+  message: Message
+  recipients: KnownRecipient[]
+}
+
+interface SubmissionTools extends Pick<SubmitParts, 'send' | 'leaseMs'> {
+  known: KnownRecipients
+  unclaimed: ReturnType<typeof createUnclaimed>
+}
+
+/** A message on its way to its recipients. */
+class Submission {
+  readonly #tools: SubmissionTools
+  readonly #mail: SubmittedMail
+  readonly #message: Message
+  readonly #recipients: KnownRecipient[]
+  /** Keys on their way to `running` messages of a client that has left. */
+  readonly #given: Promise<void>[] = []
+  #noteClaimed = () => {}
+
+  constructor(tools: SubmissionTools, { mail, message, recipients }: Submitted) {
+    this.#tools = tools
+    this.#mail = mail
+    this.#message = message
+    this.#recipients = recipients
+  }
+
+  async run(): Promise<RecipientResult[]> {
+    const { known, unclaimed } = this.#tools
+    const { accountId, left, hasRead } = this.#mail
+    const recipients = this.#recipients
+    const ofContent = recipients.flatMap(({ keys }) => (keys.ofContent ? [`${accountId} ${keys.ofContent}`] : []))
+    await unclaimed.untilClaimed(ofContent)
     const onLeave = () => {
-      noteClaimed = unclaimed.add(contentKeys)
-      onClaim()
+      this.#noteClaimed = unclaimed.add(ofContent)
+      this.#giveToRunning()
     }
     if (left.aborted) onLeave()
     left.addEventListener('abort', onLeave)
     try {
-      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
-      for (const pause = createPauses(untilMs); ; ) {
-        await answerAll(recipients, message, { ...mail, onClaim })
-        if (recipients.every(({ result }) => result)) break
-        await pause()
-      }
-      await Promise.all(given)
+      const results = await this.#untilAnswered()
+      await Promise.all(this.#given)
       await known.giveKeys(accountId, recipients, { hasLeft: left.aborted })
+      if (left.aborted) void hasRead.then(() => known.noteRead(accountId, recipients))
+      return results
     } catch (error) {
       // The connection is closed without a reply, which is a reason to send again.
       if (error instanceof OutcomeUnknown) await known.giveToRunning(accountId, recipients)
       throw error
     } finally {
       left.removeEventListener('abort', onLeave)
-      noteClaimed()
+      this.#noteClaimed()
     }
-    if (left.aborted) void mail.hasRead.then(() => known.noteRead(accountId, recipients))
-    return recipients.map(({ result }) => result!)
   }
 
-  async function checkSender({ accountId, sender }: SubmittedMail): Promise<void> {
-    const domain = await senderDomains.find(accountId, sender.domain)
-    if (domain?.status === 'verified') return
-    throw fail(
-      'domain_not_verified',
-      `MAIL FROM names ${sender.domain}, which is no verified domain of this account. Use an address of one that is.`,
-    )
+  async #untilAnswered(): Promise<RecipientResult[]> {
+    const untilMs = performance.now() + this.#tools.leaseMs + CALL_TIMES.repeatMs
+    for (const pause = createPauses(untilMs); ; await pause()) {
+      await this.#answerAll()
+      const results = this.#recipients.flatMap(({ result }) => result ?? [])
+      if (results.length === this.#recipients.length) return results
+    }
   }
 
-  /** The message to the first of its recipients. */
-  async function readMail(
-    mail: SubmittedMail,
-    recipients: readonly Address[],
-    { tag, tenantId, metadata }: ProgramFields,
-  ): Promise<Message> {
-    const { accountId, content, isUtf8 } = mail
-    const to = recipients.slice(0, MAX_RECIPIENTS).map(({ address }) => address)
-    const request = create(SendRequestSchema, { to, raw: content, tag, tenantId, metadata })
-    const door = { accountId, senderDomains, mayBeUtf8: isUtf8, rawName: WHOLE_MESSAGE }
-    const message = await readRequest(request, door)
-    const header = Buffer.concat([receivedField(mail, recipients, new Date()), message.raw!.header])
-    return { ...message, raw: { ...message.raw!, header } }
+  /** To be called when some recipients have a `running` message. */
+  #giveToRunning(): void {
+    if (!this.#mail.left.aborted) return
+    this.#given.push(this.#tools.known.giveToRunning(this.#mail.accountId, this.#recipients))
+    const isClaimed = this.#recipients.every(({ running, result }) => running || result)
+    if (isClaimed) void Promise.all(this.#given).then(this.#noteClaimed)
   }
 
   /** Gives results to the recipients that have none. Recipients to which another request is sending get none. */
-  async function answerAll(recipients: KnownRecipient[], message: Message, mail: Mail): Promise<void> {
-    const { accountId, sandbox } = mail
-    const open = recipients.filter(({ result }) => !result)
-    const due = await known.findDue(open, { accountId, sandbox, fromDomain: message.from.domain })
+  async #answerAll(): Promise<void> {
+    const { accountId, sandbox } = this.#mail
+    const open = this.#recipients.filter(({ result }) => !result)
+    const fromDomain = this.#message.from.domain
+    const due = await this.#tools.known.findDue(open, { accountId, sandbox, fromDomain })
     const groups = Map.groupBy(due, ({ holder }) => holder?.messageId)
     const sends = [...groups].flatMap(([retryOf, group]) =>
-      chunksOf(group, MAX_RECIPIENTS).map((chunk) => sendToGroup(chunk, message, { ...mail, retryOf })),
+      chunksOf(group, MAX_RECIPIENTS).map((chunk) => this.#sendToGroup(chunk, retryOf)),
     )
     const failed = (await Promise.allSettled(sends)).find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
   }
 
-  async function sendToGroup(
-    group: KnownRecipient[],
-    message: Message,
-    mail: Mail & { retryOf: string | undefined },
-  ): Promise<void> {
-    const { accountId, retryOf } = mail
-    const keys = group.map(keysToTake)
+  async #sendToGroup(group: KnownRecipient[], retryOf: string | undefined): Promise<void> {
+    const { known } = this.#tools
+    const { accountId } = this.#mail
     if (retryOf) await known.renew(accountId, group)
-    const onClaim = (messageId: string) => {
-      for (const [position, recipient] of group.entries()) recipient.running = { messageId, position }
-      mail.onClaim()
-    }
-    const results = await sendTo(
-      message,
-      group.map(({ address }) => address),
-      { ...mail, onClaim, recipientKeys: retryOf || keys.flat().length === 0 ? undefined : keys },
-    ).catch(async (error): Promise<RecipientResult[]> => {
+    const results = await this.#send(group, retryOf).catch(async (error): Promise<RecipientResult[]> => {
       if (error instanceof OutcomeUnknown) throw error
       if (mayBeRepeated(error) && (await known.haveMoved(accountId, group))) return []
       return group.map(({ address }) => ({ email: address.address, error }))
@@ -181,25 +200,28 @@ export function createSubmit({ db, send, senderDomains, leaseMs }: SubmitParts) 
     for (const [position, recipient] of group.entries()) {
       const result = results[position]
       recipient.result = result
-      if (!result || 'error' in result) continue
-      recipient.holder = { messageId: parsePublicId('msg', result.messageId)!, position, leaseLeftMs: null }
+      const messageId = result && 'messageId' in result && parsePublicId('msg', result.messageId)
+      if (messageId) recipient.holder = { messageId, position, leaseLeftMs: null }
     }
   }
 
   /** Empty when another request has just taken a key. */
-  async function sendTo(
-    message: Message,
-    addresses: Address[],
-    { accountId, sandbox, retryOf, ...more }: MailPart,
-  ): Promise<RecipientAnswer[]> {
-    const part = {
-      ...message,
-      to: addresses,
-      recipients: addresses.map((address) => ({ address, kind: 'to' as const })),
-      retryOf,
-    }
-    const { onClaim, recipientKeys } = more
-    const response = await send(part, { accountId, sandbox, recipientKeys, onClaim, signal: NEVER })
+  async #send(group: readonly KnownRecipient[], retryOf: string | undefined): Promise<RecipientAnswer[]> {
+    const { accountId, sandbox } = this.#mail
+    const addresses = group.map(({ address }) => address)
+    const recipients = addresses.map((address) => ({ address, kind: 'to' as const }))
+    const keys = group.map(keysToTake)
+    const response = await this.#tools.send(
+      { ...this.#message, to: addresses, recipients, retryOf },
+      {
+        ...{ accountId, sandbox, signal: NEVER },
+        recipientKeys: retryOf || keys.flat().length === 0 ? undefined : keys,
+        onClaim: (messageId) => {
+          for (const [position, recipient] of group.entries()) recipient.running = { messageId, position }
+          this.#giveToRunning()
+        },
+      },
+    )
     return response ? resultsOf(response, addresses, sandbox) : []
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { parseAddress } from '../../mail/address.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { run as query } from '../../server/db/statement.ts'
-import { createKnownRecipients, type KnownRecipient } from '../../server/smtp-front/known-recipients.ts'
+import { type KnownRecipient, KnownRecipients } from '../../server/smtp-front/known-recipients.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { eventually } from '../harness/eventually.ts'
 import { startApi } from '../services/api.ts'
@@ -142,7 +142,7 @@ test('a repeat that waits while a later one is answered sends nothing, and holds
   const run = ++count
   const to = [`ann.${run}@example.net`]
   const { release, key } = await leaveEarly(run, to)
-  const known = createKnownRecipients(db)
+  const known = new KnownRecipients(db)
   const waiting: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key } }
   const findDue = () => {
     return known.findDue([waiting], { accountId: account.id, sandbox: false, fromDomain: 'example.test' })
@@ -167,7 +167,7 @@ test('a message whose client has left, and whose repeat is answered first, holds
     db,
     'select message_id as "messageId", position from recipient_keys',
   )
-  const known = createKnownRecipients(db)
+  const known = new KnownRecipients(db)
   const first: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key }, running }
   await known.giveToRunning(account.id, [first])
   release()
@@ -187,7 +187,7 @@ test('a key that is given just after its message was released holds nothing back
   await query(db, 'update recipient_keys set message_id = gen_random_uuid()')
   const repeat: KnownRecipient = { address: parseAddress(to[0]!)!, keys: { ofContent: key } }
   const place = { accountId: account.id, sandbox: false, fromDomain: 'example.test' }
-  expect(await createKnownRecipients(db).findDue([repeat], place)).toEqual([repeat])
+  expect(await new KnownRecipients(db).findDue([repeat], place)).toEqual([repeat])
   release()
 })
 
