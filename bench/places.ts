@@ -3,7 +3,7 @@ import type { OpenSitePlaces } from '../mail/smtp/site-places.ts'
 import { createDatabaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
-import { createSharedPlaces } from '../server/shaping/shared-places.ts'
+import { SharedPlaces } from '../server/shaping/shared-places.ts'
 import { startDatabase } from './load/database.ts'
 import { startHttpLoad } from './load/http.ts'
 import { startProduct } from './load/product.ts'
@@ -33,7 +33,7 @@ export async function run(): Promise<Report> {
   await applyMigrations(database.url)
   const db = connect(database.url)
   const clock = await createDatabaseClock(db)
-  const shared = createSharedPlaces({ db, clock, onError: (error) => console.error(error) })
+  const shared = new SharedPlaces({ db, clock, onError: (error) => console.error(error) })
   const trees = [process.pid, database.pid]
   const pairs = await playPairs(
     () => play(trees, shared.open),

@@ -25,104 +25,103 @@ const LINE_OF_HYPHEN = Buffer.from('\n-')
 const LINE_END = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 
-export interface Condenser {
-  push(chunk: Buffer): void
-  /** The condensed mail. */
-  end(): Buffer
-  /** How many bytes it holds. */
-  bytes(): number
-}
-
 /** Condenses a mail of any size while it arrives. What it returns has the structure of the mail. */
-export function createCondenser(): Condenser {
-  const kept: Buffer[] = []
-  const boundaries = createDelimiters<true>()
-  let boundariesLeft = MAX_BOUNDARIES
-  let keptBytes = 0
-  let keptLines = 0
+export class Condenser {
+  readonly #kept: Buffer[] = []
+  readonly #boundaries = createDelimiters<true>()
+  #boundariesLeft = MAX_BOUNDARIES
+  #keptBytes = 0
+  #keptLines = 0
   /** A line did not fit: what comes after it would be read as what it is not. */
-  let isCut = false
-  let rest: Buffer = NOTHING
-  let isSkippingLine = false
-  let part = emptyPart()
+  #isCut = false
+  #rest: Buffer = NOTHING
+  #isSkippingLine = false
+  #part = emptyPart()
 
-  function addLine(whole: Buffer): void {
+  push(chunk: Buffer): void {
+    let start = 0
+    for (let end = chunk.indexOf(LF); end >= 0 && !this.#isFull(); end = chunk.indexOf(LF, start)) {
+      if (this.#rest.length > 0) this.#addLine(Buffer.concat([this.#rest, chunk.subarray(start, end + 1)]))
+      else if (!this.#isSkippingLine) this.#addLine(chunk.subarray(start, end + 1))
+      this.#rest = NOTHING
+      this.#isSkippingLine = false
+      start = this.#afterUnread(chunk, end + 1)
+    }
+    if (this.#isFull()) return
+    const open = chunk.subarray(start)
+    if (this.#isSkippingLine || open.length === 0) return
+    this.#rest = Buffer.concat([this.#rest, open.subarray(0, MAX_LINE_BYTES)])
+    if (this.#rest.length < MAX_LINE_BYTES) return
+    this.#addLine(Buffer.concat([this.#rest, LINE_END]))
+    this.#rest = NOTHING
+    this.#isSkippingLine = true
+  }
+
+  /** The condensed mail. */
+  end(): Buffer {
+    if (this.#rest.length > 0) this.#addLine(this.#rest)
+    this.#rest = NOTHING
+    return Buffer.concat(this.#kept)
+  }
+
+  /** How many bytes it holds. */
+  bytes(): number {
+    return this.#keptBytes + this.#rest.length
+  }
+
+  #addLine(whole: Buffer): void {
     const line = whole.length > MAX_LINE_BYTES ? Buffer.concat([whole.subarray(0, MAX_LINE_BYTES), LINE_END]) : whole
-    if (isBoundary(line, 0, line.length)) {
-      part = emptyPart()
-      keep(line)
-      keptLines += LINES_OF_PART - 1
+    if (this.#isBoundary(line, 0, line.length)) {
+      this.#part = emptyPart()
+      this.#keep(line)
+      this.#keptLines += LINES_OF_PART - 1
       return
     }
-    if (part.isHeader) addBoundary(readHeaderLine(part, line))
+    const part = this.#part
+    if (part.isHeader) this.#addBoundary(readHeaderLine(part, line))
     part.bytes += line.length
     part.lines++
     const [maxBytes, maxLines] = part.isCopy ? [MAX_COPY_BYTES, MAX_COPY_LINES] : [MAX_PART_BYTES, MAX_PART_LINES]
     if (part.isBase64) part.padded += paddedIn(line)
     part.isFull = part.bytes > maxBytes || part.lines > maxLines || part.padded > MAX_PADDED
-    if (!part.isFull) keep(line)
+    if (!part.isFull) this.#keep(line)
   }
 
   /** Where the next line that matters begins: of a full part only boundaries do. */
-  function afterUnread(chunk: Buffer, from: number): number {
+  #afterUnread(chunk: Buffer, from: number): number {
     let start = from
-    while (part.isFull && !part.isHeader) {
+    while (this.#part.isFull && !this.#part.isHeader) {
       if (chunk[start] !== HYPHEN) start = chunk.indexOf(LINE_OF_HYPHEN, start) + 1 || chunk.lastIndexOf(LF) + 1
       const end = chunk.indexOf(LF, start)
-      if (end < start || chunk[start] !== HYPHEN || isBoundary(chunk, start, end)) return Math.max(start, from)
+      if (end < start || chunk[start] !== HYPHEN || this.#isBoundary(chunk, start, end)) return Math.max(start, from)
       start = end + 1
     }
     return start
   }
 
-  const isFull = () => isCut || keptLines >= MAX_LINES
-
-  function addBoundary(boundary: string | undefined): void {
-    if (boundary === undefined || boundariesLeft-- <= 0) return
-    boundaries.add(`--${boundary}`, true)
-    boundaries.add(`--${boundary}--`, true)
+  #isFull(): boolean {
+    return this.#isCut || this.#keptLines >= MAX_LINES
   }
 
-  function isBoundary(octets: Buffer, start: number, end: number): boolean {
+  #addBoundary(boundary: string | undefined): void {
+    if (boundary === undefined || this.#boundariesLeft-- <= 0) return
+    this.#boundaries.add(`--${boundary}`, true)
+    this.#boundaries.add(`--${boundary}--`, true)
+  }
+
+  #isBoundary(octets: Buffer, start: number, end: number): boolean {
     if (octets[start] !== HYPHEN || octets[start + 1] !== HYPHEN) return false
-    return boundaries.find(octets, start, withoutBlanks(octets, start, end)) === true
+    return this.#boundaries.find(octets, start, withoutBlanks(octets, start, end)) === true
   }
 
   /** Keeps a line of a mail that is not full yet. */
-  function keep(line: Buffer): void {
-    isCut = keptBytes + line.length > MAX_BYTES
-    if (isCut) return
+  #keep(line: Buffer): void {
+    this.#isCut = this.#keptBytes + line.length > MAX_BYTES
+    if (this.#isCut) return
     // A copy: a short line must not keep a large chunk in memory.
-    kept.push(Buffer.from(line))
-    keptBytes += line.length
-    keptLines++
-  }
-
-  return {
-    push(chunk) {
-      let start = 0
-      for (let end = chunk.indexOf(LF); end >= 0 && !isFull(); end = chunk.indexOf(LF, start)) {
-        if (rest.length > 0) addLine(Buffer.concat([rest, chunk.subarray(start, end + 1)]))
-        else if (!isSkippingLine) addLine(chunk.subarray(start, end + 1))
-        rest = NOTHING
-        isSkippingLine = false
-        start = afterUnread(chunk, end + 1)
-      }
-      if (isFull()) return
-      const open = chunk.subarray(start)
-      if (isSkippingLine || open.length === 0) return
-      rest = Buffer.concat([rest, open.subarray(0, MAX_LINE_BYTES)])
-      if (rest.length < MAX_LINE_BYTES) return
-      addLine(Buffer.concat([rest, LINE_END]))
-      rest = NOTHING
-      isSkippingLine = true
-    },
-    end() {
-      if (rest.length > 0) addLine(rest)
-      rest = NOTHING
-      return Buffer.concat(kept)
-    },
-    bytes: () => keptBytes + rest.length,
+    this.#kept.push(Buffer.from(line))
+    this.#keptBytes += line.length
+    this.#keptLines++
   }
 }
 
@@ -168,7 +167,7 @@ function withoutBlanks(octets: Buffer, start: number, end: number): number {
 }
 
 export function condense(mail: Buffer): Buffer {
-  const condenser = createCondenser()
+  const condenser = new Condenser()
   condenser.push(mail)
   return condenser.end()
 }

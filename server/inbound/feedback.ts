@@ -17,7 +17,7 @@ import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { bounceEntry, type Read, storedEvidence } from '../reputation/evidence.ts'
 import { mailboxProvider } from '../reputation/mailbox-provider.ts'
 import { countedUnder, isSimulated, isToSimulator } from '../reputation/simulated.ts'
-import { createStandings } from '../reputation/standings.ts'
+import { type AddressStanding, createStandings } from '../reputation/standings.ts'
 import { type Concerned, concernedBy, type HistoryRecipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { kindAgainst, mailboxOf } from './member.ts'
@@ -168,28 +168,41 @@ export function createFeedback({ db, clock }: { db: Database; clock: DatabaseClo
     const known = await Promise.all(
       messages.map(async (message) => ({ message, standings: await standingsOf(message, feedback) })),
     )
-    const rows = feedback.map(({ messageId, isMember, read, ...each }): RowOf<typeof ROW> => {
-      const { message, standings } = known.find(({ message }) => message.id === messageId)!
-      const standing = standings.get(each.address) ?? {}
-      const kind = each.kind === 'complaint' ? each.kind : each.refusal
-      return {
-        ...each,
-        evidence: storedEvidence(read, kind, standing.lastDeliveredMs),
-        id: newId(atMs),
-        message_id: messageId,
-        account_id: message.accountId,
-        tenant_id: message.tenantId,
-        domain: parseMailbox(message.from)!.domain,
-        tag: message.tag,
-        metadata: message.metadata,
-        entry: each.kind === 'complaint' ? complaintEntry(each.recipient, concerned) : bounceEntry(standing, read),
-        is_member: isMember,
-        in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
-        most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
-        reported_at: new Date(atMs).toISOString(),
-      }
+    const rows = feedback.map((each) => {
+      const { message, standings } = known.find(({ message }) => message.id === each.messageId)!
+      return rowOf(each, { message, standing: standings.get(each.address) ?? {}, concerned, atMs })
     })
     return (await store(firstId, rows)).length > 0 ? 'kept' : 'known'
+  }
+}
+
+interface Circumstances {
+  message: ReportedMessage
+  standing: AddressStanding
+  concerned: Concerned
+  atMs: number
+}
+
+function rowOf(
+  { messageId, isMember, read, ...each }: Feedback,
+  { message, standing, concerned, atMs }: Circumstances,
+): RowOf<typeof ROW> {
+  const kind = each.kind === 'complaint' ? each.kind : each.refusal
+  return {
+    ...each,
+    evidence: storedEvidence(read, kind, standing.lastDeliveredMs),
+    id: newId(atMs),
+    message_id: messageId,
+    account_id: message.accountId,
+    tenant_id: message.tenantId,
+    domain: parseMailbox(message.from)!.domain,
+    tag: message.tag,
+    metadata: message.metadata,
+    entry: each.kind === 'complaint' ? complaintEntry(each.recipient, concerned) : bounceEntry(standing, read),
+    is_member: isMember,
+    in_statistics: each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist',
+    most_counted: Math.max(1, Math.floor(message.recipients.length * COUNTED_SHARE)),
+    reported_at: new Date(atMs).toISOString(),
   }
 }
 

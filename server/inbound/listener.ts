@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { smtpConnectionOf } from '../../net/smtp-commands.ts'
 import type { Addressee } from './addressee.ts'
-import { type Condenser, createCondenser } from './condense.ts'
+import { Condenser } from './condense.ts'
 import type { InboundMail } from './receive.ts'
-import { createVisitors } from './visitors.ts'
+import { Visitors } from './visitors.ts'
 
 export interface ListenerParts {
   host: string
@@ -60,63 +61,7 @@ export interface BounceListener {
  * nothing. It replies 250 once the report in the mail is stored. Rejects when the port is not available.
  */
 export async function listenForBounces(parts: ListenerParts): Promise<BounceListener> {
-  const { addresseeOf, tls } = parts
-  const limits = { ...LIMITS, ...parts.limits }
-  const visitors = createVisitors(limits)
-  const addressees = new WeakMap<SMTPServerSession, Addressee>()
-  const readData = dataReader(parts, limits)
-  const server = new SMTPServer({
-    name: parts.name,
-    heloResponse: '%s',
-    logger: false,
-    disableReverseLookup: true,
-    disabledCommands: tls ? ['AUTH'] : ['AUTH', 'STARTTLS'],
-    ...tls,
-    minVersion: 'TLSv1.2',
-    size: limits.messageBytes,
-    rejectOversized: true,
-    maxClients: DROPPED_FROM * limits.connections,
-    maxRecipients: 1,
-    maxCommandLength: MAX_COMMAND_BYTES,
-    socketTimeout: limits.idleMs,
-    closeTimeout: CLOSE_WITHIN_MS,
-    onConnect(session, reply) {
-      const connection = [...server.connections].find(({ id }) => id === session.id)
-      const isRefused = connection && visitors.enter(session, () => connection.send(421, '4.4.2 This takes too long'))
-      reply(isRefused ? refusal(421, '4.7.0 Too many connections from you') : null)
-    },
-    onMailFrom(_sender, session, reply) {
-      addressees.delete(session)
-      visitors.note(session)
-      reply(visitors.mayBeginMail(session) ? null : refusal(421, '4.7.0 Enough for one connection'))
-    },
-    onRcptTo({ address }, session, reply) {
-      const addressee = addresseeOf(address)
-      visitors.note(session)
-      if (addressee) addressees.set(session, addressee)
-      if (addressee || !visitors.hasTooManyStrangers(session))
-        return reply(addressee ? null : refusal(550, '5.7.1 No relay'))
-      reply(refusal(421, '4.7.0 Too many unknown recipients'))
-    },
-    onData(content, session, reply) {
-      const { mailFrom } = session.envelope
-      const hasNullSender = !mailFrom || mailFrom.address === ''
-      visitors.note(session)
-      readData(content, { ...addressees.get(session)!, hasNullSender }, (error, message) => {
-        visitors.await(session, false)
-        reply(error, message)
-      })
-      content.on('end', () => visitors.await(session, true))
-      content.on('data', (piece: Buffer) => {
-        visitors.noteContent(session, piece.length)
-        if ((content.byteLength ?? 0) > FAR_TOO_LARGE * limits.messageBytes) visitors.sendAway(session)
-      })
-    },
-    onClose: (session) => visitors.leave(session),
-  })
-  server.server.maxConnections = 2 * DROPPED_FROM * limits.connections
-  // Clients that hang up in the middle are no fault: nothing is lost by it.
-  server.on('error', () => {})
+  const server = new BounceServer(parts, { ...LIMITS, ...parts.limits })
   server.listen(parts.port, parts.host)
   await once(server.server, 'listening')
   return {
@@ -126,13 +71,91 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
   }
 }
 
+type Reply = (error: Error | null) => void
+
+class BounceServer extends SMTPServer {
+  readonly #addresseeOf: ListenerParts['addresseeOf']
+  readonly #limits: ListenerLimits
+  readonly #visitors: Visitors
+  readonly #addressees = new WeakMap<SMTPServerSession, Addressee>()
+  readonly #readData: ReturnType<typeof dataReader>
+
+  constructor(parts: ListenerParts, limits: ListenerLimits) {
+    super({
+      name: parts.name,
+      heloResponse: '%s',
+      logger: false,
+      disableReverseLookup: true,
+      disabledCommands: parts.tls ? ['AUTH'] : ['AUTH', 'STARTTLS'],
+      ...parts.tls,
+      minVersion: 'TLSv1.2',
+      size: limits.messageBytes,
+      rejectOversized: true,
+      maxClients: DROPPED_FROM * limits.connections,
+      maxRecipients: 1,
+      maxCommandLength: MAX_COMMAND_BYTES,
+      socketTimeout: limits.idleMs,
+      closeTimeout: CLOSE_WITHIN_MS,
+    })
+    this.#addresseeOf = parts.addresseeOf
+    this.#limits = limits
+    this.#visitors = new Visitors(limits)
+    this.#readData = dataReader(parts, limits)
+    this.server.maxConnections = 2 * DROPPED_FROM * limits.connections
+    // Clients that hang up in the middle are no fault: nothing is lost by it.
+    this.on('error', () => {})
+  }
+
+  override onConnect(session: SMTPServerSession, reply: Reply): void {
+    const connection = smtpConnectionOf(this, session)
+    const sendAway = () => connection?.send(421, '4.4.2 This takes too long')
+    const isRefused = connection && this.#visitors.enter(session, sendAway)
+    reply(isRefused ? refusal(421, '4.7.0 Too many connections from you') : null)
+  }
+
+  override onMailFrom(_sender: SMTPServerAddress, session: SMTPServerSession, reply: Reply): void {
+    this.#addressees.delete(session)
+    this.#visitors.note(session)
+    reply(this.#visitors.mayBeginMail(session) ? null : refusal(421, '4.7.0 Enough for one connection'))
+  }
+
+  override onRcptTo({ address }: SMTPServerAddress, session: SMTPServerSession, reply: Reply): void {
+    const addressee = this.#addresseeOf(address)
+    this.#visitors.note(session)
+    if (addressee) {
+      this.#addressees.set(session, addressee)
+      reply(null)
+    } else if (!this.#visitors.hasTooManyStrangers(session)) reply(refusal(550, '5.7.1 No relay'))
+    else reply(refusal(421, '4.7.0 Too many unknown recipients'))
+  }
+
+  override onData(content: SMTPServerDataStream, session: SMTPServerSession, reply: ReplyToMail): void {
+    const { mailFrom } = session.envelope
+    const hasNullSender = !mailFrom || mailFrom.address === ''
+    this.#visitors.note(session)
+    this.#readData(content, { ...this.#addressees.get(session), hasNullSender }, (error, message) => {
+      this.#visitors.await(session, false)
+      reply(error, message)
+    })
+    content.on('end', () => this.#visitors.await(session, true))
+    content.on('data', (piece: Buffer) => {
+      this.#visitors.noteContent(session, piece.length)
+      if ((content.byteLength ?? 0) > FAR_TOO_LARGE * this.#limits.messageBytes) this.#visitors.sendAway(session)
+    })
+  }
+
+  override onClose(session: SMTPServerSession): void {
+    this.#visitors.leave(session)
+  }
+}
+
 type ReplyToMail = (error: Error | null, message?: string) => void
 
 /** Reads what matters of a mail and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
   let heldBytes = 0
   return (stream: SMTPServerDataStream, mail: Omit<InboundMail, 'content'>, reply: ReplyToMail) => {
-    let condenser: Condenser | undefined = createCondenser()
+    let condenser: Condenser | undefined = new Condenser()
     let bytes = 0
     let isBusy = false
     const hold = (held: number) => {
@@ -153,8 +176,8 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
     stream.on('error', release)
     const end = async () => {
       try {
-        if (isBusy) throw new Error('too much mail at a time')
-        if (!stream.sizeExceeded) await receive({ ...mail, content: condenser!.end() })
+        if (isBusy || (!condenser && !stream.sizeExceeded)) throw new Error('too much mail at a time')
+        if (condenser && !stream.sizeExceeded) await receive({ ...mail, content: condenser.end() })
         reply(null, '2.0.0 Thank you')
       } catch (error) {
         failed(error)

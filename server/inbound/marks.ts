@@ -15,7 +15,7 @@ const CHALLENGE =
  * The subject up to its colon. Of `Undeliverable: Please confirm your address`, the sender wrote the rest. But
  * `Warning: could not send message` is all of the system.
  */
-const ownSubject = ({ header }: Parts) => /(?:warning:)?[^:]*/i.exec(header('subject'))![0]
+const ownSubject = ({ header }: Parts) => header('subject').match(/(?:warning:)?[^:]*/i)?.[0] ?? ''
 
 /** A notice of a mail system about a delivery that is not over, or that succeeded. */
 export function isNoFailure(parts: Parts): boolean {

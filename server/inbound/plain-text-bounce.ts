@@ -63,10 +63,11 @@ const isEvidence = (diagnosis: Diagnosis) => isReply(diagnosis) || ABOUT_RECIPIE
 const isReply = ({ code, detail }: Diagnosis) => code !== undefined || /^[45]\d\d\b/.test(detail)
 
 function paragraphsOf(lines: string[]): string[][] {
-  const paragraphs: string[][] = [[]]
+  const paragraphs: string[][] = []
   for (const line of lines) {
-    if (line === '') paragraphs.push([])
-    else paragraphs.at(-1)!.push(line)
+    const last = paragraphs.at(-1)
+    if (last && line !== '') last.push(line)
+    else paragraphs.push(line === '' ? [] : [line])
   }
   return paragraphs.filter((paragraph) => paragraph.length > 0).slice(0, MAX_PARAGRAPHS)
 }

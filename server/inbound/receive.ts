@@ -27,37 +27,18 @@ async function quotedReturnPath(keys: readonly Uint8Array[], content: Buffer): P
   return found ?? findReturnPath(keys, (await decodedTextsAside(content)).join('\n'))
 }
 
+interface ReceiverParts {
+  returnPathKeys: readonly Uint8Array[]
+  keep(returnPath: ReturnPath, report: Report): Promise<FeedbackResult>
+  report(mail: ReceivedMail): void
+}
+
 /**
  * Processes received mails one at a time. The promise rejects when the report could not be stored, or not yet:
  * the sender must try again. `report` is called with each mail that was processed.
  */
-export function createReceiver({
-  returnPathKeys,
-  keep,
-  report,
-}: {
-  returnPathKeys: readonly Uint8Array[]
-  keep(returnPath: ReturnPath, report: Report): Promise<FeedbackResult>
-  report(mail: ReceivedMail): void
-}): (mail: InboundMail) => Promise<void> {
+export function createReceiver(parts: ReceiverParts): (mail: InboundMail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
-
-  async function processMail({
-    content,
-    hasNullSender = true,
-    returnPath: addressed,
-    address,
-  }: InboundMail): Promise<void> {
-    // A complaint quotes the message, whose return path proves that the service sent it.
-    const returnPath = addressed ?? (await quotedReturnPath(returnPathKeys, content))
-    const mailReport = returnPath && (await readReportAside(content, { hasNullSender, returnPath: address }))
-    // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
-    const isAccepted = returnPath && mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
-    const isKept = isAccepted && (mailReport.kind === 'bounce' || mailReport.kind === 'complaint')
-    const kept = isKept ? await keep(returnPath, mailReport) : undefined
-    if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
-    report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
-  }
 
   return async (mail) => {
     const previous = last
@@ -66,9 +47,22 @@ export function createReceiver({
     await previous
     const startedAtMs = performance.now()
     try {
-      await processMail(mail)
+      await processMail(parts, mail)
     } finally {
       setTimeout(finished.resolve, Math.min((performance.now() - startedAtMs) * PAUSE_FACTOR, MAX_PAUSE_MS))
     }
   }
+}
+
+async function processMail({ returnPathKeys, keep, report }: ReceiverParts, mail: InboundMail): Promise<void> {
+  const { content, hasNullSender = true, address } = mail
+  // A complaint quotes the message, whose return path proves that the service sent it.
+  const returnPath = mail.returnPath ?? (await quotedReturnPath(returnPathKeys, content))
+  const mailReport = returnPath && (await readReportAside(content, { hasNullSender, returnPath: address }))
+  // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
+  const isAccepted = returnPath && mailReport && (mail.returnPath !== undefined || mailReport.kind === 'complaint')
+  const isKept = isAccepted && (mailReport.kind === 'bounce' || mailReport.kind === 'complaint')
+  const kept = isKept ? await keep(returnPath, mailReport) : undefined
+  if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
+  report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
 }

@@ -112,8 +112,9 @@ export async function recheckSuppressions(
       else if (!wouldHold(entry, replies, deliveredMs, ours))
         recheck.doubtful.push({ ...entry, createdAt: new Date(createdAtMs), ...shownReading(cause, email, ours) })
     }
-    if (entries.length < PAGE) return recheck
-    after = entries.at(-1)!.id
+    const last = entries.at(-1)
+    if (!last || entries.length < PAGE) return recheck
+    after = last.id
   }
 }
 

@@ -1,5 +1,6 @@
 import { createFairDoor } from '../../net/fair-doors.ts'
 import { networkOf } from '../../net/network.ts'
+import type { ListenerLimits } from './listener.ts'
 
 interface Session {
   id: string
@@ -25,63 +26,73 @@ const MAX_STRANGERS = 10
 const PACE_BYTES = 64 * 1024
 const PACE_MS = 10_000
 
-interface VisitorLimits {
-  connections: number
-  connectionsPerNetwork: number
-  totalMs: number
-}
+type VisitorLimits = Pick<ListenerLimits, 'connections' | 'connectionsPerNetwork' | 'totalMs'>
 
 /** Counts what each connected client does, and knows the limits. Every client is a stranger. */
-export function createVisitors({ connections, connectionsPerNetwork, totalMs }: VisitorLimits) {
-  const visitors = new Map<string, Visitor>()
-  const strangers = createFairDoor({ places: () => connections })
-  return {
-    /** Returns true when the client has too many connections. Otherwise `sendAway` is called when its time is over. */
-    enter({ id, remoteAddress }: Session, sendAway: () => void): boolean {
-      const network = networkOf(remoteAddress)
-      const others = [...visitors.values()].filter((visitor) => visitor.network === network)
-      if (others.length >= connectionsPerNetwork) return true
-      const arrived = { bytes: 0, sinceMs: 0 }
-      const timer = setTimeout(sendAway, totalMs)
-      const visitor: Visitor = { network, transactions: 0, strangers: 0, arrived, isWaiting: false, sendAway, timer }
-      if (!strangers.enter(id, { remoteAddress, sendAway, isBusy: () => visitor.isWaiting || isPaced(visitor) })) {
-        clearTimeout(timer)
-        return true
-      }
-      visitors.set(id, visitor)
-      return false
-    },
-    /** Notes a complete command. */
-    note: ({ id }: Session) => strangers.note(id),
-    /** Notes a piece of a mail. */
-    noteContent({ id }: Session, bytes: number): void {
-      const arrived = visitors.get(id)?.arrived
-      if (!arrived) return
-      const now = performance.now()
-      if (now - arrived.sinceMs > PACE_MS) Object.assign(arrived, { bytes: 0, sinceMs: now })
-      arrived.bytes += bytes
-    },
-    /** Notes that a mail has arrived, or that it has its reply. */
-    await({ id }: Session, isWaiting: boolean): void {
-      const visitor = visitors.get(id)
-      if (visitor) visitor.isWaiting = isWaiting
-    },
-    /** Counts a mail; returns false when the connection has begun too many. */
-    mayBeginMail({ id }: Session): boolean {
-      const visitor = visitors.get(id)
-      return visitor !== undefined && ++visitor.transactions <= MAX_TRANSACTIONS
-    },
-    /** Counts a recipient that is not ours; returns true when the connection has named too many. */
-    hasTooManyStrangers({ id }: Session): boolean {
-      const visitor = visitors.get(id)
-      return visitor === undefined || ++visitor.strangers > MAX_STRANGERS
-    },
-    sendAway: ({ id }: Session) => visitors.get(id)?.sendAway(),
-    leave({ id }: Session): void {
-      clearTimeout(visitors.get(id)?.timer)
-      strangers.leave(id)
-      visitors.delete(id)
-    },
+export class Visitors {
+  readonly #limits: VisitorLimits
+  readonly #visitors = new Map<string, Visitor>()
+  readonly #strangers = createFairDoor({ places: () => this.#limits.connections })
+
+  constructor(limits: VisitorLimits) {
+    this.#limits = limits
+  }
+
+  /** Returns true when the client has too many connections. Otherwise `sendAway` is called when its time is over. */
+  enter({ id, remoteAddress }: Session, sendAway: () => void): boolean {
+    const network = networkOf(remoteAddress)
+    const others = [...this.#visitors.values()].filter((visitor) => visitor.network === network)
+    if (others.length >= this.#limits.connectionsPerNetwork) return true
+    const arrived = { bytes: 0, sinceMs: 0 }
+    const timer = setTimeout(sendAway, this.#limits.totalMs)
+    const visitor: Visitor = { network, transactions: 0, strangers: 0, arrived, isWaiting: false, sendAway, timer }
+    const isBusy = () => visitor.isWaiting || isPaced(visitor)
+    const isIn = this.#strangers.enter(id, { remoteAddress, sendAway, isBusy })
+    if (isIn) this.#visitors.set(id, visitor)
+    else clearTimeout(timer)
+    return !isIn
+  }
+
+  /** Notes a complete command. */
+  note({ id }: Session): void {
+    this.#strangers.note(id)
+  }
+
+  /** Notes a piece of a mail. */
+  noteContent({ id }: Session, bytes: number): void {
+    const arrived = this.#visitors.get(id)?.arrived
+    if (!arrived) return
+    const now = performance.now()
+    if (now - arrived.sinceMs > PACE_MS) Object.assign(arrived, { bytes: 0, sinceMs: now })
+    arrived.bytes += bytes
+  }
+
+  /** Notes that a mail has arrived, or that it has its reply. */
+  await({ id }: Session, isWaiting: boolean): void {
+    const visitor = this.#visitors.get(id)
+    if (visitor) visitor.isWaiting = isWaiting
+  }
+
+  /** Counts a mail; returns false when the connection has begun too many. */
+  mayBeginMail({ id }: Session): boolean {
+    const visitor = this.#visitors.get(id)
+    return visitor !== undefined && ++visitor.transactions <= MAX_TRANSACTIONS
+  }
+
+  /** Counts a recipient that is not ours; returns true when the connection has named too many. */
+  hasTooManyStrangers({ id }: Session): boolean {
+    const visitor = this.#visitors.get(id)
+    return visitor === undefined || ++visitor.strangers > MAX_STRANGERS
+  }
+
+  sendAway({ id }: Session): void {
+    this.#visitors.get(id)?.sendAway()
+  }
+
+  leave({ id }: Session): void {
+    clearTimeout(this.#visitors.get(id)?.timer)
+    this.#strangers.leave(id)
+    this.#visitors.delete(id)
   }
 }
 

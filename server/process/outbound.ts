@@ -21,9 +21,9 @@ import { createSuppressionLookup } from '../reputation/suppression.ts'
 import { createDailyVolume } from '../reputation/warm-up.ts'
 import { createSend, type Send, type SendParts } from '../sending/send.ts'
 import { createAddressWarmUp } from '../shaping/address-warm-up.ts'
-import { createSharedPlaces } from '../shaping/shared-places.ts'
+import { SharedPlaces } from '../shaping/shared-places.ts'
 import { createPoolSources } from '../shaping/sources.ts'
-import { createInbox, type Inbox } from '../simulator/inbox.ts'
+import { Inbox } from '../simulator/inbox.ts'
 import { createSendBack, type MailBack } from '../simulator/reports.ts'
 import { createSimulator } from '../simulator/simulator.ts'
 import { trackSends } from '../telemetry/track-sends.ts'
@@ -63,7 +63,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const simulator = createSimulator({ inbox, comesBack: simulatorReports(program, sealer) })
   await simulator.listen()
   ends.defer(() => simulator.close())
-  const places = createSharedPlaces({
+  const places = new SharedPlaces({
     db,
     clock,
     onError: (error) =>
@@ -115,7 +115,7 @@ function houseMail({ notifyFrom: from }: Program['config'], parts: SendParts): S
 /** Keeps only messages that this service sent: the code in their return path proves it. */
 function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
   const keys = sealer.deriveKeys('return-path')
-  return createInbox({
+  return new Inbox({
     messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@')))?.messageId,
     newId: () => newId(clock.now()),
   })

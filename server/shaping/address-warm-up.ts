@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { one, run } from '../db/statement.ts'
 
 // The warm-up of an address: a provider that has never seen it gets few emails from it on the first days. A process
 // takes emails of the day ahead, so most sends cost no statement.
@@ -70,12 +70,12 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
 
   /** Takes emails of today from the database. What was taken is never given back. */
   async function takeMore(address: string, provider: string, emails: number): Promise<Allowance> {
-    const [begun] = await run<Begun>(db, BEGIN_DAY, [address, provider])
-    const limit = ADDRESS_STEPS[begun!.days]
+    const begun = one(await run<Begun>(db, BEGIN_DAY, [address, provider]))
+    const limit = ADDRESS_STEPS[begun.days]
     const untilMs = performance.now() + Math.min(REMEMBERED_MS, DAY_MS - (Date.now() % DAY_MS))
     if (limit === undefined) return { emails: Infinity, untilMs }
-    const wanted = Math.max(emails, Math.floor((limit - begun!.emails) * TAKEN_SHARE))
-    const counted = await run(db, COUNT_EMAILS, [address, provider, begun!.date, wanted, limit])
+    const wanted = Math.max(emails, Math.floor((limit - begun.emails) * TAKEN_SHARE))
+    const counted = await run(db, COUNT_EMAILS, [address, provider, begun.date, wanted, limit])
     return counted.length > 0 ? { emails: wanted, untilMs } : { emails: 0, untilMs, isUsedUp: emails === 1 }
   }
 

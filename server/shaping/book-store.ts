@@ -40,58 +40,61 @@ export const CONTENDED_BOOKS = `
 const MAX_TRIES = 20
 const MAX_KNOWN = 10_000
 
-const keyOf = ({ address, site }: Row) => `${address} ${site}`
+export const keyOfBook = ({ address, site }: Row) => `${address} ${site}`
 
 /**
  * Exchanges with the books of many sites at once, at most once a site. A book that no other process has changed since
  * the last exchange costs one statement, without a read before it.
  */
-export function createBookStore(db: Database) {
-  const known = createBoundedMap<StoredBook>({ maxEntries: MAX_KNOWN })
+export class BookStore {
+  readonly #db: Database
+  readonly #known = createBoundedMap<StoredBook>({ maxEntries: MAX_KNOWN })
 
-  async function exchangeAll(asks: readonly SiteAsk[]): Promise<Map<string, Grant>> {
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async exchangeAll(asks: readonly SiteAsk[]): Promise<Map<string, Grant>> {
     const grants = new Map<string, Grant>()
     // In one order in all processes, so that no two wait for each other's rows.
-    let pending = asks.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    let pending = asks.toSorted((a, b) => (keyOfBook(a) < keyOfBook(b) ? -1 : 1))
     for (let tries = 0; pending.length > 0 && tries < MAX_TRIES; tries++) {
-      if (tries > 0) await read(pending)
-      const stored = await store(pending, grants)
-      pending = pending.filter((ask) => !stored.has(keyOf(ask)))
+      if (tries > 0) await this.#read(pending)
+      const stored = await this.#store(pending, grants)
+      pending = pending.filter((ask) => !stored.has(keyOfBook(ask)))
     }
-    for (const lost of pending) grants.delete(keyOf(lost))
+    for (const lost of pending) grants.delete(keyOfBook(lost))
     return grants
   }
 
-  async function store(asks: readonly SiteAsk[], grants: Map<string, Grant>): Promise<Set<string>> {
+  /** The sites of these addresses at which a process waits for the places of another. */
+  async contended(addresses: readonly string[]): Promise<Set<string>> {
+    const list = `{${addresses.map((address) => JSON.stringify(address)).join(',')}}`
+    return new Set((await run<Row>(this.#db, CONTENDED_BOOKS, [list])).map(keyOfBook))
+  }
+
+  async #store(asks: readonly SiteAsk[], grants: Map<string, Grant>): Promise<Set<string>> {
     const after = new Map<string, StoredBook>()
     const rows = asks.map(({ address, site, ask }) => {
-      const key = keyOf({ address, site })
-      const before = known.get(key) ?? { version: 0, book: EMPTY_BOOK }
+      const key = keyOfBook({ address, site })
+      const before = this.#known.get(key) ?? { version: 0, book: EMPTY_BOOK }
       const { book, grant } = exchangeBook(before.book, ask)
       grants.set(key, grant)
       after.set(key, { version: before.version + 1, book })
       return { address, site, version: before.version + 1, book, is_contended: grant.isContended }
     })
-    const stored = new Set((await run<Row>(db, STORE_BOOKS, [JSON.stringify(rows)])).map(keyOf))
+    const stored = new Set((await run<Row>(this.#db, STORE_BOOKS, [JSON.stringify(rows)])).map(keyOfBook))
     for (const [key, book] of after) {
-      if (stored.has(key)) known.set(key, book)
-      else known.delete(key)
+      if (stored.has(key)) this.#known.set(key, book)
+      else this.#known.delete(key)
     }
     return stored
   }
 
-  async function read(asks: readonly SiteAsk[]): Promise<void> {
+  async #read(asks: readonly SiteAsk[]): Promise<void> {
     const keys = asks.map(({ address, site }) => ({ address, site }))
-    for (const row of await run<Row & StoredBook>(db, READ_BOOKS, [JSON.stringify(keys)])) {
-      known.set(keyOf(row), { version: row.version, book: row.book })
+    for (const row of await run<Row & StoredBook>(this.#db, READ_BOOKS, [JSON.stringify(keys)])) {
+      this.#known.set(keyOfBook(row), { version: row.version, book: row.book })
     }
   }
-
-  /** The sites of these addresses at which a process waits for the places of another. */
-  async function contended(addresses: readonly string[]): Promise<Set<string>> {
-    const list = `{${addresses.map((address) => JSON.stringify(address)).join(',')}}`
-    return new Set((await run<Row>(db, CONTENDED_BOOKS, [list])).map(keyOf))
-  }
-
-  return { exchangeAll, contended, keyOf }
 }

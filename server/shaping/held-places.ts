@@ -1,7 +1,7 @@
 import type { SiteLimits } from '../../mail/smtp/engine-limits.ts'
 import type { SiteLoad, SiteOfAddress, SitePlaces, SiteRefusal } from '../../mail/smtp/site-places.ts'
 import type { WaitLimit } from '../../net/fair-slots.ts'
-import { createMessageQueue } from './message-queue.ts'
+import { MessageQueue } from './message-queue.ts'
 import { createMinuteCounter } from './minute-counter.ts'
 import { type Ask, type Grant, HOLD_MS } from './site-book.ts'
 
@@ -48,7 +48,7 @@ export class HeldPlaces implements SitePlaces {
   #told: { refusal?: Refusal; hasSucceeded: boolean } = { hasSucceeded: false }
   #lastAskMs = -Infinity
   readonly #mailed = createMinuteCounter()
-  readonly #messages = createMessageQueue(() => {
+  readonly #messages = new MessageQueue(() => {
     const pauseMs = this.#messages.isWaiting() ? MESSAGES_MS : STOCK_MS
     this.hurry(Math.max(performance.now(), this.#lastAskMs + pauseMs))
   })

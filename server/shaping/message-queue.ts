@@ -9,80 +9,96 @@ interface Waiting {
  * The messages that may go to one site, on the clock of `performance.now()`. Those whose time has come and that no send
  * needs are kept, up to the stock.
  */
-export function createMessageQueue(askForMore: () => void) {
-  const waiting = new Set<Waiting>()
-  let due: number[] = []
-  let stock = 0
-  let maxStock = 0
-  let timer: NodeJS.Timeout | undefined
+export class MessageQueue {
+  readonly #askForMore: () => void
+  readonly #waiting = new Set<Waiting>()
+  #due: number[] = []
+  #stock = 0
+  #maxStock = 0
+  #timer: NodeJS.Timeout | undefined
 
-  function serve(): void {
-    clearTimeout(timer)
-    timer = undefined
-    const nowMs = performance.now()
-    for (const one of waiting) if (one.untilMs <= nowMs) end(one, false)
-    while (due[0] !== undefined && due[0] <= nowMs) {
-      due.shift()
-      stock++
-    }
-    for (const one of waiting) {
-      if (stock === 0) break
-      stock--
-      end(one, true)
-    }
-    stock = Math.min(stock, maxStock)
-    const next = Math.min(due[0] ?? Infinity, ...[...waiting].map(({ untilMs }) => untilMs))
-    if (waiting.size > 0 && next < Infinity) timer = setTimeout(serve, Math.max(1, next - nowMs))
+  constructor(askForMore: () => void) {
+    this.#askForMore = askForMore
   }
 
-  function end(one: Waiting, mayGo: boolean): void {
-    waiting.delete(one)
+  /** Resolves to true when a message may go. */
+  take({ untilMs = Infinity, signal }: WaitLimit): Promise<boolean> | true {
+    this.#serve()
+    if (this.#stock > 0 && this.#waiting.size === 0) {
+      this.#stock--
+      if (this.#stock < this.#maxStock / 2 && this.#due.length === 0) this.#askForMore()
+      return true
+    }
+    return new Promise((resolve) => {
+      const one: Waiting = {
+        untilMs,
+        resolve: (mayGo) => {
+          signal?.removeEventListener('abort', leave)
+          resolve(mayGo)
+        },
+      }
+      const leave = () => this.#end(one, false)
+      signal?.addEventListener('abort', leave)
+      this.#waiting.add(one)
+      this.#serve()
+      if (this.#due.length < this.#waiting.size) this.#askForMore()
+    })
+  }
+
+  /** The messages that are needed beyond those that are due already. */
+  needed(): number {
+    return Math.max(0, this.#waiting.size + this.#maxStock - this.#stock - this.#due.length)
+  }
+
+  isWaiting(): boolean {
+    return this.#waiting.size > this.#due.length
+  }
+
+  add(dueMs: readonly number[], stockable: number): void {
+    this.#maxStock = stockable
+    this.#due.push(...dueMs)
+    this.#serve()
+  }
+
+  /** The site has no limit any more. */
+  letAllGo(): void {
+    this.#endAll(true)
+    this.#stock = 0
+  }
+
+  close(): void {
+    this.#endAll(false)
+  }
+
+  #serve(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const nowMs = performance.now()
+    for (const one of this.#waiting) if (one.untilMs <= nowMs) this.#end(one, false)
+    while (this.#due[0] !== undefined && this.#due[0] <= nowMs) {
+      this.#due.shift()
+      this.#stock++
+    }
+    for (const one of this.#waiting) {
+      if (this.#stock === 0) break
+      this.#stock--
+      this.#end(one, true)
+    }
+    this.#stock = Math.min(this.#stock, this.#maxStock)
+    const next = Math.min(this.#due[0] ?? Infinity, ...[...this.#waiting].map(({ untilMs }) => untilMs))
+    if (this.#waiting.size > 0 && next < Infinity) {
+      this.#timer = setTimeout(() => this.#serve(), Math.max(1, next - nowMs))
+    }
+  }
+
+  #end(one: Waiting, mayGo: boolean): void {
+    this.#waiting.delete(one)
     one.resolve(mayGo)
   }
 
-  return {
-    /** Resolves to true when a message may go. */
-    take({ untilMs = Infinity, signal }: WaitLimit): Promise<boolean> | true {
-      serve()
-      if (stock > 0 && waiting.size === 0) {
-        stock--
-        if (stock < maxStock / 2 && due.length === 0) askForMore()
-        return true
-      }
-      return new Promise((resolve) => {
-        const one: Waiting = {
-          untilMs,
-          resolve: (mayGo) => {
-            signal?.removeEventListener('abort', leave)
-            resolve(mayGo)
-          },
-        }
-        const leave = () => end(one, false)
-        signal?.addEventListener('abort', leave)
-        waiting.add(one)
-        serve()
-        if (due.length < waiting.size) askForMore()
-      })
-    },
-    /** The messages that are needed beyond those that are due already. */
-    needed: () => Math.max(0, waiting.size + maxStock - stock - due.length),
-    isWaiting: () => waiting.size > due.length,
-    add(dueMs: readonly number[], stockable: number): void {
-      maxStock = stockable
-      due.push(...dueMs)
-      serve()
-    },
-    /** The site has no limit any more. */
-    letAllGo(): void {
-      clearTimeout(timer)
-      for (const one of waiting) end(one, true)
-      due = []
-      stock = 0
-    },
-    close(): void {
-      clearTimeout(timer)
-      for (const one of waiting) end(one, false)
-      due = []
-    },
+  #endAll(mayGo: boolean): void {
+    clearTimeout(this.#timer)
+    for (const one of this.#waiting) this.#end(one, mayGo)
+    this.#due = []
   }
 }

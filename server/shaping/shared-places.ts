@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { OpenSitePlaces, SiteOfAddress, SitePlaces } from '../../mail/smtp/site-places.ts'
+import type { OpenSitePlaces } from '../../mail/smtp/site-places.ts'
 import { runEvery } from '../async/run-every.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { createBookStore, type SiteAsk } from './book-store.ts'
+import { BookStore, keyOfBook, type SiteAsk } from './book-store.ts'
 import { HeldPlaces } from './held-places.ts'
 
 // The places of sites over all processes that send from an address. Each process takes places ahead and holds them for
@@ -23,57 +23,69 @@ interface SharedPlacesParts {
   onError(error: unknown): void
 }
 
-export interface SharedPlaces {
-  open: OpenSitePlaces
-  /** Gives all places back. */
-  close(): Promise<void>
-}
-
-export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): SharedPlaces {
-  const store = createBookStore(db)
-  const process = randomUUID()
-  const sites = new Map<string, HeldPlaces>()
-  let timer: NodeJS.Timeout | undefined
-  let timerAtMs = Infinity
-  let isExchanging = false
+export class SharedPlaces {
+  readonly #parts: SharedPlacesParts
+  readonly #store: BookStore
+  readonly #process = randomUUID()
+  readonly #sites = new Map<string, HeldPlaces>()
+  readonly #looking: ReturnType<typeof runEvery>
+  #timer: NodeJS.Timeout | undefined
+  #timerAtMs = Infinity
+  #isExchanging = false
   /** A site with a demand of TLS has connections of its own, and so is a holder of its own. */
-  let opened = 0
+  #opened = 0
 
-  function open(site: SiteOfAddress, onChange: () => void): SitePlaces {
-    const held = sites.get(site.key) ?? new HeldPlaces(site, ++opened, exchangeBy)
-    sites.set(site.key, held)
+  constructor(parts: SharedPlacesParts) {
+    this.#parts = parts
+    this.#store = new BookStore(parts.db)
+    this.#looking = runEvery(LOOK_EVERY_MS, () => this.#look(), parts.onError)
+  }
+
+  readonly open: OpenSitePlaces = (site, onChange) => {
+    const held = this.#sites.get(site.key) ?? new HeldPlaces(site, ++this.#opened, (atMs) => this.#exchangeBy(atMs))
+    this.#sites.set(site.key, held)
     return held.use(site.limits, onChange)
   }
 
-  /** Exchanges at this time at the latest. */
-  function exchangeBy(atMs: number): void {
-    if (isExchanging || atMs >= timerAtMs) return
-    clearTimeout(timer)
-    timerAtMs = atMs
-    timer = setTimeout(() => void exchangeDue(), Math.max(0, atMs - performance.now())).unref()
+  /** Gives all places back. */
+  async close(): Promise<void> {
+    this.#looking.stop()
+    clearTimeout(this.#timer)
+    this.#timerAtMs = -Infinity
+    for (const held of this.#sites.values()) held.close()
+    await this.#exchange(new Map(this.#holding().map((held) => [keyOfPlaces(held), held])))
   }
 
-  async function exchangeDue(): Promise<void> {
-    clearTimeout(timer)
-    timerAtMs = Infinity
+  /** Exchanges at this time at the latest. */
+  #exchangeBy(atMs: number): void {
+    if (this.#isExchanging || atMs >= this.#timerAtMs) return
+    clearTimeout(this.#timer)
+    this.#timerAtMs = atMs
+    this.#timer = setTimeout(() => void this.#exchangeDue(), Math.max(0, atMs - performance.now())).unref()
+  }
+
+  async #exchangeDue(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timerAtMs = Infinity
     const nowMs = performance.now()
-    for (const held of sites.values()) if (held.isOver()) sites.delete(held.site.key)
+    for (const held of this.#sites.values()) if (held.isOver()) this.#sites.delete(held.site.key)
     const rows = new Map<string, HeldPlaces>()
     // The same site with and without a demand of TLS is one row, and one of them waits for the next round.
-    for (const held of sites.values()) if (held.dueMs <= nowMs) rows.set(store.keyOf(rowOf(held)), held)
-    if (rows.size > 0) await exchange(rows).catch(onError)
+    for (const held of this.#sites.values()) if (held.dueMs <= nowMs) rows.set(keyOfPlaces(held), held)
+    await this.#exchange(rows)
     let nextMs = Infinity
-    for (const held of sites.values()) nextMs = Math.min(nextMs, held.dueMs)
-    exchangeBy(nextMs)
+    for (const held of this.#sites.values()) nextMs = Math.min(nextMs, held.dueMs)
+    this.#exchangeBy(nextMs)
   }
 
-  async function exchange(rows: ReadonlyMap<string, HeldPlaces>): Promise<void> {
-    isExchanging = true
+  async #exchange(rows: ReadonlyMap<string, HeldPlaces>): Promise<void> {
+    if (rows.size === 0) return
+    this.#isExchanging = true
     const askedAtMs = performance.now()
     try {
-      const nowMs = clock.now()
-      const asks = [...rows.values()].map((held) => askOf(held, nowMs))
-      const grants = await inTime(store.exchangeAll(asks), EXCHANGE_MS)
+      const nowMs = this.#parts.clock.now()
+      const asks = [...rows.values()].map((held) => this.#askOf(held, nowMs))
+      const grants = await inTime(this.#store.exchangeAll(asks), EXCHANGE_MS)
       for (const [key, held] of rows) {
         const grant = grants.get(key)
         if (grant) held.granted(grant, { askedAtMs, offsetMs: askedAtMs - nowMs })
@@ -81,42 +93,31 @@ export function createSharedPlaces({ db, clock, onError }: SharedPlacesParts): S
       }
     } catch (error) {
       for (const held of rows.values()) held.failed(performance.now() + AGAIN_MS)
-      throw error
+      this.#parts.onError(error)
     } finally {
-      isExchanging = false
+      this.#isExchanging = false
     }
   }
 
-  function askOf(held: HeldPlaces, nowMs: number): SiteAsk {
+  #askOf(held: HeldPlaces, nowMs: number): SiteAsk {
     const offsetMs = nowMs - performance.now()
     const { address, name } = held.site
-    return { address, site: name, ask: { process: `${process} ${held.number}`, nowMs, ...held.ask(offsetMs) } }
+    return { address, site: name, ask: { process: `${this.#process} ${held.number}`, nowMs, ...held.ask(offsetMs) } }
   }
 
   /** Others may wait for places that this process holds and does not need. */
-  async function look(): Promise<void> {
+  async #look(): Promise<void> {
     const nowMs = performance.now()
-    for (const held of sites.values()) held.notice()
-    const holding = [...sites.values()].filter((held) => held.count() > 0)
+    for (const held of this.#sites.values()) held.notice()
+    const holding = this.#holding()
     if (holding.length === 0) return
-    const contended = await store.contended([...new Set(holding.map(({ site }) => site.address))])
-    for (const held of holding) if (contended.has(store.keyOf(rowOf(held)))) held.hurry(nowMs)
+    const contended = await this.#store.contended([...new Set(holding.map(({ site }) => site.address))])
+    for (const held of holding) if (contended.has(keyOfPlaces(held))) held.hurry(nowMs)
   }
 
-  const looking = runEvery(LOOK_EVERY_MS, look, onError)
-
-  return {
-    open,
-    async close() {
-      looking.stop()
-      clearTimeout(timer)
-      timerAtMs = -Infinity
-      for (const held of sites.values()) held.close()
-      const holding = [...sites.values()].filter((held) => held.count() > 0)
-      const rows = new Map(holding.map((held) => [store.keyOf(rowOf(held)), held]))
-      if (rows.size > 0) await exchange(rows).catch(onError)
-    },
+  #holding(): HeldPlaces[] {
+    return [...this.#sites.values()].filter((held) => held.count() > 0)
   }
 }
 
-const rowOf = ({ site: { address, name } }: HeldPlaces) => ({ address, site: name })
+const keyOfPlaces = ({ site: { address, name } }: HeldPlaces) => keyOfBook({ address, site: name })

@@ -67,7 +67,8 @@ export function exchangeBook(before: SiteBook, ask: Ask): { book: SiteBook; gran
   const claims = new Map<string, PlaceClaim>([...others, [process, self]])
   const target = fairTargets(claims, ceiling, nowMs)
   const free = Math.max(0, ceiling - sumOf(others, 'places'))
-  const places = Math.min(target.get(process)!, free)
+  const own = target.get(process) ?? 0
+  const places = Math.min(own, free)
   const isWaiting = places === 0 && ask.wanted > 0
   const held: SiteHolder = {
     // What is open counts until it is closed.
@@ -80,9 +81,7 @@ export function exchangeBook(before: SiteBook, ask: Ask): { book: SiteBook; gran
   }
   const holders = Object.fromEntries(others)
   if (held.places > 0 || held.wanted > 0) holders[process] = held
-  const isContended = [...target].some(
-    ([name, fair]) => fair > (name === process ? places : before.holders[name]!.places),
-  )
+  const isContended = own > places || others.some(([holder, { places }]) => (target.get(holder) ?? 0) > places)
   const { perMinute = ask.limits.perMinute } = paced.pace ?? {}
   const { dueMs, due } = give(Math.max(before.dueMs, nowMs), perMinute, ask)
   const maxStock = perMinute === undefined ? 0 : stockOf(perMinute, claims.size)

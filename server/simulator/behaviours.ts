@@ -25,7 +25,6 @@ const BEHAVIOURS: Record<string, Behaviour> = {
   complaint: { status: 'delivered', report: 'complaint' },
   late_bounce: { status: 'delivered', report: 'late_bounce' },
   mailbox_full: { status: 'bounced', rcpt: { code: 452, text: '4.2.2 Mailbox is over its quota' } },
-  mailbox_does_not_exist: { status: 'bounced', rcpt: { code: 550, text: '5.1.1 No such mailbox here' } },
   no_mx_record: { status: 'bounced', route: { kind: 'no_mx_record', detail: 'the simulator has no MX for it' } },
   connection_timeout: { status: 'bounced', rcpt: 'silence' },
   policy_block: { status: 'bounced', rcpt: { code: 554, text: '5.7.1 Refused by local policy' } },
@@ -35,11 +34,15 @@ const BEHAVIOURS: Record<string, Behaviour> = {
   invalid_address: { status: 'rejected', route: { kind: 'invalid_address', detail: 'the simulator never takes it' } },
 }
 
-const UNKNOWN = 'mailbox_does_not_exist'
+const UNKNOWN = {
+  name: 'mailbox_does_not_exist',
+  status: 'bounced',
+  rcpt: { code: 550, text: '5.1.1 No such mailbox here' },
+} as const
 
 /** Ignores case and everything from a `+` on. An unknown local part is a mailbox that does not exist. */
 export function behaviourOf(local: string): Behaviour & { name: string } {
   const reason = local.toLowerCase().replace(/\+.*/s, '')
-  const name = Object.hasOwn(BEHAVIOURS, reason) ? reason : UNKNOWN
-  return { name, ...BEHAVIOURS[name]! }
+  const behaviour = Object.hasOwn(BEHAVIOURS, reason) ? BEHAVIOURS[reason] : undefined
+  return behaviour ? { name: reason, ...behaviour } : UNKNOWN
 }

@@ -8,14 +8,6 @@ export interface InboxMessage {
   source: Buffer
 }
 
-export interface Inbox {
-  /** Begins to keep a message; undefined when its return path is not one of this service. */
-  begin(envelope: { returnPath: string; recipients: string[] }): Arrival | undefined
-  /** The messages, the newest first. */
-  messages(): InboxMessage[]
-  delete(ids: readonly string[]): void
-}
-
 /** A message whose content arrives. */
 export interface Arrival {
   add(piece: Buffer): void
@@ -39,60 +31,71 @@ const BOUNDS = { messages: 500, bytes: 64 * 2 ** 20 }
  * The newest messages that the simulator accepted, in memory. What still arrives counts towards the bytes, too. The
  * oldest messages go first; a message that alone is over the bounds is accepted and not kept.
  */
-export function createInbox({ messageIdOf, newId, bounds = BOUNDS }: InboxParts): Inbox {
+export class Inbox {
+  readonly #parts: InboxParts
+  readonly #bounds: NonNullable<InboxParts['bounds']>
   // In the order of arrival.
-  const kept = new Map<string, InboxMessage>()
-  let bytes = 0
+  readonly #kept = new Map<string, InboxMessage>()
+  #bytes = 0
 
-  function forget({ id, source }: InboxMessage): void {
-    if (kept.delete(id)) bytes -= source.length
+  constructor(parts: InboxParts) {
+    this.#parts = parts
+    this.#bounds = parts.bounds ?? BOUNDS
   }
 
-  function makeRoom(): void {
-    for (const oldest of kept.values()) {
-      if (kept.size <= bounds.messages && bytes <= bounds.bytes) return
-      forget(oldest)
+  /** Begins to keep a message; undefined when its return path is not one of this service. */
+  begin({ returnPath, recipients }: { returnPath: string; recipients: string[] }): Arrival | undefined {
+    const messageId = this.#parts.messageIdOf(returnPath)
+    return messageId === undefined ? undefined : this.#arrival(messageId, recipients)
+  }
+
+  /** The messages, the newest first. */
+  messages(): InboxMessage[] {
+    return [...this.#kept.values()].reverse()
+  }
+
+  delete(ids: readonly string[]): void {
+    for (const id of ids) {
+      const message = this.#kept.get(id)
+      if (message) this.#forget(message)
     }
   }
 
-  function arrival(messageId: string, recipients: string[]): Arrival {
+  #arrival(messageId: string, recipients: string[]): Arrival {
     let pieces: Buffer[] | undefined = []
     let arrived = 0
     const drop = () => {
-      if (pieces) bytes -= arrived
+      if (pieces) this.#bytes -= arrived
       pieces = undefined
     }
     return {
-      add(piece) {
+      add: (piece) => {
         if (!pieces) return
         pieces.push(piece)
         arrived += piece.length
-        bytes += piece.length
-        makeRoom()
-        if (bytes > bounds.bytes) drop()
+        this.#bytes += piece.length
+        this.#makeRoom()
+        if (this.#bytes > this.#bounds.bytes) drop()
       },
-      keep() {
+      keep: () => {
         if (!pieces) return
-        const id = newId()
-        kept.set(id, { id, messageId, recipients, source: Buffer.concat(pieces) })
+        const id = this.#parts.newId()
+        this.#kept.set(id, { id, messageId, recipients, source: Buffer.concat(pieces) })
         pieces = undefined
-        makeRoom()
+        this.#makeRoom()
       },
       drop,
     }
   }
 
-  return {
-    begin({ returnPath, recipients }) {
-      const messageId = messageIdOf(returnPath)
-      return messageId === undefined ? undefined : arrival(messageId, recipients)
-    },
-    messages: () => [...kept.values()].reverse(),
-    delete(ids) {
-      for (const id of ids) {
-        const message = kept.get(id)
-        if (message) forget(message)
-      }
-    },
+  #makeRoom(): void {
+    for (const oldest of this.#kept.values()) {
+      if (this.#kept.size <= this.#bounds.messages && this.#bytes <= this.#bounds.bytes) return
+      this.#forget(oldest)
+    }
+  }
+
+  #forget({ id, source }: InboxMessage): void {
+    if (this.#kept.delete(id)) this.#bytes -= source.length
   }
 }

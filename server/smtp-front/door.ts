@@ -104,8 +104,8 @@ async function submitMail(
 ): Promise<RecipientResult[]> {
   const visitor = visitorOf({ key, remoteAddress })
   const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
-  const { accountId, test } = caller!
-  return submit({ ...mail, accountId, sandbox: test })
+  if (!caller) throw new Error('the gate gave this message no caller')
+  return submit({ ...mail, accountId: caller.accountId, sandbox: caller.test })
 }
 
 /** Names an error in the line of its message, and logs one that is a fault of the service. */

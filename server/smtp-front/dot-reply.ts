@@ -94,19 +94,19 @@ const shortened = (text: string) => (text.length > 300 ? `${text.slice(0, 297)}.
 function replyOf({ outcome, sandbox }: RecipientAnswer): FrontReply {
   if (sandbox) return { code: 250, enhanced: '2.0.0', text: `dry run, nothing was sent${simulated(outcome)}` }
   const digit = outcome.status === DeliveryStatus.DELIVERED ? 2 : outcome.retryable ? 4 : 5
-  const { smtp } = outcome
   if (outcome.inDoubt) return { code: 550, enhanced: '5.4.7', text: IN_DOUBT }
+  const { smtp } = outcome
   const code = smtp?.code ?? 0
   const isAnswer = digit === 2 ? code >= 200 && code < 300 : code >= 400
-  return isAnswer ? theirReply(outcome, digit) : withoutReply(outcome, digit)
+  return smtp && isAnswer ? theirReply(smtp, digit) : withoutReply(outcome, digit)
 }
 
 const IN_DOUBT =
   'the reply to the final dot was lost. The message may have arrived, and is never sent again by the service'
 
 /** The class follows what the client is to do. Where the server's differs, its own codes are quoted. */
-function theirReply({ smtp }: RecipientOutcome, digit: number): FrontReply {
-  const { code = 0, enhanced = `${Math.floor(code / 100)}.0.0`, reply = '' } = smtp!
+function theirReply(smtp: NonNullable<RecipientOutcome['smtp']>, digit: number): FrontReply {
+  const { code = 0, enhanced = `${Math.floor(code / 100)}.0.0`, reply = '' } = smtp
   const text = reply.startsWith(`${enhanced} `) ? reply.slice(enhanced.length + 1) : reply
   const ours = code === 421 && digit === 4 ? 451 : digit * 100 + (code % 100)
   const oursEnhanced = `${digit}${enhanced.slice(1)}`

@@ -56,7 +56,7 @@ export function readProgramFields(fields: readonly RawField[]): ProgramFields {
   if (faults.length > 0) throw failFields('invalid_payload', faults)
   return {
     idempotencyKey: given.get(IDEMPOTENCY_KEY),
-    sandbox: readTrueOrFalse(given.get(SANDBOX) ?? 'false')!,
+    sandbox: readTrueOrFalse(given.get(SANDBOX) ?? 'false') === true,
     tag: given.get(TAG),
     tenantId: given.get(TENANT),
     metadata,

@@ -17,10 +17,10 @@ export interface Way {
  */
 export function receivedField(way: Way, recipients: readonly Address[], date: Date): Buffer {
   const [only, ...others] = recipients
-  const isNamed = others.length === 0 && /^[!-~]+$/.test(only!.address)
+  const isNamed = only && others.length === 0 && /^[!-~]+$/.test(only.address)
   const lines = [
     `Received: by ${way.serverName} with ${protocolOf(way)}${isNamed ? '' : ';'}`,
-    ...(isNamed ? [`for <${only!.address}>;`] : []),
+    ...(isNamed ? [`for <${only.address}>;`] : []),
     rfcDate(date),
   ]
   return Buffer.from(`${lines.join('\r\n\t')}\r\n`)

@@ -15,7 +15,7 @@ import type { Call } from '../../server/http/call.ts'
 import { readJsonMessage } from '../../server/http/rest/json-reader.ts'
 import { readJsonText } from '../../server/http/rest/json-text.ts'
 import { checkProtobuf } from '../../server/http/rpc/protobuf-bounds.ts'
-import { createCondenser } from '../../server/inbound/condense.ts'
+import { Condenser } from '../../server/inbound/condense.ts'
 import { decodedTextsAside } from '../../server/inbound/mime-parts.ts'
 import { readReportAside } from '../../server/inbound/report.ts'
 import type { Claim } from '../../server/ledger/claim.ts'
@@ -23,7 +23,7 @@ import { findSentOctets } from '../../server/receipts/sent-octets.ts'
 import { compose } from '../../server/sending/compose.ts'
 import { readRequest } from '../../server/sending/message.ts'
 import { bodiesAside } from '../../server/sending/raw.ts'
-import { createInbox } from '../../server/simulator/inbox.ts'
+import { Inbox } from '../../server/simulator/inbox.ts'
 import { asMail, filled } from './fillers.ts'
 
 export interface Row {
@@ -140,7 +140,7 @@ const unpacked = async (input: Buffer) => {
 }
 
 async function report(input: Buffer) {
-  const condenser = createCondenser()
+  const condenser = new Condenser()
   for (let at = 0; at < input.length; at += 65_536) {
     condenser.push(input.subarray(at, at + 65_536))
     // Each piece comes by its own turn, as from a socket.
@@ -228,7 +228,7 @@ export const ROWS: Record<string, Row> = {
     door: 'raw',
     make: typed('text/plain'),
     read(input) {
-      const inbox = createInbox({ messageIdOf: () => 'm', newId: () => 'i' })
+      const inbox = new Inbox({ messageIdOf: () => 'm', newId: () => 'i' })
       const arrival = inbox.begin({ returnPath: 'r', recipients: [] })!
       for (let at = 0; at < input.length; at += 65_536) arrival.add(input.subarray(at, at + 65_536))
       arrival.keep()

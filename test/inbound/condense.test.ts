@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { condense, createCondenser } from '../../server/inbound/condense.ts'
+import { Condenser, condense } from '../../server/inbound/condense.ts'
 import { anyCharacter } from '../harness/text.ts'
 
 // The bounds are those of a mail, and of its parts; a copy of the message has smaller ones.
@@ -54,7 +54,7 @@ const mailOf = (parts: Part[], quote: '"' | '') =>
 
 /** Pushes a mail in pieces of these lengths, again and again. */
 function inPieces(mail: Buffer, lengths: number[]) {
-  const condenser = createCondenser()
+  const condenser = new Condenser()
   for (let at = 0, i = 0; at < mail.length; i++) {
     const length = lengths[i % lengths.length]!
     condenser.push(mail.subarray(at, at + length))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createVisitors } from '../../server/inbound/visitors.ts'
+import { Visitors } from '../../server/inbound/visitors.ts'
 
 const HALF = 32 * 1024
 
@@ -10,7 +10,7 @@ const client = (id: string, remoteAddress: string) => ({ id, remoteAddress })
 
 /** A door with one place, in which a client sends `pieces`; then another one comes after `laterMs`. */
 function isSentAway(pieces: number[], laterMs: number): boolean {
-  const visitors = createVisitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
   const first = client('first', '192.0.2.1')
   let isAway = false
   visitors.enter(first, () => {
@@ -38,7 +38,7 @@ test.each([
   [10_000, false],
   [10_001, true],
 ])('a client that sends 64 KiB in %i ms and holds the last place: sent away for a newcomer: %s', (ms, isSent) => {
-  const visitors = createVisitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
   const first = client('first', '192.0.2.1')
   let isAway = false
   visitors.enter(first, () => {
@@ -53,7 +53,7 @@ test.each([
 })
 
 test('the connections of one network are limited, and a refused one leaves nothing behind', () => {
-  const visitors = createVisitors({ connections: 10, connectionsPerNetwork: 2, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 10, connectionsPerNetwork: 2, totalMs: 60_000 })
   const enter = (id: string, remoteAddress: string) => visitors.enter(client(id, remoteAddress), () => {})
   expect([enter('1', '192.0.2.1'), enter('2', '192.0.2.1'), enter('3', '192.0.2.1')]).toEqual([false, false, true])
   expect(enter('4', '198.51.100.1')).toBe(false)
@@ -63,7 +63,7 @@ test('the connections of one network are limited, and a refused one leaves nothi
 })
 
 test('a client that is refused because all others are busy leaves no timer', () => {
-  const visitors = createVisitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
   const first = client('first', '192.0.2.1')
   visitors.enter(first, () => {})
   visitors.await(first, true)
@@ -74,7 +74,7 @@ test('a client that is refused because all others are busy leaves no timer', () 
 })
 
 test('a client is sent away when its time is over, unless it has left; then its place is free', () => {
-  const visitors = createVisitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
   const away: string[] = []
   const enter = (id: string) => visitors.enter(client(id, `192.0.2.${id}`), () => away.push(id))
   for (const id of ['1', '2']) enter(id)
@@ -89,7 +89,7 @@ test('a client is sent away when its time is over, unless it has left; then its 
 })
 
 test('the client that has been longest without a command makes room', () => {
-  const visitors = createVisitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
   const away: string[] = []
   const enter = (id: string) => visitors.enter(client(id, `192.0.2.${id}`), () => away.push(id))
   for (const id of ['1', '2']) enter(id)
@@ -99,7 +99,7 @@ test('the client that has been longest without a command makes room', () => {
 })
 
 test('a connection may begin 100 mails and name 10 strangers, and one that has left none', () => {
-  const visitors = createVisitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 2, connectionsPerNetwork: 10, totalMs: 60_000 })
   const guest = client('1', '192.0.2.1')
   visitors.enter(guest, () => {})
   for (let i = 0; i < 100; i++) expect(visitors.mayBeginMail(guest)).toBe(true)
@@ -111,7 +111,7 @@ test('a connection may begin 100 mails and name 10 strangers, and one that has l
 })
 
 test('a client whose mail awaits our reply keeps its place', () => {
-  const visitors = createVisitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
+  const visitors = new Visitors({ connections: 1, connectionsPerNetwork: 10, totalMs: 60_000 })
   const away: string[] = []
   const first = client('first', '192.0.2.1')
   visitors.enter(first, () => away.push('first'))

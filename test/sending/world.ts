@@ -19,7 +19,7 @@ import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { createDailyVolume } from '../../server/reputation/warm-up.ts'
 import { type Message, readSendRequest } from '../../server/sending/message.ts'
 import { createSend, type SendOptions, type SendParts } from '../../server/sending/send.ts'
-import { createInbox } from '../../server/simulator/inbox.ts'
+import { Inbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import { createMetrics } from '../../server/telemetry/metrics.ts'
 import { trackSends } from '../../server/telemetry/track-sends.ts'
@@ -51,7 +51,7 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on
     ...zone,
   })
   const [returnPathKey] = sealer.deriveKeys('return-path')
-  const inbox = createInbox({
+  const inbox = new Inbox({
     messageIdOf: (returnPath) => readReturnPath([returnPathKey], returnPath.split('@')[0]!)?.messageId,
     newId: () => newId(clock.now()),
   })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { SitePlaces } from '../../mail/smtp/site-places.ts'
 import { createDatabaseClock, type DatabaseClock } from '../../server/db/clock.ts'
-import { createSharedPlaces, type SharedPlaces } from '../../server/shaping/shared-places.ts'
+import { SharedPlaces } from '../../server/shaping/shared-places.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { deliveryTo, engineWith, exchangerWith, siteOf } from '../mail/smtp/deliver.ts'
 
@@ -28,7 +28,7 @@ const site = (limits: { connections: number; perMinute?: number }) => ({
 })
 
 function newProcess(): SharedPlaces {
-  const made = createSharedPlaces({ db: database.db, clock, onError: () => {} })
+  const made = new SharedPlaces({ db: database.db, clock, onError: () => {} })
   processes.push(made)
   return made
 }

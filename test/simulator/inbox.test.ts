@@ -7,13 +7,13 @@ import { createResolver } from '../../mail/dns/resolver.ts'
 import type { Site } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
 import { newId } from '../../server/db/ids.ts'
-import { createInbox, type Inbox } from '../../server/simulator/inbox.ts'
+import { Inbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import { eventually } from '../harness/eventually.ts'
 
 /** Return paths of these tests name their message: `m1@rp.test`. Others are strange. */
 const inboxOf = (bounds?: { messages: number; bytes: number }) =>
-  createInbox({
+  new Inbox({
     messageIdOf: (returnPath) => /^(m\d+)@rp\.test$/.exec(returnPath)?.[1],
     newId: () => newId(Date.now()),
     bounds,
