@@ -37,21 +37,6 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
   const guests = new Map<string, Guest>()
   const held = createHoldings()
 
-  function longestSilent(): [id: string, guest: Guest] | undefined {
-    const mayLeave = (least: number) => {
-      for (const entry of guests) if (held.of(entry[1].network) >= least && !entry[1].isBusy()) return entry
-      return undefined
-    }
-    // Where all connections of the largest networks are busy, the next largest ones count.
-    return mayLeave(held.most() - ALIKE) ?? mayLeave(mostOfIdle() - ALIKE)
-  }
-
-  function mostOfIdle(): number {
-    let most = 0
-    for (const guest of guests.values()) if (!guest.isBusy()) most = Math.max(most, held.of(guest.network))
-    return most
-  }
-
   function leave(id: string): void {
     const guest = guests.get(id)
     if (guest && guests.delete(id)) held.add(guest.network, -1)
@@ -60,7 +45,7 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
   return {
     enter(id, stranger) {
       if (guests.size >= places()) {
-        const silent = longestSilent()
+        const silent = longestSilent(guests, held)
         if (!silent) return false
         const [idOfSilent, { sendAway }] = silent
         leave(idOfSilent)
@@ -78,6 +63,24 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
     leave,
     size: () => guests.size,
   }
+}
+
+type Guests = ReadonlyMap<string, Guest>
+type Holdings = ReturnType<typeof createHoldings>
+
+function longestSilent(guests: Guests, held: Holdings): [id: string, guest: Guest] | undefined {
+  const mayLeave = (least: number) => {
+    for (const entry of guests) if (held.of(entry[1].network) >= least && !entry[1].isBusy()) return entry
+    return undefined
+  }
+  // Where all connections of the largest networks are busy, the next largest ones count.
+  return mayLeave(held.most() - ALIKE) ?? mayLeave(mostOfIdle(guests, held) - ALIKE)
+}
+
+function mostOfIdle(guests: Guests, held: Holdings): number {
+  let most = 0
+  for (const guest of guests.values()) if (!guest.isBusy()) most = Math.max(most, held.of(guest.network))
+  return most
 }
 
 /** Counts the connections of each network. */

@@ -3,48 +3,48 @@
  * time. Times are on the clock of `performance.now()`; the alarm never rings before its moment, nor before everything
  * that has come until then was read.
  */
-export function createAlarm(ring: () => void) {
-  let ringsAtMs = Number.POSITIVE_INFINITY
-  let firesAtMs = Number.POSITIVE_INFINITY
-  let timer: NodeJS.Timeout | undefined
+export class Alarm {
+  readonly #ring: () => void
+  #ringsAtMs = Number.POSITIVE_INFINITY
+  #firesAtMs = Number.POSITIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
 
-  function set(untilMs: number): void {
-    ringsAtMs = untilMs
-    if (ringsAtMs < firesAtMs) startTimer()
+  constructor(ring: () => void) {
+    this.#ring = ring
   }
 
-  function startTimer(): void {
-    clearTimeout(timer)
-    firesAtMs = ringsAtMs
-    timer = setTimeout(fire, Math.max(1, ringsAtMs - performance.now()))
+  set(untilMs: number): void {
+    this.#ringsAtMs = untilMs
+    if (untilMs < this.#firesAtMs) this.#startTimer()
   }
 
-  function fire(): void {
-    firesAtMs = Number.POSITIVE_INFINITY
-    if (ringsAtMs === Number.POSITIVE_INFINITY) return
-    if (performance.now() < ringsAtMs) {
-      startTimer()
-    } else {
-      // An event loop that was blocked runs its timers before it reads: what has come meanwhile is read first.
-      setImmediate(ringIfDue)
-    }
+  clear(): void {
+    this.#ringsAtMs = Number.POSITIVE_INFINITY
   }
 
-  function ringIfDue(): void {
-    if (performance.now() < ringsAtMs) return
-    clear()
-    ring()
+  stop(): void {
+    this.clear()
+    clearTimeout(this.#timer)
+    this.#firesAtMs = Number.POSITIVE_INFINITY
   }
 
-  function clear(): void {
-    ringsAtMs = Number.POSITIVE_INFINITY
+  #startTimer(): void {
+    clearTimeout(this.#timer)
+    this.#firesAtMs = this.#ringsAtMs
+    this.#timer = setTimeout(this.#fire, Math.max(1, this.#ringsAtMs - performance.now()))
   }
 
-  function stop(): void {
-    clear()
-    clearTimeout(timer)
-    firesAtMs = Number.POSITIVE_INFINITY
+  readonly #fire = () => {
+    this.#firesAtMs = Number.POSITIVE_INFINITY
+    if (this.#ringsAtMs === Number.POSITIVE_INFINITY) return
+    if (performance.now() < this.#ringsAtMs) this.#startTimer()
+    // An event loop that was blocked runs its timers before it reads: what has come meanwhile is read first.
+    else setImmediate(this.#ringIfDue)
   }
 
-  return { set, clear, stop }
+  readonly #ringIfDue = () => {
+    if (performance.now() < this.#ringsAtMs) return
+    this.clear()
+    this.#ring()
+  }
 }

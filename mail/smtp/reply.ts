@@ -11,13 +11,6 @@ export interface RawReply {
 
 export type ParsedReply = RawReply | { kind: 'malformed'; detail: string }
 
-export interface ReplyParser {
-  /** The replies that `chunk` completes. After a malformed one the parser reads nothing more. */
-  push(chunk: Buffer): ParsedReply[]
-  /** True when the beginning of a reply has come and its end has not. */
-  midway(): boolean
-}
-
 /** The bound of a whole reply. Greetings and replies to EHLO may have any number of lines. */
 const MAX_REPLY_BYTES = 65_536
 const MAX_TEXT_BYTES = 1_024
@@ -31,56 +24,59 @@ const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
  * lines mean nothing, and lines joined by a hyphen may have different codes of one class, of which the last one counts.
  * A line without a hyphen always ends a reply.
  */
-export function createReplyParser(): ReplyParser {
-  let rest: Buffer = EMPTY
-  let lines: string[] = []
-  let code = 0
-  let bytes = 0
-  let isMalformed = false
+export class ReplyParser {
+  #rest: Buffer = EMPTY
+  #lines: string[] = []
+  #code = 0
+  #bytes = 0
+  #isMalformed = false
+
+  /** The replies that `chunk` completes. After a malformed one the parser reads nothing more. */
+  push(chunk: Buffer): ParsedReply[] {
+    const parsed: ParsedReply[] = []
+    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    let start = 0
+    while (!this.#isMalformed) {
+      const end = data.indexOf(LF, start)
+      const length = (end < 0 ? data.length : end + 1) - start
+      if (this.#bytes + length > MAX_REPLY_BYTES) parsed.push(this.#malformed('too long'))
+      else if (end < 0) break
+      else {
+        this.#bytes += length
+        const reply = this.#readLine(textOf(data.subarray(start, data[end - 1] === CR ? end - 1 : end)))
+        if (reply) parsed.push(reply)
+        start = end + 1
+      }
+    }
+    // A copy: a few bytes must not keep a large chunk in memory.
+    this.#rest = this.#isMalformed || start === data.length ? EMPTY : Buffer.from(data.subarray(start))
+    return parsed
+  }
+
+  /** True when the beginning of a reply has come and its end has not. */
+  midway(): boolean {
+    return this.#rest.length > 0 || this.#lines.length > 0
+  }
 
   /** The reply that this line completes. */
-  function readLine(text: string): ParsedReply | undefined {
+  #readLine(text: string): ParsedReply | undefined {
     if (text === '') return undefined
-    if (text.includes('\r')) return malformed('a bare CR')
+    if (text.includes('\r')) return this.#malformed('a bare CR')
     const [, digits, separator = ' ', words = ''] = REPLY_LINE.exec(text) ?? []
-    if (digits === undefined) return malformed('no reply code')
-    if (lines.length > 0 && digits[0] !== String(code)[0]) return malformed('a reply of two classes')
-    code = Number(digits)
-    lines.push(words)
+    if (digits === undefined) return this.#malformed('no reply code')
+    if (this.#lines.length > 0 && digits[0] !== String(this.#code)[0]) return this.#malformed('a reply of two classes')
+    this.#code = Number(digits)
+    this.#lines.push(words)
     if (separator === '-') return undefined
-    const reply: RawReply = { kind: 'reply', code, lines }
-    lines = []
-    bytes = 0
+    const reply: RawReply = { kind: 'reply', code: this.#code, lines: this.#lines }
+    this.#lines = []
+    this.#bytes = 0
     return reply
   }
 
-  function malformed(detail: string): ParsedReply {
-    isMalformed = true
+  #malformed(detail: string): ParsedReply {
+    this.#isMalformed = true
     return { kind: 'malformed', detail }
-  }
-
-  return {
-    push(chunk) {
-      const parsed: ParsedReply[] = []
-      const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
-      let start = 0
-      while (!isMalformed) {
-        const end = data.indexOf(LF, start)
-        const length = (end < 0 ? data.length : end + 1) - start
-        if (bytes + length > MAX_REPLY_BYTES) parsed.push(malformed('too long'))
-        else if (end < 0) break
-        else {
-          bytes += length
-          const reply = readLine(textOf(data.subarray(start, data[end - 1] === CR ? end - 1 : end)))
-          if (reply) parsed.push(reply)
-          start = end + 1
-        }
-      }
-      // A copy: a few bytes must not keep a large chunk in memory.
-      rest = isMalformed || start === data.length ? EMPTY : Buffer.from(data.subarray(start))
-      return parsed
-    },
-    midway: () => rest.length > 0 || lines.length > 0,
   }
 }
 

@@ -6,7 +6,7 @@ import type { HostMemory } from './host-memory.ts'
 import { isPositive, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import { type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
-import { createWire, type Wire } from './wire.ts'
+import { Wire } from './wire.ts'
 
 export interface Extensions {
   kind: 'extensions'
@@ -120,7 +120,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
-  const plain = createWire(socket, 1)
+  const plain = new Wire(socket, 1)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
@@ -209,7 +209,7 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
     return { ...failure, how: 'closed' as const, detail: upgrade.detail }
   }
   const { socket, tls, flaw } = upgrade
-  return { kind: 'secured' as const, wire: createWire(socket, 0), tls, flaw }
+  return { kind: 'secured' as const, wire: new Wire(socket, 0), tls, flaw }
 }
 
 function extensionsOf(lines: string[]): Extensions {

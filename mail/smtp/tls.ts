@@ -1,7 +1,7 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
 import { cleanText } from '../../net/clean-text.ts'
-import { createAlarm } from './alarm.ts'
+import { Alarm } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw } from './dane-certificate.ts'
@@ -68,7 +68,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     const servername = isIP(name) === 0 ? (rule?.dane?.baseDomain ?? name) : undefined
     const tlsSocket = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
     // A bare timer may fire early; the caller then decides whose time is over, and must find it over.
-    const alarm = createAlarm(() => fail('no handshake in time'))
+    const alarm = new Alarm(() => fail('no handshake in time'))
     alarm.set(untilMs)
     const fail = (detail: string) => {
       end()

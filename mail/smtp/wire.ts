@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { createAlarm } from './alarm.ts'
-import { createReplyParser, type RawReply } from './reply.ts'
+import { Alarm } from './alarm.ts'
+import { type RawReply, ReplyParser } from './reply.ts'
 import { watchUnblocked } from './stalls.ts'
 
 /** Why a conversation cannot go on. */
@@ -21,122 +21,131 @@ export interface BrokenWire {
   silentMs?: number
 }
 
-/** A connection that sends command lines and reads replies, with one deadline at a time. No method fails by itself. */
-export interface Wire {
-  /** Sends commands to which the server owes this number of replies; sends nothing once the wire is broken. */
-  send(commands: string, replies: number): void
-  /** The next reply that the server owes; on a timeout the wire stays open. */
-  nextReply(untilMs: number): Promise<RawReply | BrokenWire>
-  /** Sends content; resolves when the kernel has taken all of it, or never if the wire breaks. */
-  sendContent(pieces: readonly Buffer[]): Promise<void>
-  /** The result of `work`, unless the wire breaks or the deadline passes first. */
-  during<T>(work: Promise<T>, untilMs: number): Promise<T | BrokenWire>
-  /** Watches the wire between two transactions: calls `onEnd` once on a close, unexpected input or the deadline. */
-  watchIdle(untilMs: number, onEnd: () => void): void
-  /** Ends `watchIdle` without a call of `onEnd`. */
-  stopWatching(): void
-  /** Why nothing more may be sent: the wire is broken, or holds input that is the reply to no command. */
-  trouble(): BrokenWire | undefined
-  /** True while there is no trouble and the server owes no reply. */
-  isQuiet(): boolean
-  /** Ends all waiting with `left` and closes at once. */
-  abandon(): void
-  /** Stops reading and hands the socket over, for TLS. */
-  detach(): Socket
-  destroy(): void
-  /** Sends QUIT (RFC 5321 4.1.1.10) if the conversation is intact, and closes. Calls `onClosed` once it has closed. */
-  quit(onClosed?: () => void): void
-}
-
 /**
  * How long the server has to take QUIT before the socket is destroyed. The connection holds its place at the site until
  * then: a busy server still counts a connection that it has not ended, and would refuse a further one.
  */
 const QUIT_MS = 3_000
 
-/** `owedReplies`: the replies the server owes from the start, such as its greeting. */
-export function createWire(socket: Socket, owedReplies: number): Wire {
-  const inbox = createInbox(owedReplies)
-  const wait = createWait()
-  let broken: BrokenWire | undefined
+/** A connection that sends command lines and reads replies, with one deadline at a time. No method fails by itself. */
+export class Wire {
+  readonly #socket: Socket
+  readonly #inbox: ReturnType<typeof createInbox>
+  readonly #wait = createWait()
+  #broken: BrokenWire | undefined
 
-  function breakWith(how: BrokenWire['how'], detail: string, reply?: RawReply): void {
-    broken ??= { kind: 'broken', how, detail, reply }
-    wait.end(broken)
+  /** `owedReplies`: the replies the server owes from the start, such as its greeting. */
+  constructor(socket: Socket, owedReplies: number) {
+    this.#socket = socket
+    this.#inbox = createInbox(owedReplies)
+    socket.on('data', this.#onData).on('error', this.#onError).on('end', this.#onClose).on('close', this.#onClose)
   }
 
-  function onData(chunk: Buffer): void {
-    const fault = inbox.add(chunk)
-    if (fault) breakWith('garbage', fault.detail, fault.reply)
-    else if (!inbox.isEmpty()) wait.end()
+  readonly #onData = (chunk: Buffer) => {
+    const fault = this.#inbox.add(chunk)
+    if (fault) this.#breakWith('garbage', fault.detail, fault.reply)
+    else if (!this.#inbox.isEmpty()) this.#wait.end()
   }
 
-  const onError = (error: NodeJS.ErrnoException) => breakWith('closed', error.code ?? error.message)
-  const onClose = () => breakWith('closed', 'closed')
-  socket.on('data', onData).on('error', onError).on('end', onClose).on('close', onClose)
+  readonly #onError = (error: NodeJS.ErrnoException) => this.#breakWith('closed', error.code ?? error.message)
+  readonly #onClose = () => this.#breakWith('closed', 'closed')
 
-  const wire: Wire = {
-    send(commands, replies) {
-      if (wire.trouble()) return
-      inbox.expect(replies)
-      socket.write(commands)
-    },
-    nextReply(untilMs) {
-      const next = inbox.take() ?? broken
-      if (next) return Promise.resolve(next)
-      return new Promise((resolve) => wait.start(untilMs, (reason) => resolve(inbox.take() ?? reason!)))
-    },
-    async sendContent(pieces) {
-      for (const batch of batchesOf(pieces)) await write(socket, batch)
-    },
-    during(work, untilMs) {
-      if (broken) return Promise.resolve(broken)
-      return new Promise((resolve, reject) => {
-        const interrupt = (reason?: BrokenWire) => resolve(reason!)
-        wait.start(untilMs, interrupt)
-        work.then((result) => {
-          if (wait.isFor(interrupt)) wait.cancel()
-          resolve(result)
-        }, reject)
-      })
-    },
-    watchIdle: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),
-    stopWatching: wait.cancel,
-    trouble() {
-      if (inbox.hasUnexpectedInput()) breakWith('garbage', 'input that answers no command')
-      return broken
-    },
-    isQuiet: () => inbox.isSettled() && wire.trouble() === undefined,
-    abandon() {
-      breakWith('left', 'the caller left')
-      wire.destroy()
-    },
-    detach() {
-      wait.stop()
-      socket.off('data', onData).off('error', onError).off('end', onClose).off('close', onClose)
-      return socket
-    },
-    destroy() {
-      broken ??= { kind: 'broken', how: 'closed', detail: 'closed by us' }
-      wire.detach().on('error', () => {})
-      socket.destroy()
-    },
-    quit(onClosed = () => {}) {
-      if (socket.closed) return onClosed()
-      socket.once('close', onClosed)
-      if (!wire.isQuiet()) return wire.destroy()
-      wire.detach().on('error', () => {})
-      socket.end('QUIT\r\n')
-      socket.resume()
-      setTimeout(() => socket.destroy(), QUIT_MS).unref()
-    },
+  #breakWith(how: BrokenWire['how'], detail: string, reply?: RawReply): void {
+    this.#broken ??= { kind: 'broken', how, detail, reply }
+    this.#wait.end(this.#broken)
   }
-  return wire
+
+  /** Sends commands to which the server owes this number of replies; sends nothing once the wire is broken. */
+  send(commands: string, replies: number): void {
+    if (this.trouble()) return
+    this.#inbox.expect(replies)
+    this.#socket.write(commands)
+  }
+
+  /** The next reply that the server owes; on a timeout the wire stays open. */
+  nextReply(untilMs: number): Promise<RawReply | BrokenWire> {
+    const next = this.#inbox.take() ?? this.#broken
+    if (next) return Promise.resolve(next)
+    return new Promise((resolve) => {
+      this.#wait.start(untilMs, (reason) => resolve(this.#inbox.take() ?? reason ?? this.nextReply(untilMs)))
+    })
+  }
+
+  /** Sends content; resolves when the kernel has taken all of it, or never if the wire breaks. */
+  async sendContent(pieces: readonly Buffer[]): Promise<void> {
+    for (const batch of batchesOf(pieces)) await write(this.#socket, batch)
+  }
+
+  /** The result of `work`, unless the wire breaks or the deadline passes first. */
+  during<T>(work: Promise<T>, untilMs: number): Promise<T | BrokenWire> {
+    if (this.#broken) return Promise.resolve(this.#broken)
+    return new Promise((resolve, reject) => {
+      const interrupt = (reason?: BrokenWire) => resolve(reason!)
+      this.#wait.start(untilMs, interrupt)
+      work.then((result) => {
+        if (this.#wait.isFor(interrupt)) this.#wait.cancel()
+        resolve(result)
+      }, reject)
+    })
+  }
+
+  /** Watches the wire between two transactions: calls `onEnd` once on a close, unexpected input or the deadline. */
+  watchIdle(untilMs: number, onEnd: () => void): void {
+    if (this.#broken) onEnd()
+    else this.#wait.start(untilMs, onEnd)
+  }
+
+  /** Ends `watchIdle` without a call of `onEnd`. */
+  stopWatching(): void {
+    this.#wait.cancel()
+  }
+
+  /** Why nothing more may be sent: the wire is broken, or holds input that is the reply to no command. */
+  trouble(): BrokenWire | undefined {
+    if (this.#inbox.hasUnexpectedInput()) this.#breakWith('garbage', 'input that answers no command')
+    return this.#broken
+  }
+
+  /** True while there is no trouble and the server owes no reply. */
+  isQuiet(): boolean {
+    return this.#inbox.isSettled() && this.trouble() === undefined
+  }
+
+  /** Ends all waiting with `left` and closes at once. */
+  readonly abandon = () => {
+    this.#breakWith('left', 'the caller left')
+    this.destroy()
+  }
+
+  /** Stops reading and hands the socket over, for TLS. */
+  detach(): Socket {
+    this.#wait.stop()
+    const socket = this.#socket.off('data', this.#onData).off('error', this.#onError)
+    return socket.off('end', this.#onClose).off('close', this.#onClose)
+  }
+
+  destroy(): void {
+    this.#broken ??= { kind: 'broken', how: 'closed', detail: 'closed by us' }
+    this.detach().on('error', () => {})
+    this.#socket.destroy()
+  }
+
+  /** Sends QUIT (RFC 5321 4.1.1.10) if the conversation is intact, and closes. Calls `onClosed` once it has closed. */
+  quit(onClosed = () => {}) {
+    const socket = this.#socket
+    if (socket.closed) return onClosed()
+    socket.once('close', onClosed)
+    if (!this.isQuiet()) return this.destroy()
+    this.detach().on('error', () => {})
+    socket.end('QUIT\r\n')
+    socket.resume()
+    setTimeout(() => socket.destroy(), QUIT_MS).unref()
+  }
 }
 
 /** The replies that have come and wait to be taken, and how many the server still owes. */
 function createInbox(owedReplies: number) {
-  const parser = createReplyParser()
+  const parser = new ReplyParser()
   const replies: RawReply[] = []
   let owed = owedReplies
 
@@ -176,7 +185,7 @@ type Continuation = (reason?: BrokenWire) => void
 function createWait() {
   let resume: Continuation | undefined
   let silentMs = () => 0
-  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs: silentMs() }))
+  const alarm = new Alarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs: silentMs() }))
 
   function start(untilMs: number, continuation: Continuation): void {
     resume = continuation
@@ -196,14 +205,21 @@ function createWait() {
     alarm.clear()
   }
 
-  return { start, end, cancel, stop: alarm.stop, isFor: (continuation: Continuation) => resume === continuation }
+  return {
+    start,
+    end,
+    cancel,
+    stop: () => alarm.stop(),
+    isFor: (continuation: Continuation) => resume === continuation,
+  }
 }
 
 function write(socket: Socket, pieces: Buffer[]): Promise<void> {
   return new Promise((resolve) => {
     socket.cork()
-    for (const piece of pieces.slice(0, -1)) socket.write(piece)
-    socket.write(pieces.at(-1)!, (error) => error ?? resolve())
+    for (const [i, piece] of pieces.entries()) {
+      socket.write(piece, i === pieces.length - 1 ? (error) => error ?? resolve() : undefined)
+    }
     socket.uncork()
   })
 }

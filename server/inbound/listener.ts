@@ -5,7 +5,7 @@ import { smtpConnectionOf } from '../../net/smtp-commands.ts'
 import type { Addressee } from './addressee.ts'
 import { Condenser } from './condense.ts'
 import type { InboundMail } from './receive.ts'
-import { Visitors } from './visitors.ts'
+import { type VisitorLimits, Visitors } from './visitors.ts'
 
 export interface ListenerParts {
   host: string
@@ -22,12 +22,8 @@ export interface ListenerParts {
   limits?: Partial<ListenerLimits>
 }
 
-export interface ListenerLimits {
-  connections: number
-  connectionsPerNetwork: number
+export interface ListenerLimits extends VisitorLimits {
   idleMs: number
-  /** The longest life of a connection, whatever it does. */
-  totalMs: number
   messageBytes: number
   /** The most bytes that all mails hold while they are being received. */
   bytesHeld: number

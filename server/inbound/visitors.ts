@@ -1,6 +1,5 @@
 import { createFairDoor } from '../../net/fair-doors.ts'
 import { networkOf } from '../../net/network.ts'
-import type { ListenerLimits } from './listener.ts'
 
 interface Session {
   id: string
@@ -26,7 +25,12 @@ const MAX_STRANGERS = 10
 const PACE_BYTES = 64 * 1024
 const PACE_MS = 10_000
 
-type VisitorLimits = Pick<ListenerLimits, 'connections' | 'connectionsPerNetwork' | 'totalMs'>
+export interface VisitorLimits {
+  connections: number
+  connectionsPerNetwork: number
+  /** The longest life of a connection, whatever it does. */
+  totalMs: number
+}
 
 /** Counts what each connected client does, and knows the limits. Every client is a stranger. */
 export class Visitors {

@@ -1,4 +1,5 @@
 import type { Address } from '../../mail/address.ts'
+import type { ClientLimits } from './clients.ts'
 import type { DotReply } from './dot-reply.ts'
 import type { Way } from './received.ts'
 import type { FrontShares } from './shares.ts'
@@ -35,24 +36,14 @@ export interface FrontMail extends Way {
   sender: Address
   /** In the order of RCPT. One may be there twice. */
   recipients: Address[]
-  /** Each recipient has a reply of its own. */
-  isLmtp: boolean
   content: Buffer
-  /** The program has given SMTPUTF8. */
-  isUtf8: boolean
   /** Aborts when the client closes the connection, or its sending side, before its reply. */
   left: AbortSignal
   /** Resolves when a client that has closed its sending side has read the reply all the same. */
   hasRead: Promise<void>
 }
 
-export interface FrontLimits {
-  connections: number
-  strangersPerNetwork: number
-  connectionsPerAccount: number
-  loginMs: number
-  authMs: number
-  wrongKeys: number
+export interface FrontLimits extends ClientLimits {
   idleMs: number
   /** The time for the content of a message. */
   contentMs: number

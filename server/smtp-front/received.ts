@@ -7,7 +7,12 @@ export interface Way {
   serverName: string
   /** Over TLS. */
   isSecure: boolean
+  /**
+   * Each recipient has a reply of its own, so that no reply asks for a recipient again that has the message. A mail
+   * server passes on what others wrote: the fields for the service are not read.
+   */
   isLmtp: boolean
+  /** The program has given SMTPUTF8. */
   isUtf8: boolean
 }
 

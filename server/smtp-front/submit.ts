@@ -14,31 +14,18 @@ import { WHOLE_MESSAGE } from '../sending/refused-sends.ts'
 import type { Send } from '../sending/send.ts'
 import { createPauses } from '../sending/sharing.ts'
 import { type KnownRecipient, KnownRecipients, keysToTake } from './known-recipients.ts'
+import type { FrontMail } from './parts.ts'
 import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fields.ts'
-import { receivedField, type Way } from './received.ts'
+import { receivedField } from './received.ts'
 import { type RecipientAnswer, type RecipientResult, resultsOf } from './results.ts'
 import { digestAside, keysOfRecipient } from './same-message.ts'
 import { createUnclaimed } from './unclaimed.ts'
 
 /** A message whose final dot has arrived. */
-export interface SubmittedMail extends Way {
+export interface SubmittedMail extends Omit<FrontMail, 'key' | 'remoteAddress'> {
   accountId: string
   /** A test key: everything is checked, nothing is sent. */
   sandbox: boolean
-  sender: Address
-  recipients: Address[]
-  content: Buffer
-  /**
-   * Each recipient has a reply of its own, so that no reply asks for a recipient again that has the message. A mail
-   * server passes on what others wrote: the fields for the service are not read.
-   */
-  isLmtp: boolean
-  /** The program has given SMTPUTF8. */
-  isUtf8: boolean
-  /** Aborts when the client closes the connection, or its sending side, before its reply. */
-  left: AbortSignal
-  /** Resolves when a client that has closed its sending side has read the reply all the same. */
-  hasRead: Promise<void>
 }
 
 interface SubmitParts {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, connect as dial } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createAlarm } from '../../../mail/smtp/alarm.ts'
+import { Alarm } from '../../../mail/smtp/alarm.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
 import { createOwnTime } from '../../../mail/smtp/own-time.ts'
 import { stalledMs } from '../../../mail/smtp/stalls.ts'
@@ -26,7 +26,7 @@ test('what came while the event loop stood still is read before an alarm rings',
   const socket = dial((server.address() as { port: number }).port, '127.0.0.1')
   const seen: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
-  const alarm = createAlarm(() => {
+  const alarm = new Alarm(() => {
     seen.push('alarm')
     resolve()
   })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createReplyParser, type ParsedReply, toReply } from '../../../mail/smtp/reply.ts'
+import { type ParsedReply, ReplyParser, toReply } from '../../../mail/smtp/reply.ts'
 import { cpuStopwatch } from '../../harness/stopwatch.ts'
 
 function parse(text: string | Buffer, size = Number.POSITIVE_INFINITY): ParsedReply[] {
-  const parser = createReplyParser()
+  const parser = new ReplyParser()
   const bytes = Buffer.from(text)
   const parsed: ParsedReply[] = []
   for (let i = 0; i < bytes.length; i += size) parsed.push(...parser.push(bytes.subarray(i, i + size)))
@@ -35,7 +35,7 @@ test('a reply is the same in whatever pieces it comes', () => {
 })
 
 test('half a reply is awaited, and reported as half', () => {
-  const parser = createReplyParser()
+  const parser = new ReplyParser()
   expect(parser.push(Buffer.from('250-mx\r\n25'))).toEqual([])
   expect(parser.midway()).toBe(true)
   expect(parser.push(Buffer.from('0 ok\r\n'))).toHaveLength(1)
@@ -89,7 +89,7 @@ test('text that is not UTF-8 is Latin-1', () => {
 })
 
 test('a reply of 1 MB is malformed after 64 KB, and nothing of it is kept', () => {
-  const parser = createReplyParser()
+  const parser = new ReplyParser()
   const parsed: ParsedReply[] = []
   for (let i = 0; i < 1_000; i++) parsed.push(...parser.push(Buffer.alloc(1_024, '250-'.padEnd(64, 'x'))))
   expect(parsed).toEqual([{ kind: 'malformed', detail: 'too long' }])

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createReplyParser, type ParsedReply } from '../../../mail/smtp/reply.ts'
+import { type ParsedReply, ReplyParser } from '../../../mail/smtp/reply.ts'
 
 function parse(text: string | Buffer, size = Number.POSITIVE_INFINITY): ParsedReply[] {
-  const parser = createReplyParser()
+  const parser = new ReplyParser()
   const bytes = Buffer.from(text)
   const parsed: ParsedReply[] = []
   for (let i = 0; i < bytes.length; i += size) parsed.push(...parser.push(bytes.subarray(i, i + size)))

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type BrokenWire, createWire } from '../../../mail/smtp/wire.ts'
+import { type BrokenWire, Wire } from '../../../mail/smtp/wire.ts'
 import { eventually } from '../../harness/eventually.ts'
 
 // One conversation over a real connection, whose other end the test holds.
@@ -26,7 +26,7 @@ async function conversation(owedReplies = 0) {
     .on('data', (chunk) => {
       received += chunk.toString('latin1')
     })
-  return { socket, theirs, wire: createWire(socket, owedReplies), received: () => received }
+  return { socket, theirs, wire: new Wire(socket, owedReplies), received: () => received }
 }
 
 const soon = () => performance.now() + 20

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { createWire } from '../../../mail/smtp/wire.ts'
+import { Wire } from '../../../mail/smtp/wire.ts'
 import { eventually } from '../../harness/eventually.ts'
 
 test('a server that never reads QUIT keeps the socket open for a second, no longer', async () => {
@@ -10,7 +10,7 @@ test('a server that never reads QUIT keeps the socket open for a second, no long
   const accepted = once(server, 'connection')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
   const [theirs] = await accepted
-  createWire(socket, 0).quit()
+  new Wire(socket, 0).quit()
   expect(socket.destroyed).toBe(false)
   await eventually(() => expect(socket.destroyed).toBe(true))
   theirs.destroy()
