@@ -66,7 +66,7 @@ function separatorOf(text: string): string {
     .join('\n')
     .replaceAll(/"[^"]*"/g, '')
   const count = (separator: string) => sample.split(separator).length
-  return SEPARATORS.toSorted((a, b) => count(b) - count(a))[0]!
+  return SEPARATORS.reduce((most, separator) => (count(separator) > count(most) ? separator : most))
 }
 
 const filled = ({ cells }: Row) => cells.filter((cell) => cell.trim() !== '').length
@@ -96,7 +96,7 @@ export function refuseSwallowedRows({ rows, separator }: Table, column: number):
       .filter((cell) => cell.includes('\n'))
       .flatMap((cell) => cell.split('\n'))
       .map((one) => one.split(separator))
-    if (swallowed.some((one) => one.length === width && isAddress(one[column]!.replaceAll('"', ''))))
+    if (swallowed.some((one) => one.length === width && isAddress((one[column] ?? '').replaceAll('"', ''))))
       throw new AddressFileFault(
         `A quote in line ${line} takes in the lines after it, and they look like rows of the file. Write it twice, or take it away.`,
       )

@@ -1,4 +1,4 @@
-import { createPool } from '../mail/smtp/pool.ts'
+import { Pool } from '../mail/smtp/pool.ts'
 import type { OpenSitePlaces } from '../mail/smtp/site-places.ts'
 import { createDatabaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
@@ -62,7 +62,7 @@ async function costOfSend(): Promise<number> {
 
 /** Takes and releases places, as sends do. */
 function play(trees: readonly number[], openPlaces?: OpenSitePlaces): Promise<Round> {
-  const pool = createPool({ idleMs: 30_000, openPlaces })
+  const pool = new Pool({ idleMs: 30_000, openPlaces })
   return round(trees, PLACES, async () => {
     const batches = PER_SECOND / IN_FLIGHT
     for (let taken = 0; taken < PLACES; taken += IN_FLIGHT) {

@@ -11,16 +11,6 @@ export interface Stranger {
   isBusy(): boolean
 }
 
-export interface FairDoor {
-  /** Returns false when no place is free and no connection can be sent away. */
-  enter(id: string, stranger: Stranger): boolean
-  /** Notes a complete command. */
-  note(id: string): void
-  /** It has left, or is known now. */
-  leave(id: string): void
-  size(): number
-}
-
 interface Guest extends Stranger {
   network: string
 }
@@ -32,18 +22,20 @@ const ALIKE = 2
  * When all places are taken, a newcomer gets that of the connection which has been longest without a complete command,
  * of the network that holds most.
  */
-export function createFairDoor({ places }: { places(): number }): FairDoor {
+export function createFairDoor({ places }: { places(): number }) {
   /** The guest that has been silent longest comes first. */
   const guests = new Map<string, Guest>()
   const held = createHoldings()
 
+  /** It has left, or is known now. */
   function leave(id: string): void {
     const guest = guests.get(id)
     if (guest && guests.delete(id)) held.add(guest.network, -1)
   }
 
   return {
-    enter(id, stranger) {
+    /** Returns false when no place is free and no connection can be sent away. */
+    enter(id: string, stranger: Stranger): boolean {
       if (guests.size >= places()) {
         const silent = longestSilent(guests, held)
         if (!silent) return false
@@ -56,7 +48,8 @@ export function createFairDoor({ places }: { places(): number }): FairDoor {
       held.add(network, 1)
       return true
     },
-    note(id) {
+    /** Notes a complete command. */
+    note(id: string): void {
       const guest = guests.get(id)
       if (guest && guests.delete(id)) guests.set(id, guest)
     },

@@ -83,7 +83,7 @@ const AUTHENTICATED = 0x0020
  */
 export function createQuery(name: string, type: RecordType, { recursion, dnssec, edns }: QueryOptions): DnsQuery {
   const random = randomBytes(2 + name.length)
-  const mixed = [...name].map((c, i) => (random[i + 2]! & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
+  const mixed = [...name].map((c, i) => (random.readUInt8(i + 2) & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
   const labels = mixed.split('.').flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, 'latin1')])
   const header = Buffer.alloc(HEADER_OCTETS)
   header.set(random.subarray(0, 2))

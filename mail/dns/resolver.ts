@@ -1,7 +1,7 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createFairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
+import { FairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType, type TlsaRecord } from './dns-message.ts'
 import { type DnsServer, queryDns } from './dns-query.ts'
 
@@ -69,8 +69,6 @@ export const NO_SLOT = 'no slot for DNS queries became free in time'
 
 type AnyAnswer = Answer<Exchange | string | TlsaRecord>
 
-/** The queries of one look-up: the second one goes to the second server, or to the only one again. */
-const QUERIES_PER_LOOK_UP = 2
 const QUERY_TIMEOUT_MS = 1_000
 const QUERY_SLOTS = 500
 
@@ -96,18 +94,14 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
   const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
   const { slots: querySlots = QUERY_SLOTS, dnssec = false, onAnswer } = options
-  const slots = createFairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
-  const cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
-    maxEntries: MAX_CACHED_ANSWERS,
-    charactersOf: ({ answer }) => textLengthOf(answer),
-  })
-  const inFlight = new Map<string, Promise<AnyAnswer>>()
+  const slots = new FairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
+  const known = new KnownAnswers(now)
 
   async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`
-    const current = currentAnswer(key)
+    const current = known.find(key)
     if (current && !(current instanceof Promise)) onAnswer?.(type, 'cache', current.kind)
     if (current) return current as Answer<T> | Promise<Answer<T>>
     const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
@@ -115,43 +109,14 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     if (!release) return { ...failure(host, type, NO_SLOT), noSlot: true }
     // Meanwhile another look-up of the name may have started. Look-ups are shared only after this point: one that still
     // waits in the queue of another account could wait for long.
-    const newer = currentAnswer(key)
+    const newer = known.find(key)
     if (newer) release()
-    return (newer ?? share(key, queryServers(host, type).finally(release))) as Promise<Answer<T>>
+    return (newer ?? known.share(key, query(type, host).finally(release))) as Promise<Answer<T>>
   }
 
-  /** The cached answer, or the answer of a look-up in flight. */
-  function currentAnswer(key: string): AnyAnswer | Promise<AnyAnswer> | undefined {
-    const hit = cache.get(key)
-    return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
-  }
-
-  /** Lets other look-ups of the key wait for the same answer, and caches it. */
-  function share(key: string, pending: Promise<AnyAnswer>): Promise<AnyAnswer> {
-    const shared = pending
-      .then((answer) => {
-        onAnswer?.(key.slice(0, key.indexOf(' ')) as RecordType, 'server', answer.kind)
-        store(key, answer)
-        return answer
-      })
-      .finally(() => inFlight.delete(key))
-    inFlight.set(key, shared)
-    return shared
-  }
-
-  function store(key: string, answer: AnyAnswer): void {
-    cache.delete(key)
-    const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
-    if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
-    cache.set(key, { answer, untilMs: now() + ttlS * 1_000 })
-  }
-
-  async function queryServers(name: string, type: RecordType): Promise<AnyAnswer> {
-    let answer: AnyAnswer = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
-    for (let query = 0; query < QUERIES_PER_LOOK_UP && answer.kind === 'failure' && servers.length > 0; query++) {
-      const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs, { dnssec })
-      answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type, dnssec)
-    }
+  async function query(type: RecordType, host: string): Promise<AnyAnswer> {
+    const answer = await queryServers(servers, { name: host, type, timeoutMs: queryTimeoutMs, dnssec })
+    onAnswer?.(type, 'server', answer.kind)
     return answer
   }
 
@@ -161,8 +126,67 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     aaaa: (name, request) => lookUp('AAAA', name, request),
     txt: (name, request) => lookUp('TXT', name, request),
     tlsa: (name, request) => lookUp('TLSA', name, request),
-    load: slots.load,
+    load: () => slots.load(),
   }
+}
+
+/** The answers that are cached, and those of look-ups in flight. */
+class KnownAnswers {
+  readonly #now: () => number
+  readonly #inFlight = new Map<string, Promise<AnyAnswer>>()
+  readonly #cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
+    maxEntries: MAX_CACHED_ANSWERS,
+    charactersOf: ({ answer }) => textLengthOf(answer),
+  })
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  find(key: string): AnyAnswer | Promise<AnyAnswer> | undefined {
+    const hit = this.#cache.get(key)
+    return hit && hit.untilMs > this.#now() ? hit.answer : this.#inFlight.get(key)
+  }
+
+  /** Lets other look-ups of the key wait for the same answer, and caches it. */
+  share(key: string, pending: Promise<AnyAnswer>): Promise<AnyAnswer> {
+    const shared = pending
+      .then((answer) => {
+        this.#store(key, answer)
+        return answer
+      })
+      .finally(() => this.#inFlight.delete(key))
+    this.#inFlight.set(key, shared)
+    return shared
+  }
+
+  #store(key: string, answer: AnyAnswer): void {
+    this.#cache.delete(key)
+    const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
+    if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
+    this.#cache.set(key, { answer, untilMs: this.#now() + ttlS * 1_000 })
+  }
+}
+
+interface Query {
+  name: string
+  type: RecordType
+  timeoutMs: number
+  dnssec: boolean
+}
+
+/** The second query goes to the second server, or to the only one again. */
+async function queryServers(
+  [first, second = first]: readonly DnsServer[],
+  { name, type, timeoutMs, dnssec }: Query,
+): Promise<AnyAnswer> {
+  let answer: AnyAnswer = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
+  for (const server of [first, second]) {
+    if (!server || answer.kind !== 'failure') return answer
+    const response = await queryDns(server, name, type, timeoutMs, { dnssec })
+    answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type, dnssec)
+  }
+  return answer
 }
 
 function failure(name: string, type: RecordType, cause: string) {

@@ -78,8 +78,10 @@ function entity({ text, html, attachments, boundarySeed }: MimeMessage): Entity 
   const { inline = [], attached = [] } = Object.groupBy(attachments, ({ contentId }) =>
     contentId === undefined ? 'attached' : 'inline',
   )
-  const around = (subtype: Multipart, parts: Entity[]) =>
-    parts.length === 1 ? parts[0]! : multipart(subtype, parts, boundarySeed)
+  const around = (subtype: Multipart, parts: Entity[]) => {
+    const [first, ...others] = parts
+    return first && others.length === 0 ? first : multipart(subtype, parts, boundarySeed)
+  }
   const body = around('alternative', bodies)
   const related = around('related', [body, ...inline.map(attachmentPart)])
   return around('mixed', [related, ...attached.map(attachmentPart)])
@@ -150,7 +152,8 @@ function multipart(subtype: Multipart, parts: readonly Entity[], seed: string): 
     ...body,
   ])
   // RFC 2387 3.1 requires the type of the first part.
-  const type = subtype === 'related' ? `\r\n type="${typeOf(parts[0]!)}";` : ''
+  const [first] = parts
+  const type = first && subtype === 'related' ? `\r\n type="${typeOf(first)}";` : ''
   return {
     fields: `Content-Type: multipart/${subtype};${type}\r\n boundary="${boundary}"\r\n`,
     body: [...pieces, Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')],
@@ -158,7 +161,8 @@ function multipart(subtype: Multipart, parts: readonly Entity[], seed: string): 
 }
 
 function typeOf({ fields }: Entity): string {
-  return /^Content-Type: ([^;\r]+)/.exec(fields)![1]!
+  const [, type = ''] = /^Content-Type: ([^;\r]+)/.exec(fields) ?? []
+  return type
 }
 
 const CRLF = Buffer.from('\r\n')

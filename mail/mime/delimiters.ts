@@ -1,33 +1,27 @@
 // The lines that divide the parts of a multipart (RFC 2046 5.1.1), found by their octets: a body of such lines, or of
 // lines that are nearly such, makes no text.
 
-export interface Delimiters<Value> {
-  add(line: string, value: Value): void
-  /** The value of the line between these octets. */
-  find(octets: Uint8Array, start: number, end: number): Value | undefined
-  clear(): void
-}
-
 const MASK = 0xffff_ffff
 
-export function createDelimiters<Value>(): Delimiters<Value> {
+export function createDelimiters<Value>() {
   const lines = new Map<number, { line: Buffer; value: Value }[]>()
   let longest = 0
   return {
-    add(text, value) {
+    add(text: string, value: Value): void {
       const line = Buffer.from(text, 'latin1')
       longest = Math.max(longest, line.length)
       const hash = hashOf(line, 0, line.length)
       const others = lines.get(hash)?.filter((other) => !other.line.equals(line)) ?? []
       lines.set(hash, [...others, { line, value }])
     },
-    find(octets, start, end) {
+    /** The value of the line between these octets. */
+    find(octets: Uint8Array, start: number, end: number): Value | undefined {
       if (end - start > longest) return undefined
       const candidates = lines.get(hashOf(octets, start, end)) ?? []
       for (const { line, value } of candidates) if (isAt(octets, start, end, line)) return value
       return undefined
     },
-    clear() {
+    clear(): void {
       lines.clear()
       longest = 0
     },

@@ -87,21 +87,22 @@ function isPlain(text: string): boolean {
  */
 function encodedWords(text: string, column: number): string {
   const chars = [...text.toWellFormed()]
-  const bytes = chars.map((char) => Buffer.byteLength(char))
-  const q = chars.map((char, index) => (Q_PLAIN.test(char) ? 1 : bytes[index]! * 3))
-  const isQ = sum(q) <= (sum(bytes) / 3) * 4
-  const costs = isQ ? q : bytes
+  const inB = (char: string) => Buffer.byteLength(char)
+  const inQ = (char: string) => (Q_PLAIN.test(char) ? 1 : inB(char) * 3)
+  const totalOf = (cost: typeof inB) => chars.reduce((total, char) => total + cost(char), 0)
+  const isQ = totalOf(inQ) <= (totalOf(inB) / 3) * 4
   const capacity = (columns: number) => (isQ ? columns : Math.floor(columns / 4) * 3)
   // A very long field name leaves no room on its line: the first word then makes the line longer than recommended.
   let room = capacity(Math.max(LINE - ENCODED_WORD_FRAME - column, 16))
   const words = ['']
-  for (const [index, char] of chars.entries()) {
-    if (costs[index]! > room) {
+  for (const char of chars) {
+    const cost = isQ ? inQ(char) : inB(char)
+    if (cost > room) {
       words.push('')
       room = capacity(ENCODED_WORD - ENCODED_WORD_FRAME)
     }
     words[words.length - 1] += char
-    room -= costs[index]!
+    room -= cost
   }
   return words.map((word) => (isQ ? `=?UTF-8?Q?${encodeQ(word)}?=` : `=?UTF-8?B?${encodeB(word)}?=`)).join(' ')
 }
@@ -115,10 +116,6 @@ function encodeQ(text: string): string {
 
 function encodeB(text: string): string {
   return Buffer.from(text).toString('base64')
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
 
 /** Writes a character that stands for a byte as `=E2` or `%E2`. */

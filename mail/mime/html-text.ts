@@ -83,9 +83,9 @@ function write(writer: Writer, text: string, isPreformatted: boolean): void {
     writer.space ||= words !== ''
     return
   }
-  const isAtStart = writer.text.length === 0
-  if (writer.lineEnds > 0 && !isAtStart) writer.text.push('\n'.repeat(Math.min(writer.lineEnds, 2)))
-  else if (!isAtStart && (writer.space || words.charCodeAt(0) === SPACE) && !endsWithSpace(writer.text.at(-1)!)) {
+  const last = writer.text.at(-1)
+  if (writer.lineEnds > 0 && last !== undefined) writer.text.push('\n'.repeat(Math.min(writer.lineEnds, 2)))
+  else if (last !== undefined && (writer.space || words.charCodeAt(0) === SPACE) && !endsWithSpace(last)) {
     writer.text.push(' ')
   }
   writer.text.push(trimmed)

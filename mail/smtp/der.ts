@@ -23,30 +23,37 @@ const EXTENSIONS = 0xa3
 
 /** The SubjectPublicKeyInfo as the certificate has it; Node would encode the key anew. */
 export function publicKeyInfo(certificate: Buffer): Buffer {
-  const fields = fieldsOf(certificate)
-  // serialNumber, signature, issuer, validity, subject, subjectPublicKeyInfo
-  return fields[fields[0]!.tag === VERSION ? 6 : 5]!.whole
+  const [, , , , , key] = fieldsOf(certificate).filter(({ tag }) => tag !== VERSION)
+  if (!key) throw new RangeError('the certificate has no key behind serialNumber, signature, issuer, validity, subject')
+  return key.whole
 }
 
 export function extensionsOf(certificate: Buffer): Extension[] {
   const field = fieldsOf(certificate).find(({ tag }) => tag === EXTENSIONS)
   if (!field) return []
-  return elementsOf(elementsOf(field.contents)[0]!.contents).map(({ contents }) => {
+  return sequence(field.contents).map(({ contents }) => {
     const [id, ...more] = elementsOf(contents)
+    const value = more.find(({ tag }) => tag === OCTET_STRING)
+    if (!id || !value) throw new RangeError('an extension has no value')
     return {
-      id: id!.contents.toString('hex'),
+      id: id.contents.toString('hex'),
       isCritical: more.some(({ tag, contents: [octet] }) => tag === BOOLEAN && octet !== 0),
-      value: more.find(({ tag }) => tag === OCTET_STRING)!.contents,
+      value: value.contents,
     }
   })
 }
 
 /** The elements of a SEQUENCE. */
 export function sequence(der: Buffer): Element[] {
-  return elementsOf(elementsOf(der)[0]!.contents)
+  return elementsOf(firstContents(elementsOf(der)))
 }
 
-const fieldsOf = (certificate: Buffer) => elementsOf(sequence(certificate)[0]!.contents)
+const fieldsOf = (certificate: Buffer) => elementsOf(firstContents(sequence(certificate)))
+
+function firstContents([first]: readonly Element[]): Buffer {
+  if (!first) throw new RangeError('a sequence is missing')
+  return first.contents
+}
 
 function elementsOf(der: Buffer): Element[] {
   const elements: Element[] = []

@@ -4,7 +4,7 @@ import type { DomainMail, LaneTools } from './lane-state.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { placeRefusal } from './next-hosts.ts'
 import { createOwnTime } from './own-time.ts'
-import type { createPool } from './pool.ts'
+import type { Pool } from './pool.ts'
 import { type IndexedAddress, RecipientQueue, type SettledRecipient } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type SessionOptions } from './session.ts'
@@ -31,7 +31,7 @@ export interface DomainDelivery extends DomainMail {
 }
 
 export interface DeliveryTools {
-  pool: ReturnType<typeof createPool>
+  pool: Pool
   lateReplies: ReturnType<typeof createLateReplies>
   slowSites: ReturnType<typeof createSlowSites>
   opening: SessionOptions
@@ -88,7 +88,10 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
         lanes.push(start(spare, false))
       }
     },
-    further: () => own.during(site.further!({ accountId, untilMs: deadlines.dotMs, signal: shared.signal() })),
+    further: async () => {
+      const request = { accountId, untilMs: deadlines.dotMs, signal: shared.signal() }
+      return site.further ? own.during(site.further(request)) : []
+    },
     async nextPlace() {
       const request = { accountId, untilMs: deadlines.nextPlaceMs, signal: shared.signal() }
       const next = await own.during(pool.acquire(siteOfAddress, request))

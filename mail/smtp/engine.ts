@@ -1,14 +1,14 @@
 import { domainOf } from '../address.ts'
 import type { WatchedResolver } from '../dns/resolver.ts'
-import type { Asker, Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
+import type { Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { createDaneLookUp } from './dane.ts'
-import { deliverToDomain } from './domain-delivery.ts'
+import { type DeliveryTools, deliverToDomain } from './domain-delivery.ts'
 import { deadlinesOf, ENGINE_LIMITS, type EngineLimits } from './engine-limits.ts'
 import { createHostMemory } from './host-memory.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
-import { createPool } from './pool.ts'
+import { Pool } from './pool.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
 import type { OpenSitePlaces } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
@@ -55,73 +55,78 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const limits = { ...ENGINE_LIMITS, ...options.limits }
   const daneOf = tlsa && createDaneLookUp({ tlsa }, smtpPort)
   const lookUpMx = createMxLookUp({ ...options, daneOf, random })
-  const pool = createPool({ idleMs: limits.idleMs, openPlaces })
+  const pool = new Pool({ idleMs: limits.idleMs, openPlaces })
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createHostMemory(limits.cleartextMs)
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, forgetfulHosts, limits }
-  const tools = { pool, lateReplies, slowSites, opening }
+  const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }
 
-  function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
-    if (!asker) return lookUpMx(domain)
-    const { accountId, startedAtMs, budgetMs, signal } = asker
-    const lookup = lookUpMx(domain, { accountId, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).placeMs, signal })
-    return signal ? unlessAborted(lookup, signal) : lookup
+  return {
+    lookUp(domain, asker) {
+      if (!asker) return lookUpMx(domain)
+      const { accountId, startedAtMs, budgetMs, signal } = asker
+      const untilMs = deadlinesOf(startedAtMs, budgetMs, limits).placeMs
+      const lookup = lookUpMx(domain, { accountId, untilMs, signal })
+      return signal ? unlessAborted(lookup, signal) : lookup
+    },
+    deliver: (delivery) => deliver(tools, delivery),
+    load: () => ({ ...pool.load(), late: lateReplies.waiting() }),
+    close() {
+      pool.close()
+      lateReplies.close()
+    },
   }
+}
 
-  async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const calledAtMs = performance.now()
-    const { recipients, startedAtMs, ownMs = 0, sources = { addresses: sourceAddresses } } = delivery
-    for (const { address } of recipients) checkAddress(address, RECIPIENT)
-    const transactions = transactionsOf(delivery)
-    for (const { sender } of transactions) checkAddress(sender, SENDER)
-    const content = 'pieces' in delivery.content ? delivery.content : stuffDots(delivery.content, delivery.isEightBit)
-    const deadlines = deadlinesOf(startedAtMs, delivery.budgetMs, limits)
-    let transactionsBegun = 0
-    const nextTransaction = () => (recipients.length > 1 ? ++transactionsBegun : undefined)
-    const sourced = await withSources(transactions, sources)
-    // The choice of an address asks the database.
-    const shared = { ...delivery, content, deadlines, nextTransaction, ownMs: ownMs + performance.now() - calledAtMs }
-    const attempts: SmtpAttempt[] = []
-    const decided = sourced.map(async ({ source, isFirstOfSite, ...transaction }) => {
-      if ('cause' in source) {
-        for (const { index } of transaction.recipients) attempts[index] = notSent(source.cause, startedAtMs)
-        return
-      }
-      const { site, domain } = transaction
-      const ofSite = {
-        siteOfAddress: siteOfAddress(site, domain, shapeOf, source.address),
-        sourceAddress: source.address,
-        placeMs: isFirstOfSite ? deadlines.placeMs : deadlines.nextPlaceMs,
-        commandMs: site.commandTimeoutMs ?? limits.commandMs,
-      }
-      const ended = await deliverToDomain(tools, { ...shared, ...transaction, ...ofSite })
-      for (const { index, attempt } of ended) attempts[index] = attempt
-    })
-    await Promise.all(decided)
-    return attempts
-  }
+interface EngineTools extends DeliveryTools, Pick<Required<EngineOptions>, 'sourceAddresses' | 'shapeOf' | 'random'> {}
 
-  /** One address for each site: its transactions pass their connections on to each other. */
-  async function withSources(transactions: Transaction[], sources: MailSources) {
-    const firsts = transactions.filter(({ isFirstOfSite }) => isFirstOfSite)
-    const chosen = firsts.map(async ({ site, domain }) => {
-      const ofSite = transactions.filter((transaction) => transaction.site.key === site.key)
-      const emails = ofSite.reduce((sum, { recipients }) => sum + recipients.length, 0)
-      const source = await sourceFor({ site, domain, emails }, sources, { shapeOf, random })
-      return ofSite.map((transaction) => ({ ...transaction, source }))
-    })
-    return (await Promise.all(chosen)).flat()
-  }
+async function deliver(tools: EngineTools, delivery: Delivery): Promise<SmtpAttempt[]> {
+  const calledAtMs = performance.now()
+  const { limits } = tools.opening
+  const { recipients, startedAtMs, ownMs = 0, sources = { addresses: tools.sourceAddresses } } = delivery
+  for (const { address } of recipients) checkAddress(address, RECIPIENT)
+  const transactions = transactionsOf(delivery)
+  for (const { sender } of transactions) checkAddress(sender, SENDER)
+  const content = 'pieces' in delivery.content ? delivery.content : stuffDots(delivery.content, delivery.isEightBit)
+  const deadlines = deadlinesOf(startedAtMs, delivery.budgetMs, limits)
+  let transactionsBegun = 0
+  const nextTransaction = () => (recipients.length > 1 ? ++transactionsBegun : undefined)
+  const sourced = await withSources(tools, transactions, sources)
+  // The choice of an address asks the database.
+  const shared = { ...delivery, content, deadlines, nextTransaction, ownMs: ownMs + performance.now() - calledAtMs }
+  const attempts: SmtpAttempt[] = []
+  const decided = sourced.map(async ({ source, isFirstOfSite, ...transaction }) => {
+    if ('cause' in source) {
+      for (const { index } of transaction.recipients) attempts[index] = notSent(source.cause, startedAtMs)
+      return
+    }
+    const { site, domain } = transaction
+    const ofSite = {
+      siteOfAddress: siteOfAddress(site, domain, tools.shapeOf, source.address),
+      sourceAddress: source.address,
+      placeMs: isFirstOfSite ? deadlines.placeMs : deadlines.nextPlaceMs,
+      commandMs: site.commandTimeoutMs ?? limits.commandMs,
+    }
+    const ended = await deliverToDomain(tools, { ...shared, ...transaction, ...ofSite })
+    for (const { index, attempt } of ended) attempts[index] = attempt
+  })
+  await Promise.all(decided)
+  return attempts
+}
 
-  function close(): void {
-    pool.close()
-    lateReplies.close()
-  }
-
-  return { lookUp, deliver, load: () => ({ ...pool.load(), late: lateReplies.waiting() }), close }
+/** One address for each site: its transactions pass their connections on to each other. */
+async function withSources(tools: EngineTools, transactions: Transaction[], sources: MailSources) {
+  const firsts = transactions.filter(({ isFirstOfSite }) => isFirstOfSite)
+  const chosen = firsts.map(async ({ site, domain }) => {
+    const ofSite = transactions.filter((transaction) => transaction.site.key === site.key)
+    const emails = ofSite.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    const source = await sourceFor({ site, domain, emails }, sources, tools)
+    return ofSite.map((transaction) => ({ ...transaction, source }))
+  })
+  return (await Promise.all(chosen)).flat()
 }
 
 /** Stops waiting on an abort. The look-up itself goes on for other callers that wait for the same answer. */

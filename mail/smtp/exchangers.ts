@@ -33,10 +33,12 @@ export interface Exchangers {
   withoutAddress: string
   /** The names of the next hop (see `SecureHost`), where the answer that named the exchangers is secure. */
   nextHop?: readonly string[]
-  /** Whether the MTA-STS policy of the domain permits an exchanger. It has no say over one with usable TLSA records. */
-  permits?(name: string): boolean
-  /** The detail when the policy permits none. */
-  withoutPermission?: string
+  /** The MTA-STS policy of the domain. It has no say over an exchanger with usable TLSA records. */
+  policy?: {
+    permits(name: string): boolean
+    /** The detail when it permits none. */
+    withoutPermission: string
+  }
 }
 
 /** Most sends need one exchanger. The others are looked up when neither of the first two has taken the message. */
@@ -59,96 +61,100 @@ interface Candidate {
 const NONE: DaneFinding = { kind: 'none' }
 
 /** Looks up the addresses of mail exchangers and chooses the hosts of a site. */
-export function createExchangers({ resolver, mayDial, daneOf, smtpPort, random }: ExchangerOptions) {
-  async function siteOf(found: Exchangers, request?: SlotRequest): Promise<MxLookup> {
-    const order = byPreference(found.exchanges).slice(0, MAX_LOOK_UPS)
-    const candidatesOf = (exchanges: readonly Exchange[], asker = request) =>
-      Promise.all(exchanges.map((exchange) => candidateOf(exchange, found, asker)))
-    const rest = order.slice(FIRST)
-    const candidates = await candidatesOf(order.slice(0, FIRST))
-    const isEnough = candidates.filter(mayBeTried).length === FIRST
-    if (!isEnough) candidates.push(...(await candidatesOf(rest)))
-    const hosts = hostsAmong(candidates).slice(0, MAX_HOSTS)
-    const further: Site['further'] = async (asker) =>
-      hostsAmong(await candidatesOf(rest, asker)).slice(0, MAX_HOSTS - FIRST)
-    const skipped = candidates.flatMap(skippedHost)
-    if (hosts.length > 0 || skipped.length > 0) {
-      const name = siteKey(found.exchanges)
-      const demands = daneKey(candidates.map(({ host, dane }) => ({ name: host.name, finding: dane })))
-      const site = { key: name + demands, hosts, ...(demands && { name }) }
-      const more = { ...(skipped.length > 0 && { skipped }), ...(isEnough && rest.length > 0 && { further }) }
-      return { kind: 'site', site: { ...site, ...more } }
-    }
-    const unknown = candidates.find(({ failure }) => failure !== undefined)
-    if (unknown) return { kind: 'our_fault', cause: unknown.failure! }
-    if (candidates.some(({ isPermitted }) => !isPermitted))
-      return { kind: 'no_permitted_mx', detail: found.withoutPermission! }
-    const refused = candidates.find(({ isRefused }) => isRefused)
-    if (refused) return { kind: 'invalid_address', detail: `${refused.host.name} is no public mail exchanger` }
-    return { kind: 'no_mx_record', detail: found.withoutAddress }
-  }
+export async function siteOf(
+  options: ExchangerOptions,
+  found: Exchangers,
+  request: SlotRequest | undefined,
+): Promise<MxLookup> {
+  const order = byPreference(found.exchanges, options.random).slice(0, MAX_LOOK_UPS)
+  const candidatesOf = (exchanges: readonly Exchange[], asker = request) =>
+    Promise.all(exchanges.map((exchange) => candidateOf(options, exchange, found, asker)))
+  const rest = order.slice(FIRST)
+  const candidates = await candidatesOf(order.slice(0, FIRST))
+  const isEnough = candidates.filter(mayBeTried).length === FIRST
+  if (!isEnough) candidates.push(...(await candidatesOf(rest)))
+  const hosts = hostsAmong(candidates).slice(0, MAX_HOSTS)
+  const further: Site['further'] = async (asker) =>
+    hostsAmong(await candidatesOf(rest, asker)).slice(0, MAX_HOSTS - FIRST)
+  const skipped = candidates.flatMap(skippedHost)
+  if (hosts.length === 0 && skipped.length === 0) return withoutHosts(candidates, found)
+  const name = siteKey(found.exchanges, options.smtpPort)
+  const demands = daneKey(candidates.map(({ host, dane }) => ({ name: host.name, finding: dane })))
+  const site = { key: name + demands, hosts, ...(demands && { name }) }
+  const more = { ...(skipped.length > 0 && { skipped }), ...(isEnough && rest.length > 0 && { further }) }
+  return { kind: 'site', site: { ...site, ...more } }
+}
 
-  async function candidateOf(
-    { name, preference }: Exchange,
-    { nextHop, permits }: Exchangers,
-    request?: SlotRequest,
-  ): Promise<Candidate> {
-    const host = (addresses: string[]) => ({ name, preference, addresses, port: smtpPort })
-    if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0)
-      return { host: host([]), isRefused: true, dane: NONE, isPermitted: true }
-    const { addresses, failure, secure, canonicalName } = await addressesOf(name, request)
-    const allowed = addresses.filter(mayDial)
-    const isAsked = daneOf && nextHop && secure && allowed.length > 0
-    const dane = isAsked ? await daneOf({ name, canonicalName, nextHop }, request) : NONE
-    const policy = dane.kind === 'policy' ? dane.policy : undefined
-    return {
-      host: { ...host(dialOrder(allowed)), ...(policy && { dane: policy }) },
-      isRefused: allowed.length < addresses.length,
-      failure,
-      dane,
-      isPermitted: (policy?.records.length ?? 0) > 0 || (permits?.(name) ?? true),
-    }
-  }
+function withoutHosts(candidates: readonly Candidate[], { policy, withoutAddress }: Exchangers): MxLookup {
+  const failure = candidates.find(({ failure }) => failure !== undefined)?.failure
+  if (failure !== undefined) return { kind: 'our_fault', cause: failure }
+  if (policy && candidates.some(({ isPermitted }) => !isPermitted))
+    return { kind: 'no_permitted_mx', detail: policy.withoutPermission }
+  const refused = candidates.find(({ isRefused }) => isRefused)
+  if (refused) return { kind: 'invalid_address', detail: `${refused.host.name} is no public mail exchanger` }
+  return { kind: 'no_mx_record', detail: withoutAddress }
+}
 
-  async function addressesOf(name: string, request?: SlotRequest): Promise<HostAddresses> {
-    if (name === 'localhost') return { addresses: LOCALHOST }
-    const answers: Answer<string>[] = await Promise.all([resolver.a(name, request), resolver.aaaa(name, request)])
-    const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
-    const found = answers.filter((answer) => answer.kind === 'records')
-    const isSecure = found.length > 0 && found.every(({ secure }) => secure)
-    return {
-      addresses,
-      failure: answers.find((answer) => answer.kind === 'failure')?.cause,
-      ...(isSecure && { secure: true, canonicalName: found[0]!.canonicalName }),
-    }
+async function candidateOf(
+  { resolver, mayDial, daneOf, smtpPort, random }: ExchangerOptions,
+  { name, preference }: Exchange,
+  { nextHop, policy }: Exchangers,
+  request?: SlotRequest,
+): Promise<Candidate> {
+  const host = (addresses: string[]) => ({ name, preference, addresses, port: smtpPort })
+  if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0)
+    return { host: host([]), isRefused: true, dane: NONE, isPermitted: true }
+  const { addresses, failure, secure, canonicalName } = await addressesOf(resolver, name, request)
+  const allowed = addresses.filter(mayDial)
+  const isAsked = daneOf && nextHop && secure && allowed.length > 0
+  const dane = isAsked ? await daneOf({ name, canonicalName, nextHop }, request) : NONE
+  const demand = dane.kind === 'policy' ? dane.policy : undefined
+  return {
+    host: { ...host(dialOrder(allowed, random)), ...(demand && { dane: demand }) },
+    isRefused: allowed.length < addresses.length,
+    failure,
+    dane,
+    isPermitted: (demand?.records.length ?? 0) > 0 || (policy?.permits(name) ?? true),
   }
+}
 
-  function siteKey(exchanges: readonly Exchange[]): string {
-    const names = new Set(exchanges.map(({ name }) => name))
-    return `${[...names].sort().join(',')}:${smtpPort}`
+export async function addressesOf(resolver: Resolver, name: string, request?: SlotRequest): Promise<HostAddresses> {
+  if (name === 'localhost') return { addresses: LOCALHOST }
+  const answers: Answer<string>[] = await Promise.all([resolver.a(name, request), resolver.aaaa(name, request)])
+  const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
+  const found = answers.filter((answer) => answer.kind === 'records')
+  const [first] = found
+  const isSecure = first !== undefined && found.every(({ secure }) => secure)
+  return {
+    addresses,
+    failure: answers.find((answer) => answer.kind === 'failure')?.cause,
+    ...(isSecure && { secure: true, canonicalName: first.canonicalName }),
   }
+}
 
-  /** Each exchanger once, by preference; equal ones in random order (RFC 5321 5.1). */
-  function byPreference(exchanges: readonly Exchange[]): Exchange[] {
-    const first = new Map<string, Exchange>()
-    for (const exchange of exchanges) if (!first.has(exchange.name)) first.set(exchange.name, exchange)
-    return shuffle([...first.values()]).sort((a, b) => a.preference - b.preference)
-  }
+function siteKey(exchanges: readonly Exchange[], smtpPort: number): string {
+  const names = new Set(exchanges.map(({ name }) => name))
+  return `${[...names].sort().join(',')}:${smtpPort}`
+}
 
-  /** Both families in turn, IPv4 first: receivers know senders by it, and an SPF record usually names it. */
-  function dialOrder(addresses: string[]): string[] {
-    const v4 = shuffle(addresses.filter(isIPv4))
-    const v6 = shuffle(addresses.filter(isIPv6))
-    const turns = Array.from({ length: ADDRESSES_PER_FAMILY }, (_, i) => [v4[i], v6[i]])
-    return turns.flat().filter((address) => address !== undefined)
-  }
+/** Each exchanger once, by preference; equal ones in random order (RFC 5321 5.1). */
+function byPreference(exchanges: readonly Exchange[], random: () => number): Exchange[] {
+  const first = new Map<string, Exchange>()
+  for (const exchange of exchanges) if (!first.has(exchange.name)) first.set(exchange.name, exchange)
+  return shuffle([...first.values()], random).sort((a, b) => a.preference - b.preference)
+}
 
-  function shuffle<T>(items: T[]): T[] {
-    const diced = items.map((item) => ({ item, dice: random() }))
-    return diced.sort((a, b) => a.dice - b.dice).map(({ item }) => item)
-  }
+/** Both families in turn, IPv4 first: receivers know senders by it, and an SPF record usually names it. */
+export function dialOrder(addresses: string[], random: () => number): string[] {
+  const v4 = shuffle(addresses.filter(isIPv4), random)
+  const v6 = shuffle(addresses.filter(isIPv6), random)
+  const turns = Array.from({ length: ADDRESSES_PER_FAMILY }, (_, i) => [v4[i], v6[i]])
+  return turns.flat().filter((address) => address !== undefined)
+}
 
-  return { siteOf, addressesOf, dialOrder }
+function shuffle<T>(items: T[], random: () => number): T[] {
+  const diced = items.map((item) => ({ item, dice: random() }))
+  return diced.sort((a, b) => a.dice - b.dice).map(({ item }) => item)
 }
 
 const mayBeTried = ({ host, dane, isPermitted }: Candidate) =>

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
 import { NO_SLOT } from '../dns/resolver.ts'
 import type { MxLookup } from './attempt.ts'
-import { createExchangers, type ExchangerOptions, type Exchangers } from './exchangers.ts'
+import { addressesOf, dialOrder, type ExchangerOptions, type Exchangers, siteOf } from './exchangers.ts'
 import { permits } from './mta-sts.ts'
 import type { PolicyOf } from './sts-policies.ts'
 import { demandTls } from './tls.ts'
@@ -29,16 +29,14 @@ const EXAMPLES = 2
 
 /** Finds the exchangers of a domain (RFC 5321 5.1, null MX by RFC 7505), at most two, in the order to be tried. */
 export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
-  const { resolver } = options
-  const exchangers = createExchangers(options)
-
   return async function lookUp(domain: string, request?: SlotRequest): Promise<MxLookup> {
     const name = domain.toLowerCase().replace(/\.$/, '')
     const route = routes.get(name)
-    if (route) return siteOfRoute(route, request)
+    if (route) return siteOfRoute(options, route, request)
     // The look-ups run side by side; the policy is awaited only when there are exchangers to judge.
     const policy = policyOf?.(name, request)
-    const answer = await resolver.mx(name, request)
+    const answer = await options.resolver.mx(name, request)
+    const judged = { name, policy, request }
     switch (answer.kind) {
       case 'failure':
         return { kind: 'our_fault', cause: answer.cause }
@@ -46,46 +44,58 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
         return { kind: 'no_mx_record', detail: `${name} does not exist (NXDOMAIN)` }
       case 'nodata': {
         const withoutAddress = `${name} has neither MX nor A nor AAAA records`
-        return permittedSite({ exchanges: [{ name, preference: 0 }], withoutAddress, ...nextHopOf(answer) })
+        const found = { exchanges: [{ name, preference: 0 }], withoutAddress, ...nextHopOf(name, answer) }
+        return permittedSite(options, found, judged)
       }
       case 'records': {
         const exchanges = answer.records.filter((exchange) => exchange.name !== '')
         if (exchanges.length === 0) return { kind: 'invalid_address', detail: `${name} accepts no mail (null MX)` }
         const withoutAddress = `none of the mail exchangers of ${name} has an address`
-        return permittedSite({ exchanges, withoutAddress, ...nextHopOf(answer) })
+        return permittedSite(options, { exchanges, withoutAddress, ...nextHopOf(name, answer) }, judged)
       }
     }
-
-    function nextHopOf({ secure, canonicalName }: { secure?: true; canonicalName?: string }) {
-      return secure && { nextHop: [name, ...(canonicalName === undefined ? [] : [canonicalName])] }
-    }
-
-    /** The site of the exchangers that the policy permits, if its mode is `enforce` (RFC 8461 4.1). */
-    async function permittedSite(found: Exchangers): Promise<MxLookup> {
-      const domainPolicy = await policy
-      if (domainPolicy === 'no_slot') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${NO_SLOT}` }
-      if (domainPolicy?.mode !== 'enforce') return exchangers.siteOf(found, request)
-      const names = found.exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
-      const withoutPermission = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
-      const isPermitted = (exchange: string) => permits(domainPolicy, exchange)
-      // An exchanger that is not permitted counts only when its TLSA records may prove what it is.
-      const exchanges = found.nextHop ? found.exchanges : found.exchanges.filter((each) => isPermitted(each.name))
-      if (exchanges.length === 0) return { kind: 'no_permitted_mx', detail: withoutPermission }
-      const withoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
-      const lookup = await exchangers.siteOf(
-        { ...found, exchanges, withoutAddress, permits: isPermitted, withoutPermission },
-        request,
-      )
-      return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
-    }
   }
+}
 
-  async function siteOfRoute({ host: name, port }: Route, request?: SlotRequest): Promise<MxLookup> {
-    const isName = isIP(name) === 0
-    const { addresses, failure } = isName ? await exchangers.addressesOf(name, request) : { addresses: [name] }
-    if (addresses.length === 0)
-      return { kind: 'our_fault', cause: failure ?? `the route's host ${name} has no address` }
-    const host = { name, preference: 0, addresses: exchangers.dialOrder(addresses), port }
-    return { kind: 'site', site: { key: `${name}:${port}`, hosts: [host] } }
-  }
+function nextHopOf(name: string, { secure, canonicalName }: { secure?: true; canonicalName?: string }) {
+  return secure && { nextHop: [name, ...(canonicalName === undefined ? [] : [canonicalName])] }
+}
+
+interface Judged {
+  name: string
+  policy: ReturnType<PolicyOf> | undefined
+  request: SlotRequest | undefined
+}
+
+/** The site of the exchangers that the policy permits, if its mode is `enforce` (RFC 8461 4.1). */
+async function permittedSite(
+  options: ExchangerOptions,
+  found: Exchangers,
+  { name, policy: asked, request }: Judged,
+): Promise<MxLookup> {
+  const policy = await asked
+  if (policy === 'no_slot') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${NO_SLOT}` }
+  if (policy?.mode !== 'enforce') return siteOf(options, found, request)
+  const names = found.exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
+  const withoutPermission = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
+  const isPermitted = (exchange: string) => permits(policy, exchange)
+  // An exchanger that is not permitted counts only when its TLSA records may prove what it is.
+  const exchanges = found.nextHop ? found.exchanges : found.exchanges.filter((each) => isPermitted(each.name))
+  if (exchanges.length === 0) return { kind: 'no_permitted_mx', detail: withoutPermission }
+  const withoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
+  const judged = { ...found, exchanges, withoutAddress, policy: { permits: isPermitted, withoutPermission } }
+  const lookup = await siteOf(options, judged, request)
+  return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
+}
+
+async function siteOfRoute(
+  { resolver, random }: ExchangerOptions,
+  { host: name, port }: Route,
+  request: SlotRequest | undefined,
+): Promise<MxLookup> {
+  const isName = isIP(name) === 0
+  const { addresses, failure } = isName ? await addressesOf(resolver, name, request) : { addresses: [name] }
+  if (addresses.length === 0) return { kind: 'our_fault', cause: failure ?? `the route's host ${name} has no address` }
+  const host = { name, preference: 0, addresses: dialOrder(addresses, random), port }
+  return { kind: 'site', site: { key: `${name}:${port}`, hosts: [host] } }
 }

@@ -29,23 +29,30 @@ interface PoolOptions {
 }
 
 /** Limits the connections to each site and keeps idle sessions for reuse. The engine has one pool. */
-export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOptions) {
-  const sites = new Map<string, SiteConnections>()
+export class Pool {
+  readonly #idleMs: number
+  readonly #openPlaces: OpenSitePlaces
   // A site that brings its own limits is not shared with other machines.
-  const openLocally = createLocalPlaces()
-  let isClosed = false
+  readonly #openLocally = createLocalPlaces()
+  readonly #sites = new Map<string, SiteConnections>()
+  #isClosed = false
+
+  constructor({ idleMs, openPlaces = createLocalPlaces() }: PoolOptions) {
+    this.#idleMs = idleMs
+    this.#openPlaces = openPlaces
+  }
 
   /** Waits for a place, and until one more message may go. */
-  async function acquire(site: SiteOfAddress, request: SlotRequest): Promise<Place | NoPlace> {
+  async acquire(site: SiteOfAddress, request: SlotRequest): Promise<Place | NoPlace> {
     if (request.signal?.aborted) return LEFT
-    if (isClosed) return DRAINING
-    const connections = sites.get(site.key) ?? addSite(site)
+    if (this.#isClosed) return DRAINING
+    const connections = this.#sites.get(site.key) ?? this.#addSite(site)
     followLimits(connections, site)
     const { slots, places } = connections
     const releaseSlot = slots.tryAcquire(request.accountId) ?? (await waitForSlot(connections, request))
     if (!releaseSlot) {
       dropUnused(connections)
-      if (isClosed) return DRAINING
+      if (this.#isClosed) return DRAINING
       return request.signal?.aborted ? LEFT : BUSY
     }
     const mayMail = places.mayMail(request)
@@ -55,36 +62,36 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
     return request.signal?.aborted ? LEFT : PACED
   }
 
-  function addSite(site: SiteOfAddress): SiteConnections {
-    const open = site.isPrivate ? openLocally : openPlaces
-    const forget = () => sites.delete(site.key)
-    const connections = createSiteConnections(site, { openPlaces: open, idleMs, forget })
-    sites.set(site.key, connections)
+  #addSite(site: SiteOfAddress): SiteConnections {
+    const openPlaces = site.isPrivate ? this.#openLocally : this.#openPlaces
+    const forget = () => this.#sites.delete(site.key)
+    const connections = createSiteConnections(site, { openPlaces, idleMs: this.#idleMs, forget })
+    this.#sites.set(site.key, connections)
     return connections
   }
 
   /** A place to open a connection ahead. Returns undefined when none is free, or when an idle session would serve. */
-  function trySpare(site: SiteOfAddress, accountId?: string): Place | undefined {
-    return sites.get(site.key)?.idle.length === 0 ? tryAcquire(site, accountId) : undefined
+  trySpare(site: SiteOfAddress, accountId?: string): Place | undefined {
+    return this.#sites.get(site.key)?.idle.length === 0 ? this.tryAcquire(site, accountId) : undefined
   }
 
   /** A place that is free at this moment. When none is, the site learns how many more could be used. */
-  function tryAcquire({ key }: SiteOfAddress, accountId?: string, couldUse = 0): Place | undefined {
-    const connections = sites.get(key)
-    if (isClosed || !connections) return
+  tryAcquire({ key }: SiteOfAddress, accountId?: string, couldUse = 0): Place | undefined {
+    const connections = this.#sites.get(key)
+    if (this.#isClosed || !connections) return
     const releaseSlot = connections.slots.tryAcquire(accountId)
     if (releaseSlot) return takePlace(connections, releaseSlot, false)
     if (couldUse > 0) sayNeed(connections, couldUse)
   }
 
-  function close(): void {
-    isClosed = true
-    for (const connections of sites.values()) closeConnections(connections)
+  close(): void {
+    this.#isClosed = true
+    for (const connections of this.#sites.values()) closeConnections(connections)
   }
 
-  function load(): { inUse: number; waiting: number; idle: number } {
+  load(): { inUse: number; waiting: number; idle: number } {
     const total = { inUse: 0, waiting: 0, idle: 0 }
-    for (const { slots, idle } of sites.values()) {
+    for (const { slots, idle } of this.#sites.values()) {
       const { inUse, waiting } = slots.load()
       total.inUse += inUse
       total.waiting += waiting
@@ -92,8 +99,6 @@ export function createPool({ idleMs, openPlaces = createLocalPlaces() }: PoolOpt
     }
     return total
   }
-
-  return { acquire, tryAcquire, trySpare, load, close }
 }
 
 function waitForSlot(connections: SiteConnections, request: SlotRequest): Promise<Release | undefined> {

@@ -49,7 +49,8 @@ export function createShaping(rows: readonly ShapedSite[]): ShapeOf {
     const { site: _, ...defaults } = provider ?? { site }
     shapes.set(site, { limits: { ...DEFAULT, ...defaults, ...limits }, provider: site, isOwnSite: false })
   }
-  const ofDomains = new Map(rows.map(({ site }) => [site, { ...shapes.get(site)!, isOwnSite: true }]))
+  const named = [...shapes].filter(([site]) => rows.some((row) => row.site === site))
+  const ofDomains = new Map(named.map(([site, shape]) => [site, { ...shape, isOwnSite: true }]))
 
   return ({ hosts }, domain) => {
     const shape = hosts.reduce<Shape | undefined>((found, { name }) => found ?? shapeOfHost(name), undefined)

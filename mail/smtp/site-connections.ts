@@ -1,4 +1,4 @@
-import { createFairSlots, type FairSlots, fourFifths, type Release, type WaitLimit } from '../../net/fair-slots.ts'
+import { FairSlots, fourFifths, type Release, type WaitLimit } from '../../net/fair-slots.ts'
 import { type Session, takesMore } from './session.ts'
 import type { OpenSitePlaces, SiteOfAddress, SitePlaces, SiteRefusal } from './site-places.ts'
 
@@ -51,7 +51,7 @@ type Environment = Pick<SiteConnections, 'idleMs' | 'openPlaces' | 'forget'>
 
 export function createSiteConnections(site: SiteOfAddress, environment: Environment): SiteConnections {
   const places = environment.openPlaces(site, () => resize(connections))
-  const unused = { slots: createFairSlots({ slots: 0 }), idle: [], accepted: 0, closing: 0, isClosed: false }
+  const unused = { slots: new FairSlots({ slots: 0 }), idle: [], accepted: 0, closing: 0, isClosed: false }
   const connections = { site, places, ...unused, ...environment }
   return connections
 }

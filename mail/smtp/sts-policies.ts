@@ -1,5 +1,5 @@
-import { createBoundedMap } from '../../net/bounded-map.ts'
-import { createFairSlots, fourFifths, type SlotRequest } from '../../net/fair-slots.ts'
+import { type BoundedMap, createBoundedMap } from '../../net/bounded-map.ts'
+import { FairSlots, fourFifths, type SlotRequest } from '../../net/fair-slots.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
 
@@ -53,72 +53,88 @@ const FETCH_SLOTS = 100
  * makes us fetch it over HTTPS, and it stays valid for its max_age even if neither can be reached. Never rejects.
  */
 export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
-  const { resolver, httpsGet, onTrouble, now = () => performance.now(), max = MAX_DOMAINS } = options
-  const stored = createBoundedMap<StoredPolicy>({
-    maxEntries: max,
-    maxCharacters: MAX_CHARACTERS,
-    charactersOf: ({ policy }) => policy.mx.join(' ').length,
-  })
-  const failedUntilMs = createBoundedMap<number>({ maxEntries: max })
-  const slots = createFairSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
-  const fetching = new Map<string, Promise<Policy | undefined>>()
+  const policies = new StsPolicies(options)
+  return (domain, request) => policies.policyOf(domain, request)
+}
 
-  return async function policyOf(domain, request) {
-    if (hasFailed(domain)) return liveOf(domain)?.policy
-    const startedMs = now()
-    const answer = await resolver.txt(`_mta-sts.${domain}`, request)
-    const live = liveOf(domain)
+class StsPolicies {
+  readonly #options: StsPoliciesOptions
+  readonly #now: () => number
+  readonly #stored: BoundedMap<StoredPolicy>
+  readonly #failedUntilMs: BoundedMap<number>
+  readonly #slots = new FairSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
+  readonly #fetching = new Map<string, Promise<Policy | undefined>>()
+
+  constructor(options: StsPoliciesOptions) {
+    const { now = () => performance.now(), max = MAX_DOMAINS } = options
+    this.#options = options
+    this.#now = now
+    this.#stored = createBoundedMap<StoredPolicy>({
+      maxEntries: max,
+      maxCharacters: MAX_CHARACTERS,
+      charactersOf: ({ policy }) => policy.mx.join(' ').length,
+    })
+    this.#failedUntilMs = createBoundedMap<number>({ maxEntries: max })
+  }
+
+  async policyOf(domain: string, request?: SlotRequest): Promise<Policy | 'no_slot' | undefined> {
+    if ((this.#failedUntilMs.get(domain) ?? 0) > this.#now()) return this.#liveOf(domain)?.policy
+    const startedMs = this.#now()
+    const answer = await this.#options.resolver.txt(`_mta-sts.${domain}`, request)
+    const live = this.#liveOf(domain)
     if (answer.kind === 'failure') {
       if (answer.noSlot) return live?.policy ?? 'no_slot'
-      noteFailure(domain, live && answer.cause)
+      this.#noteFailure(domain, live && answer.cause)
       return live?.policy
     }
     const id = answer.kind === 'records' ? policyIdOf(answer.records) : undefined
     // A missing record does not end a policy: removing the record is what an attacker would try first.
     if (live && (id === undefined || id === live.id)) {
-      if (now() >= live.renewMs) void fetchOnce(domain, live.id, LOOK_UP_MS, request)
+      if (this.#now() >= live.renewMs) void this.#fetchOnce(domain, live.id, LOOK_UP_MS, request)
       return live.policy
     }
-    const policy = id === undefined ? undefined : await fetchOnce(domain, id, LOOK_UP_MS - (now() - startedMs), request)
+    const leftMs = LOOK_UP_MS - (this.#now() - startedMs)
+    const policy = id === undefined ? undefined : await this.#fetchOnce(domain, id, leftMs, request)
     return policy === 'no_slot' ? (live?.policy ?? policy) : (policy ?? live?.policy)
   }
 
   /** Concurrent calls for a domain share one fetch. `timeoutMs` does not include the wait for a slot. */
-  async function fetchOnce(domain: string, id: string, timeoutMs: number, request?: SlotRequest) {
-    const inFlight = fetching.get(domain)
+  async #fetchOnce(domain: string, id: string, timeoutMs: number, request?: SlotRequest) {
+    const inFlight = this.#fetching.get(domain)
     if (inFlight) return inFlight
-    const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
+    const release = this.#slots.tryAcquire(request?.accountId) ?? (await this.#slots.acquire(request))
     if (!release) return 'no_slot'
-    const fetched = fetching.get(domain) ?? fetchPolicy(domain, id, timeoutMs).finally(() => fetching.delete(domain))
-    fetching.set(domain, fetched)
+    const fetched =
+      this.#fetching.get(domain) ??
+      this.#fetchPolicy(domain, id, timeoutMs).finally(() => this.#fetching.delete(domain))
+    this.#fetching.set(domain, fetched)
     return fetched.finally(release)
   }
 
-  async function fetchPolicy(domain: string, id: string, timeoutMs: number): Promise<Policy | undefined> {
-    const result = await httpsGet(`mta-sts.${domain}`, PATH, AbortSignal.timeout(Math.max(0, Math.ceil(timeoutMs))))
+  async #fetchPolicy(domain: string, id: string, timeoutMs: number): Promise<Policy | undefined> {
+    const signal = AbortSignal.timeout(Math.max(0, Math.ceil(timeoutMs)))
+    const result = await this.#options.httpsGet(`mta-sts.${domain}`, PATH, signal)
     const policy = result.kind === 'got' ? parsePolicy(result.text) : undefined
-    if (policy) keep(domain, policy, id)
-    else noteFailure(domain, result.kind === 'got' ? 'its text is no policy' : result.cause)
+    if (policy) this.#keep(domain, policy, id)
+    else this.#noteFailure(domain, result.kind === 'got' ? 'its text is no policy' : result.cause)
     return policy
   }
 
-  function keep(domain: string, policy: Policy, id: string): void {
+  #keep(domain: string, policy: Policy, id: string): void {
+    const nowMs = this.#now()
     const ageMs = policy.maxAgeS * 1_000
-    stored.set(domain, { policy, id, expiresMs: now() + ageMs, renewMs: now() + Math.min(DAY_MS, ageMs / 2) })
+    this.#stored.set(domain, { policy, id, expiresMs: nowMs + ageMs, renewMs: nowMs + Math.min(DAY_MS, ageMs / 2) })
   }
 
-  function liveOf(domain: string): StoredPolicy | undefined {
-    const policy = stored.get(domain)
-    return policy && policy.expiresMs > now() ? policy : undefined
-  }
-
-  function hasFailed(domain: string): boolean {
-    return (failedUntilMs.get(domain) ?? 0) > now()
+  #liveOf(domain: string): StoredPolicy | undefined {
+    const policy = this.#stored.get(domain)
+    return policy && policy.expiresMs > this.#now() ? policy : undefined
   }
 
   /** A domain with mode `none` is about to end its policy, so its failures are not reported (RFC 8461 3.3). */
-  function noteFailure(domain: string, cause?: string): void {
-    failedUntilMs.set(domain, now() + FAILURE_MS)
-    if (cause !== undefined && stored.get(domain)?.policy.mode !== 'none') onTrouble?.(domain, cause)
+  #noteFailure(domain: string, cause?: string): void {
+    this.#failedUntilMs.set(domain, this.#now() + FAILURE_MS)
+    if (cause !== undefined && this.#stored.get(domain)?.policy.mode !== 'none')
+      this.#options.onTrouble?.(domain, cause)
   }
 }

@@ -18,7 +18,8 @@ export function usableRecords(records: readonly TlsaRecord[]): TlsaRecord[] {
   const known = records.filter((record) => {
     const { usage, selector, matching, data } = record
     if ((usage !== DANE_TA && usage !== DANE_EE) || selector > SPKI || matching > 2) return false
-    if (matching !== FULL) return data.length === DIGEST_OCTETS[matching]! * 2
+    const octets = DIGEST_OCTETS[matching]
+    if (octets !== undefined) return data.length === octets * 2
     return certificateIn(record).length + keyIn(record).length > 0
   })
   const hasStronger = ({ usage, selector }: TlsaRecord) =>

@@ -61,9 +61,10 @@ export function judgeRefusal(
   const most = Math.min(MOST_ALONE, Math.floor(MOST_BYTES_ALONE / mail.content.size))
   const alone: number[] = []
   for (const [i, verdict] of verdicts) {
+    const names = namesIn(session, mail, i)
     const named = raw.lines
-      .filter((line) => isNamedIn(line, mail.recipients[i]!))
-      .map((line) => verdictOnNamed(session, { ...raw, lines: [line] }, phase, namesIn(session, mail, i)))
+      .filter((line) => isNamedIn(line, names.recipient))
+      .map((line) => verdictOnNamed(session, { ...raw, lines: [line] }, phase, names))
       .find((found) => found !== undefined)
     verdicts.set(i, { ...verdict, ...(named ?? NOT_ASKED_ALONE) })
     if (!named && alone.length < most) alone.push(i)
@@ -79,11 +80,11 @@ function verdictOnNamed({ host }: Session, line: RawReply, phase: Phase, names: 
   const placed = { phase, reply: toReply(line), mx: host.name, names }
   const { outcome, reading } = classify(placed)
   const sentence = decidingSentence(placed) ?? placed.reply.text
-  return isAboutMailbox({ reading }) && isNamedIn(sentence, names.recipient!) ? { outcome, reading } : undefined
+  return isAboutMailbox({ reading }) && isNamedIn(sentence, names.recipient) ? { outcome, reading } : undefined
 }
 
 /** Whether the whole address is there, in any case, and not inside a longer one. */
-function isNamedIn(text: string, address: string): boolean {
+function isNamedIn(text: string, address = ''): boolean {
   const words = text.split(/[\s<>"'(),:;[\]]+/).map((word) => word.replace(/[.?!]+$/, '').toLowerCase())
-  return words.includes(address.toLowerCase())
+  return address !== '' && words.includes(address.toLowerCase())
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { createFairSlots } from '../../net/fair-slots.ts'
+import { FairSlots } from '../../net/fair-slots.ts'
 import type { Job, JobResult } from './thread.ts'
 import { transferableIn } from './transferable.ts'
 
@@ -14,7 +14,7 @@ export const LARGE_BYTES = 64 * 1024
 /** The event loop has a processor of its own. */
 const THREADS = Math.min(4, Math.max(1, availableParallelism() - 1))
 /** One account leaves a thread to the others, or with a single thread its turn. */
-const slots = createFairSlots({ slots: THREADS, perAccount: Math.max(1, THREADS - 1) })
+const slots = new FairSlots({ slots: THREADS, perAccount: Math.max(1, THREADS - 1) })
 const IDLE_MS = 30_000
 
 interface Thread {

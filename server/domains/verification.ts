@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createFairSlots } from '../../net/fair-slots.ts'
+import { FairSlots } from '../../net/fair-slots.ts'
 import type { Database } from '../db/connect.ts'
 import { one, run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
@@ -73,7 +73,7 @@ export const isCheckDue = async (db: Database): Promise<boolean> => one(await ru
 export function createDomainVerification(parts: ApplyParts & { verifier: Verifier }): DomainVerification {
   const { db, verifier } = parts
   const inFlight = new Map<string, Promise<void>>()
-  const slots = createFairSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
+  const slots = new FairSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
 
   /** Returns the new status; undefined when the domain was deleted or `signal` aborted. */
   async function verify(domainId: string, { signal, onChange }: Partial<VerifyDueOptions> = {}) {

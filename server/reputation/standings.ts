@@ -1,5 +1,5 @@
 import type { Kind } from '../../mail/smtp/attempt.ts'
-import { createFairSlots } from '../../net/fair-slots.ts'
+import { FairSlots } from '../../net/fair-slots.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -11,7 +11,7 @@ import { run } from '../db/statement.ts'
 import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './incidents.ts'
 
 /** The look-ups of this process at a time, for sends and reports. They must not keep the database from other sends. */
-const slots = createFairSlots({ slots: 8, perAccount: 2 })
+const slots = new FairSlots({ slots: 8, perAccount: 2 })
 const AT_MOST_MS = 5_000
 
 const REFUSALS = `

@@ -44,12 +44,9 @@ interface Allowance {
   isUsedUp?: boolean
 }
 
-export interface AddressWarmUp {
-  /** One of the addresses that may send this number of emails to the provider today, or undefined. */
-  choose(addresses: readonly string[], provider: string, emails: number): Promise<string | undefined>
-}
+export type AddressWarmUp = ReturnType<typeof createAddressWarmUp>
 
-export function createAddressWarmUp(db: Database, random: () => number = Math.random): AddressWarmUp {
+export function createAddressWarmUp(db: Database, random: () => number = Math.random) {
   const allowances = createBoundedMap<Allowance>({ maxEntries: MAX_REMEMBERED })
 
   async function take(address: string, provider: string, emails: number): Promise<boolean> {
@@ -80,7 +77,8 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
   }
 
   return {
-    async choose(addresses, provider, emails) {
+    /** One of the addresses that may send this number of emails to the provider today, or undefined. */
+    async choose(addresses: readonly string[], provider: string, emails: number): Promise<string | undefined> {
       const order = addresses.map((address) => ({ address, dice: random() })).toSorted((a, b) => a.dice - b.dice)
       for (const { address } of order) if (await take(address, provider, emails)) return address
       return undefined

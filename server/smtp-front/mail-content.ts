@@ -2,21 +2,13 @@
 const PAGE = 64 * 1024
 
 /** The octets of a message while they arrive. */
-export interface MailContent {
-  add(piece: Buffer): void
-  /** The memory that it takes. */
-  bytes(): number
-  /** The whole message. */
-  end(): Buffer
-}
-
-export function createMailContent(): MailContent {
+export function createMailContent() {
   let full: Buffer[] = []
   let page = Buffer.allocUnsafeSlow(PAGE)
   let used = 0
   let length = 0
   return {
-    add(piece) {
+    add(piece: Buffer): void {
       length += piece.length
       for (let at = 0; at < piece.length; ) {
         const copied = piece.copy(page, used, at)
@@ -28,8 +20,10 @@ export function createMailContent(): MailContent {
         used = 0
       }
     },
+    /** The memory that it takes. */
     bytes: () => (full.length + 1) * PAGE,
-    end() {
+    /** The whole message. */
+    end(): Buffer {
       const content = Buffer.concat([...full, page.subarray(0, used)], length)
       full = []
       return content

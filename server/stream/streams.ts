@@ -1,4 +1,4 @@
-import { createFairSlots } from '../../net/fair-slots.ts'
+import { FairSlots } from '../../net/fair-slots.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { isExpired } from '../db/retention.ts'
@@ -61,7 +61,7 @@ const refuse = (why: string) => failFields('invalid_payload', [{ field: 'after',
 export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): EventStreams<Shown> {
   const { reads, clock, sealer, report } = parts
   const tail = createTail({ reads, clock, show, report })
-  const slots = createFairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
+  const slots = new FairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
   const stopped = new AbortController()
 
   async function cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {

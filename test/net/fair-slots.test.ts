@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFairSlots, createFairSlotsByKey } from '../../net/fair-slots.ts'
+import { createFairSlotsByKey, FairSlots } from '../../net/fair-slots.ts'
 
 test('a key has a fixed number of slots, and other keys have their own', async () => {
   const slots = createFairSlotsByKey({ slotsPerKey: 2, maxWaiting: 5 })
@@ -56,7 +56,7 @@ test('accounts are served round-robin, and the requests of each in order', async
 })
 
 test('one account holds at most its share of the slots, and others get the rest at once', async () => {
-  const slots = createFairSlots({ slots: 3, perAccount: 2 })
+  const slots = new FairSlots({ slots: 3, perAccount: 2 })
   const [first] = [slots.tryAcquire('x'), slots.tryAcquire('x')]
   expect(slots.tryAcquire('x')).toBeUndefined()
   const waits = slots.acquire({ accountId: 'x' })
@@ -67,7 +67,7 @@ test('one account holds at most its share of the slots, and others get the rest 
 })
 
 test('a wait ends at its time, by its signal and when the slots are closed', async () => {
-  const slots = createFairSlots({ slots: 1 })
+  const slots = new FairSlots({ slots: 1 })
   const free = slots.tryAcquire('x')
   const caller = new AbortController()
   const waiting = [
@@ -139,7 +139,7 @@ test('a request whose signal aborted is skipped and holds no slot', async () => 
 })
 
 test('after a resize to fewer slots than are held, none is free until enough of them are released', async () => {
-  const slots = createFairSlots({ slots: 3 })
+  const slots = new FairSlots({ slots: 3 })
   const held = [slots.tryAcquire(), slots.tryAcquire(), slots.tryAcquire()]
   slots.resize(1)
   const waiting = slots.acquire()
@@ -153,7 +153,7 @@ test('after a resize to fewer slots than are held, none is free until enough of 
 })
 
 test('after a resize to more slots, waiting requests get them at once, within the share of each account', async () => {
-  const slots = createFairSlots({ slots: 1 })
+  const slots = new FairSlots({ slots: 1 })
   slots.tryAcquire('x')
   const waiting = [slots.acquire({ accountId: 'x' }), slots.acquire({ accountId: 'y' })]
   slots.resize(3, 1)

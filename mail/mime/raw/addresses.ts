@@ -20,7 +20,7 @@ export function splitAddresses(value: string): AddressList | undefined {
     text = ''
   }
   for (let at = 0; at < value.length; at++) {
-    const character = value[at]!
+    const character = value.charAt(at)
     const close = CLOSES[character]
     if (character === '(') {
       at = endOfComment(value, at)

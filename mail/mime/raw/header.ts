@@ -24,55 +24,60 @@ const NAME = /^([!-9;-~]{1,76}):/
 const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * Collects the fields of one header. `add` returns the fault of a line. `isStrict` refuses what the header of a part
- * may have: control characters, and folded lines of blanks alone, which old readers take for the end of the header.
+ * Collects the fields of one header. `isStrict` refuses what the header of a part may have: control characters, and
+ * folded lines of blanks alone, which old readers take for the end of the header.
  */
-export function createHeader(content: Buffer, { isStrict = false } = {}) {
-  const fields: RawField[] = []
+export class HeaderReader {
+  readonly #content: Buffer
+  readonly #isStrict: boolean
+  readonly #fields: RawField[] = []
   /** The lines of the last field: joined once, because a field of many lines would be copied for each of them. */
-  let lines: string[] = []
-  let bytes = 0
+  #lines: string[] = []
+  #bytes = 0
 
-  function endField(): void {
-    const last = fields.at(-1)
-    if (last && lines.length > 1) last.value = lines.filter((line) => line !== '').join(' ')
+  constructor(content: Buffer, { isStrict = false } = {}) {
+    this.#content = content
+    this.#isStrict = isStrict
   }
 
-  function fold(text: string, { end, number }: Line): string | undefined {
-    const last = fields.at(-1)
+  /** Returns the fault of the line. */
+  add(line: Line): string | undefined {
+    const { start, end, number } = line
+    this.#bytes += end - start + 2
+    if (this.#bytes > MAX_BYTES) return `has a header of over ${MAX_BYTES / 1024} KiB`
+    const text = this.#content.toString('utf8', start, end)
+    if (this.#isStrict && CONTROL.test(text)) return `has a control character in its header, in line ${number}`
+    if (text[0] === ' ' || text[0] === '\t') return this.#fold(text, line)
+    const name = NAME.exec(text)?.[1]
+    if (name === undefined) {
+      return `has no header field in line ${number}: a name of 1 to 76 printable characters and a colon right after it`
+    }
+    if (this.#fields.length >= MAX_FIELDS) return `has over ${MAX_FIELDS} header fields`
+    this.#endField()
+    const value = text.slice(name.length + 1).trim()
+    this.#lines = [value]
+    this.#fields.push({ name: name.toLowerCase(), value, start, end: end + 2 })
+    return undefined
+  }
+
+  end(): RawField[] {
+    this.#endField()
+    return this.#fields
+  }
+
+  #fold(text: string, { end, number }: Line): string | undefined {
+    const last = this.#fields.at(-1)
     if (!last) return `begins its header with a folded line, in line ${number}`
     const words = text.trim()
-    if (isStrict && words === '') return `has a folded line of blanks alone in its header, in line ${number}`
-    lines.push(words)
+    if (this.#isStrict && words === '') return `has a folded line of blanks alone in its header, in line ${number}`
+    this.#lines.push(words)
     last.end = end + 2
     return undefined
   }
 
-  return {
-    /** Complete after `end`. */
-    fields,
-    add(line: Line): string | undefined {
-      const { start, end, number } = line
-      bytes += end - start + 2
-      if (bytes > MAX_BYTES) return `has a header of over ${MAX_BYTES / 1024} KiB`
-      const text = content.toString('utf8', start, end)
-      if (isStrict && CONTROL.test(text)) return `has a control character in its header, in line ${number}`
-      if (text[0] === ' ' || text[0] === '\t') return fold(text, line)
-      const name = NAME.exec(text)?.[1]
-      if (name === undefined) {
-        return `has no header field in line ${number}: a name of 1 to 76 printable characters and a colon right after it`
-      }
-      if (fields.length >= MAX_FIELDS) return `has over ${MAX_FIELDS} header fields`
-      endField()
-      const value = text.slice(name.length + 1).trim()
-      lines = [value]
-      fields.push({ name: name.toLowerCase(), value, start, end: end + 2 })
-      return undefined
-    },
-    end(): RawField[] {
-      endField()
-      return fields
-    },
+  #endField(): void {
+    const last = this.#fields.at(-1)
+    if (last && this.#lines.length > 1) last.value = this.#lines.filter((line) => line !== '').join(' ')
   }
 }
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { createDelimiters } from '../delimiters.ts'
 import { parameterOf, readParameters, showParameterised, textParameter } from '../parameters.ts'
 import { fromQuotedPrintable } from '../quoted-printable.ts'
-import { createHeader, type RawField, valuesOf } from './header.ts'
+import { HeaderReader, type RawField, valuesOf } from './header.ts'
 import type { Line } from './lines.ts'
 
 // The parts of a message that others have built (RFC 2045, 2046), line by line in one pass. Time and memory are bounded
@@ -39,108 +39,123 @@ type Frame =
   | { kind: 'multipart'; delimiter: string; isDigest: boolean; isDeclared: boolean }
   | { kind: 'message'; part: MimePart; isDeclared: boolean }
 
-/** Reads the parts of a message whose own header has the fields `fields`. `add` returns the fault of a line. */
-export function createParts(
-  content: Buffer,
-  fields: readonly RawField[],
-  { bodyStart, mayBeUtf8 }: { bodyStart: number; mayBeUtf8: boolean },
-) {
-  const parts: MimePart[] = []
-  const frames: Frame[] = []
+/** Reads the parts of a message whose own header has the fields `fields`. */
+export class PartsReader {
+  readonly #content: Buffer
+  readonly #mayBeUtf8: boolean
+  readonly #fault: string | undefined
+  readonly #parts: MimePart[] = []
+  readonly #frames: Frame[] = []
   /** The innermost frame with each delimiter, by the line that it is and by the line that ends it. */
-  const frameByLine = createDelimiters<{ index: number; isEnd: boolean }>()
-  let entities = 0
+  readonly #frameByLine = createDelimiters<{ frame: Frame; index: number; isEnd: boolean }>()
+  #entities = 0
   /** `begun`: the next line begins it, so a body of delimiters alone makes no headers. */
-  let header: ReturnType<typeof createHeader> | 'begun' | undefined
+  #header: HeaderReader | 'begun' | undefined
   /** The part whose content the current line is; undefined around the parts of a multipart. */
-  let part: MimePart | undefined
-  let isDeclared = false
+  #part: MimePart | undefined
+  #isDeclared = false
 
-  const isForwarded = () => frames.some(({ kind }) => kind === 'message')
-  const isDeclaredAround = () => frames.some((frame) => frame.kind === 'message' && frame.isDeclared)
+  constructor(
+    content: Buffer,
+    fields: readonly RawField[],
+    { bodyStart, mayBeUtf8 }: { bodyStart: number; mayBeUtf8: boolean },
+  ) {
+    this.#content = content
+    this.#mayBeUtf8 = mayBeUtf8
+    this.#fault = this.#open(fields, bodyStart)
+  }
+
+  /** Returns the fault of the line. */
+  add(line: Line): string | undefined {
+    if (this.#fault !== undefined) return this.#fault
+    const { start, end, number, isEightBit } = line
+    if (this.#endsAtDelimiter(line)) return undefined
+    if (this.#header) {
+      if (this.#header === 'begun') this.#header = new HeaderReader(this.#content)
+      if (isEightBit && !this.#isDeclaredAround() && !(this.#mayBeUtf8 && isUtf8(this.#content.subarray(start, end)))) {
+        return `has an 8-bit octet in the header of a part, in line ${number}`
+      }
+      if (start === end) return this.#open(this.#header.end(), end + 2)
+      return this.#header.add(line)
+    }
+    if (isEightBit && !this.#isDeclared) {
+      return `has an 8-bit octet in line ${number}, and its part has no Content-Transfer-Encoding: 8bit`
+    }
+    if (this.#part && !isIdentity(this.#part.encoding)) count(this.#part, this.#content, line)
+    return undefined
+  }
+
+  /** All parts, in their order. */
+  end(): MimePart[] {
+    const { length } = this.#content
+    // Nothing ended the last part: its last line end is its own.
+    const hasLineEnd = length >= 2 && this.#content[length - 1] === LF
+    this.#endInside(-1, length + (hasLineEnd && this.#frames.length === 0 ? 2 : hasLineEnd ? 0 : 2))
+    return this.#parts
+  }
 
   /** Begins the body of an entity. */
-  function open(fields: readonly RawField[], start: number): string | undefined {
-    if (++entities > MAX_PARTS) return `has over ${MAX_PARTS} parts`
-    const around = frames.at(-1)
+  #open(fields: readonly RawField[], start: number): string | undefined {
+    if (++this.#entities > MAX_PARTS) return `has over ${MAX_PARTS} parts`
+    const around = this.#frames.at(-1)
     const byDefault = around?.kind === 'multipart' && around.isDigest ? 'message/rfc822' : 'text/plain'
     const type = readParameters(valuesOf(fields, 'content-type')[0] ?? byDefault)
     const encoding = (valuesOf(fields, 'content-transfer-encoding')[0] ?? '7bit').toLowerCase()
-    isDeclared = encoding === '8bit' || isDeclaredAround()
-    header = undefined
-    part = undefined
+    const isDeclared = encoding === '8bit' || this.#isDeclaredAround()
+    this.#isDeclared = isDeclared
+    this.#header = undefined
+    this.#part = undefined
     const boundary = parameterOf(type, 'boundary')
     if (type.value.startsWith('multipart/') && boundary) {
       const isDigest = type.value === 'multipart/digest'
-      const delimiter = `--${boundary.trimEnd()}`
-      frames.push({ kind: 'multipart', delimiter, isDigest, isDeclared })
-      noteDelimiter(delimiter, frames.length - 1)
+      this.#frames.push({ kind: 'multipart', delimiter: `--${boundary.trimEnd()}`, isDigest, isDeclared })
+      this.#noteDelimiter(this.#frames.length - 1)
       return undefined
     }
-    part = partOf(fields, type, encoding, { start, isForwarded: isForwarded() })
-    parts.push(part)
+    const isForwarded = this.#frames.some(({ kind }) => kind === 'message')
+    const part = partOf(fields, type, encoding, { start, isForwarded })
+    this.#parts.push(part)
     if (/^message\/(?:rfc822|global)$/.test(type.value) && /^(?:7bit|8bit|binary)$/.test(encoding)) {
-      frames.push({ kind: 'message', part, isDeclared })
-      header = createHeader(content)
-      part = undefined
-    }
+      this.#frames.push({ kind: 'message', part, isDeclared })
+      this.#header = new HeaderReader(this.#content)
+    } else this.#part = part
     return undefined
   }
 
-  function noteDelimiter(delimiter: string, index: number): void {
-    frameByLine.add(delimiter, { index, isEnd: false })
-    frameByLine.add(`${delimiter}--`, { index, isEnd: true })
+  /** Whether the line divides the parts of a multipart: then it ends what is inside. */
+  #endsAtDelimiter({ start, end }: Line): boolean {
+    const content = this.#content
+    if (content[start] !== DASH || content[start + 1] !== DASH || this.#frames.length === 0) return false
+    const delimiter = this.#frameByLine.find(content, start, withoutBlanks(content, start, end))
+    if (!delimiter) return false
+    const { frame, index, isEnd } = delimiter
+    this.#endInside(index, start)
+    this.#isDeclared = frame.isDeclared
+    if (isEnd) this.#endInside(index - 1, start)
+    else this.#header = 'begun'
+    return true
+  }
+
+  #noteDelimiter(index: number): void {
+    const frame = this.#frames[index]
+    if (frame?.kind !== 'multipart') return
+    this.#frameByLine.add(frame.delimiter, { frame, index, isEnd: false })
+    this.#frameByLine.add(`${frame.delimiter}--`, { frame, index, isEnd: true })
   }
 
   /** Ends what is inside the frame with this index. `at` is where the line begins that ends it. */
-  function endInside(index: number, at: number): void {
-    if (part) endPart(part, at)
-    header = undefined
-    part = undefined
-    if (index + 1 >= frames.length) return
-    for (const frame of frames.splice(index + 1)) if (frame.kind === 'message') endPart(frame.part, at)
-    frameByLine.clear()
-    for (const [i, frame] of frames.entries()) if (frame.kind === 'multipart') noteDelimiter(frame.delimiter, i)
+  #endInside(index: number, at: number): void {
+    if (this.#part) endPart(this.#part, at)
+    this.#header = undefined
+    this.#part = undefined
+    if (index + 1 >= this.#frames.length) return
+    for (const frame of this.#frames.splice(index + 1)) if (frame.kind === 'message') endPart(frame.part, at)
+    this.#frameByLine.clear()
+    for (const i of this.#frames.keys()) this.#noteDelimiter(i)
   }
 
-  function add(line: Line): string | undefined {
-    const { start, end, number, isEightBit } = line
-    if (content[start] === DASH && content[start + 1] === DASH && frames.length > 0) {
-      const delimiter = frameByLine.find(content, start, withoutBlanks(content, start, end))
-      if (delimiter) {
-        const { index, isEnd } = delimiter
-        endInside(index, start)
-        isDeclared = frames[index]!.isDeclared
-        if (isEnd) endInside(index - 1, start)
-        else header = 'begun'
-        return undefined
-      }
-    }
-    if (header) {
-      if (header === 'begun') header = createHeader(content)
-      if (isEightBit && !isDeclaredAround() && !(mayBeUtf8 && isUtf8(content.subarray(start, end)))) {
-        return `has an 8-bit octet in the header of a part, in line ${number}`
-      }
-      if (start === end) return open(header.end(), end + 2)
-      return header.add(line)
-    }
-    if (isEightBit && !isDeclared) {
-      return `has an 8-bit octet in line ${number}, and its part has no Content-Transfer-Encoding: 8bit`
-    }
-    if (part && !isIdentity(part.encoding)) count(part, content, line)
-    return undefined
-  }
-
-  const fault = open(fields, bodyStart)
-  return {
-    add: (line: Line) => fault ?? add(line),
-    /** All parts, in their order. */
-    end(): MimePart[] {
-      // Nothing ended the last part: its last line end is its own.
-      const hasLineEnd = content.length >= 2 && content[content.length - 1] === LF
-      endInside(-1, content.length + (hasLineEnd && frames.length === 0 ? 2 : hasLineEnd ? 0 : 2))
-      return parts
-    },
+  #isDeclaredAround(): boolean {
+    return this.#frames.some((frame) => frame.kind === 'message' && frame.isDeclared)
   }
 }
 

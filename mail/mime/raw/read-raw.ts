@@ -5,9 +5,9 @@ import { otherMethod } from '../calendar.ts'
 import { decodeWords } from '../encoded-words.ts'
 import { field, rfcDate } from '../header-fields.ts'
 import { hasBeyondAscii, hasEncodedAddress, splitAddresses } from './addresses.ts'
-import { createHeader, MAX_RECEIVED, type RawField, TOO_MANY_RECEIVED, valuesOf } from './header.ts'
+import { HeaderReader, MAX_RECEIVED, type RawField, TOO_MANY_RECEIVED, valuesOf } from './header.ts'
 import { LAST, type Line, scanLines } from './lines.ts'
-import { createParts, decodePart, type MimePart } from './parts.ts'
+import { decodePart, type MimePart, PartsReader } from './parts.ts'
 import { isServiceField } from './service-fields.ts'
 
 /** A message that others have built, checked and ready to be signed. Nothing in it is re-encoded. */
@@ -73,7 +73,7 @@ export function readRaw(source: Buffer, options: { mayBeUtf8?: boolean } = {}): 
 
 /** Reads the header alone: 64 KiB of any message at most. */
 export function readRawHeader(source: Buffer, { mayBeUtf8 = false } = {}): OrFault<RawHeader> {
-  const header = createHeader(source, { isStrict: true })
+  const header = new HeaderReader(source, { isStrict: true })
   let [end, lines] = [source.length, 0]
   const fault = scanLines(source, (line) => {
     lines = line.number
@@ -91,7 +91,7 @@ export function readRawHeader(source: Buffer, { mayBeUtf8 = false } = {}): OrFau
 /** Reads what follows the header. */
 export function readRawBody(source: Buffer, { fields, mayBeUtf8, end, lines }: RawHeader): OrFault<RawBody> {
   const bodyStart = Math.min(end + CRLF.length, source.length)
-  const parts = createParts(source, fields, { bodyStart, mayBeUtf8 })
+  const parts = new PartsReader(source, fields, { bodyStart, mayBeUtf8 })
   let isEightBit = false
   const onLine = (line: Line) => {
     isEightBit ||= line.isEightBit
@@ -217,8 +217,8 @@ const MAX_METHOD = 40
 /** Some receivers show Sender as who sent the message. */
 function senderFault(fields: readonly RawField[]): string | undefined {
   const sender = oneMailbox(fields, 'sender')
-  const from = oneMailbox(fields, 'from')!
-  if (!sender || sender.domain === from.domain) return undefined
+  const from = oneMailbox(fields, 'from')
+  if (!sender || !from || sender.domain === from.domain) return undefined
   return `has a Sender of ${sender.domain}; it must be of the domain of From, ${from.domain}`
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createPool } from '../../../mail/smtp/pool.ts'
+import { Pool } from '../../../mail/smtp/pool.ts'
 import type { Session } from '../../../mail/smtp/session.ts'
 import type { Place } from '../../../mail/smtp/site-connections.ts'
 import type { OpenSitePlaces, SiteLoad, SiteOfAddress } from '../../../mail/smtp/site-places.ts'
@@ -60,7 +60,7 @@ function poolWith(count: number) {
       },
     }
   }
-  return { pool: createPool({ idleMs: IDLE_MS, openPlaces }), site, told }
+  return { pool: new Pool({ idleMs: IDLE_MS, openPlaces }), site, told }
 }
 
 async function placeOf({ pool }: ReturnType<typeof poolWith>, more: Partial<SiteOfAddress> = {}) {
