@@ -5,9 +5,9 @@ import { afterAll, expect, test } from 'vitest'
 import { run } from '../server/db/statement.ts'
 import { testAccount } from './harness/account.ts'
 
-// V8 collects new objects often and cheaply, and old ones seldom and dearly. It lets a function that is written where it
-// is assigned to a member, `call.release = () => ...`, be old from its beginning. All that such a function reaches
-// becomes old as well, although a send is over after a few milliseconds.
+// V8 collects new objects often and cheaply, and old ones seldom and dearly. A function that is written where it is
+// assigned to a member, `call.release = () => ...`, is old from its beginning. All that such a function reaches becomes
+// old as well, although a send is over after a few milliseconds.
 
 setFlagsFromString('--expose-gc')
 const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc')
