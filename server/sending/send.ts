@@ -116,20 +116,13 @@ export const CHECKS = [
  * OutcomeUnknown when the outcome cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
-  const { db, engine, hasQuotas = true } = parts
-  const claimSend = createClaim(db)
-  const mark = createMarker(db)
-  const storeEnding = createStoreEnding(db)
-  const record = createRecordUntilStored(parts, parts.firstAttempts, storeEnding)
-  const withoutSmtp = createEndWithoutSmtp(db, parts.firstAttempts)
-  const findRetry = createRetryLookup(db, parts.clock)
-
+  const steps = createSteps(parts)
   return async (message, options) => {
     let beganAtMs: number | undefined
     for (;;) {
       // Until its claim is certain, a send has sent nothing. When the database moves to another server before that, a
       // claim whose result was lost is released, and the send begins again.
-      const response = await throughOutage(db, () => send(message, options, beganAtMs), isCutOff)
+      const response = await throughOutage(parts.db, () => send(steps, message, options, beganAtMs), isCutOff)
       // Another message has just retried a recipient. The next look-up names it, unless it was released.
       if (response === 'retried') continue
       if (!response || !('beganAtMs' in response)) return response
@@ -138,116 +131,140 @@ export function createSend(parts: SendParts): Send {
       await sleep(BEFORE_NEXT_TRY_MS)
     }
   }
+}
 
-  async function send(message: Message, options: SendOptions, startedAtMs = performance.now()) {
-    const { accountId, sandbox, inBatch, signal, trace } = options
-    const { domain: name } = message.from
-    const domain = inBatch
-      ? await parts.senderDomains.find(accountId, name)
-      : await ownDomain(parts.senderDomains, accountId, name)
-    const { retryOf } = message
-    const retry = retryOf
-      ? await step(trace, 'find retry', () => findRetry(retryOf, message, { accountId, sandbox }))
-      : undefined
-    const bodies = parts.storeContent ? await bodiesToStore(message, accountId) : undefined
-    const claimOf = () => newClaim(parts, { message, bodies }, options, sandbox ? undefined : retry)
-    if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
-    const warmUp = warmUpDay(domain, parts.clock.now(), parts.limits.warmUp)
-    const quota = hasQuotas ? monthQuota(domain.tier, parts.limits, parts.clock.now()) : undefined
+type Steps = ReturnType<typeof createSteps>
+type SendContext = Steps & CheckContext
 
-    const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({
-      ...recipient,
-      simulated: parts.simulated(recipient.address),
-    }))
-    const { tenantId } = message
-    const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, quota, startedAtMs, signal }
-    const checks = await runChecks(recipients, context, trace)
-    const claim = claimOf()
+function createSteps(parts: SendParts) {
+  const { db, clock, firstAttempts } = parts
+  const storeEnding = createStoreEnding(db)
+  return {
+    ...parts,
+    claimSend: createClaim(db),
+    mark: createMarker(db),
+    storeEnding,
+    record: createRecordUntilStored(parts, firstAttempts, storeEnding),
+    withoutSmtp: createEndWithoutSmtp(db, firstAttempts),
+    findRetry: createRetryLookup(db, clock),
+  }
+}
 
-    if (sandbox || recipients.every((recipient) => recipient.outcome)) {
-      const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient))
-      return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
-    }
+async function send(steps: Steps, message: Message, options: SendOptions, startedAtMs = performance.now()) {
+  const { accountId, sandbox, inBatch, signal, trace } = options
+  const { senderDomains, clock, limits, hasQuotas = true, withoutSmtp } = steps
+  const { retryOf, tenantId } = message
+  const { domain: name } = message.from
+  const domain = inBatch ? await senderDomains.find(accountId, name) : await ownDomain(senderDomains, accountId, name)
+  const retry = retryOf
+    ? await step(trace, 'find retry', () => steps.findRetry(retryOf, message, { accountId, sandbox }))
+    : undefined
+  const bodies = steps.storeContent ? await bodiesToStore(message, accountId) : undefined
+  const claimOf = () => newClaim(steps, { message, bodies }, options, sandbox ? undefined : retry)
+  if (!domain) return withoutSmtp(claimOf(), rejectedForDomain(message), sandbox)
 
-    const pool = poolOf(domain, parts.limits)
-    const sources = pool === undefined ? undefined : await parts.poolSources(pool)
-    const copies = countedRecipients(recipients)
-    if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
-    if (quota && copies > 0) claim.quota = { month: quota.month, monthlyLimit: quota.monthlyLimit, copies }
-    const leaseUntilMs = performance.now() + claim.leaseMs
-    const composed = await claimAndCompose(claim, context, message, trace)
-    if (composed === 'key_taken') return undefined
-    if (composed === 'retried') return 'retried'
-    options.onClaim?.(claim.messageId)
-
-    const delivery = {
-      returnPath: (position: number) =>
-        retry
-          ? parts.returnPath(retry.firstId, retry.recipients[position]!.senderPosition, domain)
-          : parts.returnPath(claim.messageId, position, domain),
-      from: [message.from.address, message.from.domain],
-      content: composed.content,
-      accountId,
-      startedAtMs,
-      budgetMs: parts.sendBudgetMs,
-      sources,
-      reference: claim.messageId,
-      signal,
-    }
-    const { outcomes, ...ours } = await step(trace, 'smtp', (smtp) => {
-      const { messageId, claimId } = claim
-      const markSend = (positions: number[], takenBack: number[], signal: AbortSignal) =>
-        step(smtp, 'marker', () => inFlight(db.load, () => mark(messageId, claimId, positions, takenBack, signal)))
-      return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
-    }).catch((cause) => giveUp(claim, cause))
-    if (ours.fault) return endUnsent(claim, ours, startedAtMs)
-    const recorded = await step(trace, 'record', () => record({ claim, content: composed, outcomes }, leaseUntilMs))
-    return sendResponse(claim, recorded)
+  const warmUp = warmUpDay(domain, clock.now(), limits.warmUp)
+  const quota = hasQuotas ? monthQuota(domain.tier, limits, clock.now()) : undefined
+  const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({
+    ...recipient,
+    simulated: steps.simulated(recipient.address),
+  }))
+  const context = { ...steps, accountId, tenantId, sandbox, domain, warmUp, quota, startedAtMs, signal }
+  const checks = await runChecks(recipients, context, trace)
+  const claim = claimOf()
+  if (sandbox || recipients.every((recipient) => recipient.outcome)) {
+    const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient))
+    return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
   }
 
-  /** The first commit, while the message is built. Nothing stays of the claim of a message that cannot be built. */
-  async function claimAndCompose(
-    claim: Claim,
-    { domain, quota, warmUp }: CheckContext,
-    message: Message,
-    trace?: Trace,
-  ) {
-    const claimed = step(trace, 'claim', () => claimSend(claim))
-    const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
-    if (claiming.status === 'rejected') {
-      if (isLost(claiming.reason)) await throughOutage(db, () => release(db, claim.messageId, claim.claimId))
-      throw claiming.reason
-    }
-    if (claiming.value === 'key_taken' || claiming.value === 'retried') return claiming.value
-    if (claiming.value === 'over_quota') throw overQuota(quota!, parts.clock)
-    if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
-    if (composing.status === 'fulfilled') return composing.value
-    await undo(claim)
-    throw composing.reason
-  }
+  const pool = poolOf(domain, limits)
+  const sources = pool === undefined ? undefined : await steps.poolSources(pool)
+  const copies = countedRecipients(recipients)
+  if (warmUp && copies > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, copies }
+  if (quota && copies > 0) claim.quota = { month: quota.month, monthlyLimit: quota.monthlyLimit, copies }
+  const leaseUntilMs = performance.now() + claim.leaseMs
+  const composed = await claimAndCompose(context, claim, message, trace)
+  if (composed === 'key_taken') return undefined
+  if (composed === 'retried') return composed
+  options.onClaim?.(claim.messageId)
+  return deliverAndRecord(context, message, { claim, composed, recipients, sources, leaseUntilMs }, trace)
+}
 
-  /** After a fault of ours before any dot. Returns `beganAtMs` when the send may begin again. */
-  async function endUnsent(claim: Claim, { fault, isWithoutLeave }: OwnFault, startedAtMs: number) {
-    const isReleased = await undo(claim, { isUnsent: true })
-    // The lease was over, and the sweeper was here first.
-    const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
-    if (swept.length > 0) return sendResponse(claim, swept)
-    if (isReleased && isWithoutLeave && isEarly(startedAtMs, parts)) return { beganAtMs: startedAtMs }
-    throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
+/** The first commit, while the message is built. Nothing stays of the claim of a message that cannot be built. */
+async function claimAndCompose(context: SendContext, claim: Claim, message: Message, trace?: Trace) {
+  const { db, clock, domain, quota, warmUp } = context
+  const claimed = step(trace, 'claim', () => context.claimSend(claim))
+  const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
+  if (claiming.status === 'rejected') {
+    if (isLost(claiming.reason)) await throughOutage(db, () => release(db, claim.messageId, claim.claimId))
+    throw claiming.reason
   }
+  if (claiming.value === 'key_taken' || claiming.value === 'retried') return claiming.value
+  if (claiming.value === 'over_quota') throw overQuota(quota!, clock)
+  if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, clock)
+  if (composing.status === 'fulfilled') return composing.value
+  await undo(context, claim)
+  throw composing.reason
+}
 
-  /** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
-  async function giveUp(claim: Claim, cause: unknown): Promise<never> {
-    throw (await undo(claim)) ? cause : new OutcomeUnknown({ cause })
-  }
+interface ClaimedSend {
+  claim: Claim
+  composed: Awaited<ReturnType<typeof compose>>
+  recipients: CheckedRecipient[]
+  sources: MailSources | undefined
+  leaseUntilMs: number
+}
 
-  /** A release that is not stored in time goes on without its caller, whose response stays the same. */
-  function undo(claim: Claim, options?: { isUnsent: boolean }): Promise<boolean> {
-    const { messageId, claimId, leaseMs } = claim
-    const untilMs = performance.now() + leaseMs
-    const released = storeEnding(claim, untilMs, () => release(db, messageId, claimId, options))
-    return stepInTime(db, released).catch(() => false)
+/** SMTP, with the second commit just before each final dot, and the third commit. */
+async function deliverAndRecord(context: SendContext, { from }: Message, sending: ClaimedSend, trace?: Trace) {
+  const { db, engine, domain, accountId, startedAtMs, signal } = context
+  const { claim, composed, recipients, sources } = sending
+  const { messageId, claimId, retry } = claim
+  const delivery = {
+    returnPath: (position: number) =>
+      context.returnPath(retry?.firstId ?? messageId, retry?.recipients[position]?.senderPosition ?? position, domain),
+    from: [from.address, from.domain],
+    content: composed.content,
+    accountId,
+    startedAtMs,
+    budgetMs: context.sendBudgetMs,
+    sources,
+    reference: messageId,
+    signal,
   }
+  const { outcomes, ...ours } = await step(trace, 'smtp', (smtp) => {
+    const markSend = (positions: number[], takenBack: number[], until: AbortSignal) =>
+      step(smtp, 'marker', () => inFlight(db.load, () => context.mark(messageId, claimId, positions, takenBack, until)))
+    return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
+  }).catch((cause) => giveUp(context, claim, cause))
+  if (ours.fault) return endUnsent(context, claim, ours)
+  const ended = { claim, content: composed, outcomes }
+  return sendResponse(claim, await step(trace, 'record', () => context.record(ended, sending.leaseUntilMs)))
+}
+
+/** After a fault of ours before any dot. Returns `beganAtMs` when the send may begin again. */
+async function endUnsent(context: SendContext, claim: Claim, { fault, isWithoutLeave }: OwnFault) {
+  const { db, startedAtMs, sendBudgetMs } = context
+  const isReleased = await undo(context, claim, { isUnsent: true })
+  // The lease was over, and the sweeper was here first.
+  const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
+  if (swept.length > 0) return sendResponse(claim, swept)
+  const isEarly = performance.now() - startedAtMs < sendBudgetMs * EARLY
+  if (isReleased && isWithoutLeave && isEarly) return { beganAtMs: startedAtMs }
+  throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
+}
+
+/** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
+async function giveUp(steps: Steps, claim: Claim, cause: unknown): Promise<never> {
+  throw (await undo(steps, claim)) ? cause : new OutcomeUnknown({ cause })
+}
+
+/** A release that is not stored in time goes on without its caller, whose response stays the same. */
+function undo({ db, storeEnding }: Steps, claim: Claim, options?: { isUnsent: boolean }): Promise<boolean> {
+  const { messageId, claimId, leaseMs } = claim
+  const untilMs = performance.now() + leaseMs
+  const released = storeEnding(claim, untilMs, () => release(db, messageId, claimId, options))
+  return stepInTime(db, released).catch(() => false)
 }
 
 type OwnFault = Pick<DeliveryResult, 'fault' | 'isWithoutLeave'>
@@ -255,9 +272,6 @@ type OwnFault = Pick<DeliveryResult, 'fault' | 'isWithoutLeave'>
 const BEFORE_NEXT_TRY_MS = 250
 /** The share of the budget in which a send may begin again: the rest is enough for a conversation. */
 const EARLY = 1 / 4
-
-const isEarly = (startedAtMs: number, { sendBudgetMs }: SendParts) =>
-  performance.now() - startedAtMs < sendBudgetMs * EARLY
 
 /** Whether a send may begin again: nothing was sent, and the database was lost. */
 const isCutOff = (error: unknown) => !(error instanceof OutcomeUnknown) && isLost(error)
